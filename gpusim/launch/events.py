@@ -84,6 +84,37 @@ class Step(NamedTuple):
     constants: Array | None = None
 
 
+class Sums(NamedTuple):
+    """Sums over an instruction's steps, by warp: each is shaped (1, rows).
+
+    `times` are executions, `active` and `on` the lanes of their masks, `any` the executions with a
+    lane that is on, `divergent` the ones with lanes that decide differently; of accesses there are
+    wavefronts with the least they could take, sectors, and replays.
+    """
+
+    times: Array
+    active: Array
+    on: Array
+    any: Array
+    divergent: Array | None = None
+    wavefronts: Array | None = None
+    least: Array | None = None
+    sectors: Array | None = None
+    replays: Array | None = None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The rest of a batch, run in compiled code: sums by pc instead of steps.
+
+    Instructions of a basic block may share their sums: then they are the same object.
+    """
+
+    placement: Placement
+    rows: Array
+    sums: Mapping[int, Sums]
+
+
 @dataclass(frozen=True)
 class Skip:
     """Iterations of a loop that were left out, as repetitions of the iterations before them.
@@ -150,6 +181,12 @@ class Observer:
 
     def step(self, step: Step) -> None:
         """Handle one step."""
+
+    def ran(self, ran: Ran) -> None:
+        """Handle sums of steps that are not reported one by one.
+
+        A launch runs in compiled code only if each observer of its steps overrides this.
+        """
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Handle an opened barrier."""

@@ -24,6 +24,7 @@ from gpusim.machine.livelock import Changes
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import with_copies
+from gpusim.machine.takeover import Takeover
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import innermost
 
@@ -87,7 +88,9 @@ def run(
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
-    quantum = min(QUANTUM, step_limit // TURNS + 1)
+    longest = min(QUANTUM, step_limit // TURNS + 1)
+    takeover = Takeover(prepared.cc.major, observers)
+    takeover.is_open &= on_skip is None and on_fault is None and resident is None
     following, finished = 0, 0
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)
@@ -108,8 +111,15 @@ def run(
                     break  # another chunk joins only where this one keeps waiting
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
+            quantum = takeover.quantum(longest)
             for interpreter in list(running):
-                if _is_over(interpreter, quantum, step_limit, can_change=can_change):
+                if takeover.launch is not None and takeover.goes_on(interpreter):
+                    is_over = True
+                else:
+                    is_over = _is_over(interpreter, quantum, step_limit, can_change=can_change)
+                if not is_over and len(running) == 1:
+                    is_over = takeover.runs(interpreter)
+                if is_over:
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
                     for batch_end in batch_ends:

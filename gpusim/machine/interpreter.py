@@ -82,6 +82,7 @@ class Interpreter:
         self._swapping = swapping(batch.program)
         self._lone = pure(batch.program)
         self._has_lone = bool(self._lone.any())
+        self.warps_run = 0  # the warps of all executed steps
         self._waits = bool(self._swapping or polls(batch.program))
         self._ran = self._could_run = 0
         self._are_apart = False
@@ -109,11 +110,14 @@ class Interpreter:
             if self._loops is not None and group.pc in self._loops.heads:
                 self._loops.arrive(group)
                 self.repetition.is_endless = self._loops.is_endless
+            before = self.context.executed
             try:
                 self._run_group(group)
             except BlocksDisagreeError:
                 self.batch.splits.pc[group.which] = group.pc
                 self.batch.unfold()
+            warps = len(group.which) * self.batch.placement.copies
+            self.warps_run += (self.context.executed - before) * warps
         return True
 
     def _goes_on(self) -> bool:

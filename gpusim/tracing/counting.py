@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.ops import Program
-from gpusim.launch.events import Observer, Placement, Step
+from gpusim.launch.events import Observer, Placement, Ran, Step
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS
-from gpusim.tracing.tally import Access, Seen, Tally
+from gpusim.tracing.tally import Access, Seen, SummedTally, Tally
 
 Array = np.ndarray[Any, Any]
 
@@ -117,13 +117,24 @@ class Counters(Observer):
         if batch.waiting_bytes > MOST_WAITING_BYTES:
             self._add_up(batch)
 
+    def ran(self, ran: Ran) -> None:
+        """Count the sums of compiled code: instructions that share theirs are counted at once."""
+        batch = self._batch(ran)
+        tallies: dict[int, Any] = {}
+        for pc, sums in ran.sums.items():
+            wanted = self._wanted[pc]
+            if wanted:
+                tally = tallies.setdefault(id(sums), SummedTally(sums))
+                batch.times.setdefault((tally, wanted), {})[pc] = 1
+        self._add_up(batch)
+
     def _work_out(self, tally: Tally, access: Access, wanted: Wanted) -> None:
         """Compute the counters of an access while its addresses are still in the cache."""
         for number in wanted:
             self.specs[number].count(tally)
         access.forget()
 
-    def _batch(self, step: Step) -> _Batch:
+    def _batch(self, step: Step | Ran) -> _Batch:
         """Return a step's batch, after adding up steps of other rows."""
         start = int(step.placement.blocks[0])
         batch = self._batches.get(start)

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim.gpu import memory
 from gpusim.isa.ops import OPS, Instruction
-from gpusim.launch.events import Step
+from gpusim.launch.events import Step, Sums
 from gpusim.tracing.copies import LastCopies
 
 Array = np.ndarray[Any, Any]
@@ -143,6 +143,40 @@ class Tally(NamedTuple):
         assert self.decided is not None
         taken = self.decided.lanes_on
         return np.asarray((taken > 0) & (taken < self.decided.active_lanes))
+
+
+class SummedMasks(NamedTuple):
+    """Sums over an instruction's steps in place of the counts of one: see `Masks`."""
+
+    one: Array
+    active_lanes: Array
+    lanes_on: Array
+    any_on: Array
+
+
+class SummedAccess(NamedTuple):
+    """Sums over the accesses of an instruction: see `Access`."""
+
+    passes: tuple[Array, Array]
+    conflicts: Array
+    sectors: Array
+    replays: Array
+
+
+class SummedTally:
+    """A tally of sums: counters are linear, so that a counter of sums is the sum of a counter."""
+
+    def __init__(self, sums: Sums) -> None:
+        none = np.zeros_like(sums.times)
+        wavefronts, least, sectors, replays, divergent = (
+            none if value is None else value
+            for value in (sums.wavefronts, sums.least, sums.sectors, sums.replays, sums.divergent)
+        )
+        self.masks = SummedMasks(sums.times, sums.active, sums.on, sums.any)
+        self.served = SummedAccess((wavefronts, least), wavefronts - least, sectors, replays)
+        self.divergent = divergent
+        self.nbytes = 0
+        self.access = None
 
 
 class Seen:

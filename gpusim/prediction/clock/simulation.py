@@ -13,7 +13,8 @@ from gpusim.prediction.clock.runs import Array, Extrapolated, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
-from gpusim.prediction.compiled.evaluator import is_played, is_wanted
+from gpusim.host.fast import is_wanted
+from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
 
 

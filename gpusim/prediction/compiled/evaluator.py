@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 import atexit
-import os
 import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpusim.errors import GpusimWarning, InputError
+from gpusim.errors import GpusimWarning
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.compiled import address_space_limit
 
 if TYPE_CHECKING:
     from gpusim.prediction.compiled.clock import CompiledClock
 
-SWITCH = "GPUSIM_FAST"
-OFF, ON = VALUES = ("0", "1")
 _SHORT = (
     "SimPy plays: the process may have too little more memory (ulimit -v) for the compiled clock"
 )
-
-
-def is_wanted() -> bool:
-    """Return whether the compiled clock may play; with `GPUSIM_FAST=0` SimPy plays all.
-
-    Raises InputError for any other value than 0 or 1.
-    """
-    said = os.environ.get(SWITCH) or ON
-    if said not in VALUES:
-        raise InputError(f"{SWITCH} in the environment is {said!r}; it is {' or '.join(VALUES)}")
-    return said == ON
 
 
 def is_played(sm: StreamingMultiprocessor) -> bool:

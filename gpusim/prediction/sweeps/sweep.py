@@ -24,7 +24,7 @@ from gpusim.host.files import refusing, shown, write_whole
 from gpusim.host.journal import opened
 from gpusim.host.workers import ignored, worked_out
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.compiled.evaluator import is_wanted
+from gpusim.host.fast import is_wanted
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, job_of
 from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 

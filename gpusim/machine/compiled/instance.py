@@ -1,0 +1,171 @@
+"""A running module: its memory, and the machine's handlers that it calls for single warps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.errors import KernelFault
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import Placement
+from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.compiled.vectors import is_wide
+from gpusim.machine.context import Context
+from gpusim.machine.group import Group
+from gpusim.machine.handlers import HANDLERS
+from gpusim.machine.state import Batch, Splits
+from gpusim.machine.storage import Allocation
+from gpusim.program.flow import Liveness
+
+if TYPE_CHECKING:
+    import wasmtime
+
+Array = np.ndarray[Any, Any]
+PAGE = 1 << 16
+_LANES = np.arange(32, dtype=np.uint32)
+
+
+class LeftError(Exception):
+    """A run that goes on in NumPy: a fault, or an instruction without a form."""
+
+
+class Instance:
+    """A module with its memory. `run` runs warps that lie there."""
+
+    def __init__(self, engine: wasmtime.Engine, module: wasmtime.Module, made: Translation) -> None:
+        import wasmtime
+
+        self.made = made
+        self._store = wasmtime.Store(engine)
+        kinds = [wasmtime.ValType.i32()] * 4
+        host = wasmtime.Func(self._store, wasmtime.FuncType(kinds, []), self._called)
+        exports: Any = wasmtime.Instance(self._store, module, [host]).exports(self._store)
+        self._memory, self._run, self._shift = exports["memory"], exports["run"], exports["shift"]
+        self.memory = self._seen()
+        self._warp: _OneWarp | None = None
+        self._place: BatchMemory | None = None
+
+    def reach(self, end: int, shift: int) -> None:
+        """Let the memory reach to an address; `shift` maps global memory to it."""
+        missing = end - self.memory.nbytes
+        if missing > 0:
+            self._memory.grow(self._store, missing // PAGE + 1)
+            self.memory = self._seen()
+        self._shift.set_value(self._store, shift)
+
+    def _seen(self) -> Array:
+        return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)
+
+    def run(self, place: BatchMemory, context: Context) -> None:
+        """Run a batch to its end; LeftError if it does not come there."""
+        import wasmtime
+
+        self._place, self._warp = place, _OneWarp(context, self.made)
+        blocks = place.rows // place.warps
+        try:
+            ended = self._run(
+                self._store, place.warps_at, self.made.warp_bytes, place.warps, blocks
+            )
+        except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
+            raise LeftError(str(error)) from error
+        if ended:
+            raise LeftError("it stands still" if ended == 1 else "it has had too many turns")
+
+    def _called(self, pc: int, warp: int, split: int, on: int) -> None:
+        """Run the machine's handler of an instruction for the lanes of a split."""
+        assert self._place is not None and self._warp is not None
+        row = self._place.warp_of(warp) % self._place.warps
+        words = self.memory[warp : warp + layout.TOKENS].view(np.int32)
+        self._warp.run(self.memory, words, pc, row, split, on)
+
+
+class _OneWarp:
+    """The lanes of a warp as a batch of the machine: registers are an instruction's operands."""
+
+    def __init__(self, context: Context, made: Translation) -> None:
+        program, launch = context.batch.program, context.batch.launch
+        blocks = context.batch.placement.blocks[:1]
+        batch = Batch(program, launch, blocks, Liveness(program))
+        batch.placement = Placement(blocks, launch.warps_per_block, folded=False)
+        self._batch = batch
+        self._context = Context(batch, context.arguments, context.allocations)
+        self._fixed = list(batch.registers)
+        self._made = made
+
+    def run(self, memory: Array, warp: Array, pc: int, row: int, split: int, on: int) -> None:
+        """Read the operands, run the handler, and set the results."""
+        batch, instruction = self._batch, self._context.instructions[pc]
+        count = int(warp[0])
+        places = layout.SPLITS // 4 + 4 * np.arange(count)
+        batch.splits = Splits(
+            row=np.full(count, row),
+            pc=np.full(count, pc),
+            mask=_lanes(warp[places + 1])[None],
+            state=np.zeros(count, np.int64),
+            last_run=np.zeros(count, np.int64),
+        )
+        batch.splits.mask[0, split] = _lanes(warp[places[split] + 1 : places[split] + 2])[0]
+        for number, (register, dtype) in enumerate(
+            zip(instruction.src, self._made.operands[pc], strict=True)
+        ):
+            if register not in batch.program.immediates:
+                batch.registers[register] = _read(memory, layout.operand(number), dtype)
+        group = Group(batch, np.array([split]))
+        group.pc = pc
+        lanes = _lanes(np.array([on], np.int32))[None]
+        lanes = group.mask if np.array_equal(lanes, group.mask) else lanes
+        if HANDLERS[OPS[instruction.op].kind](self._context, group, instruction, lanes):
+            raise LeftError("lanes wait for others")
+        for number, register in enumerate(instruction.dst):
+            _write(memory, layout.result(number), group.read(register))
+            batch.registers[register] = self._fixed[register]
+
+
+def _lanes(bits: Array) -> Array:
+    """Return bits as lanes, the lowest first."""
+    return np.unpackbits(bits[:, None].view(np.uint8), axis=1, bitorder="little").view(bool)
+
+
+def _read(memory: Array, address: int, dtype: np.dtype[Any]) -> Array:
+    if dtype.kind == "b":
+        return _lanes(memory[address : address + 4].view(np.int32))[None]
+    size = 256 if is_wide(dtype) else 128
+    held = memory[address : address + size]
+    if dtype.itemsize < 4:
+        words = held.view(np.uint32)
+        narrow = words.astype(np.dtype(f"u{dtype.itemsize}"))
+        return narrow.view(dtype).reshape(1, 1, 32)
+    return held.view(dtype).reshape(1, 1, 32).copy()
+
+
+def _write(memory: Array, address: int, value: Array) -> None:
+    full = np.broadcast_to(value[0, 0], (32,))
+    if value.dtype.kind == "b":
+        memory[address : address + 4] = np.packbits(full, bitorder="little")
+        return
+    if value.dtype == np.float16:
+        full = full.view(np.uint16).astype(np.uint32)
+    elif value.dtype.itemsize < 4:
+        full = full.astype(np.int32)
+    held = np.ascontiguousarray(full).view(np.uint8)
+    memory[address : address + held.nbytes] = held
+
+
+def shared_with(
+    memory: Array, begin: int, first: int, allocations: Mapping[str, Allocation]
+) -> dict[str, Allocation]:
+    """Return allocations whose elements lie in linear memory."""
+    made = {}
+    for name, one in allocations.items():
+        if one.flat is None:
+            made[name] = one
+            continue
+        at = one.start - first + begin
+        held = memory[at : at + one.flat.nbytes].view(one.flat.dtype)
+        made[name] = replace(one, flat=held, copy=None)
+    return made

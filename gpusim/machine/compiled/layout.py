@@ -1,0 +1,55 @@
+"""Addresses in the linear memory of a module: operands, results, arrays, warps.
+
+Operands and results of an instruction that is not vector code lie at fixed places, by lane:
+32-bit words, or 64-bit ones for wide types; predicates are one word of bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+
+OPERAND_BYTES = 256
+OPERANDS = 20
+ARRAY_COUNT = 512
+SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
+IN = 1024
+OUT = IN + OPERANDS * OPERAND_BYTES
+SCRATCH = 12288
+WORDS = 16384  # of banks, while wavefronts are counted
+ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes
+MOST_ARRAYS = 512
+CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
+
+# Of a warp.
+LIVE, SUMS, LOCAL, SHARED, TURNS = 8, 12, 16, 32, 36
+SPLITS, SPLIT_BYTES = 64, 16
+TOKENS = SPLITS + 32 * SPLIT_BYTES
+READY, AT_BARRIER, AT_BSYNC = range(3)
+
+_PLACES: Mapping[str, int] = {
+    "IN": IN,
+    "IN_LAST": IN + 31 * 8,
+    "SCRATCH": SCRATCH,
+    "WORDS": WORDS,
+    "ARRAYS": ARRAYS,
+    "ARRAY_COUNT": ARRAY_COUNT,
+}
+
+
+def runtime() -> str:
+    """Return the text that every module has."""
+    text = resources.files(__package__).joinpath("runtime.wat").read_text(encoding="utf-8")
+    for name, place in _PLACES.items():
+        text = text.replace(f"@{name}@", str(place))
+    return text
+
+
+def operand(number: int) -> int:
+    """Return where an operand of an instruction lies."""
+    return IN + OPERAND_BYTES * number
+
+
+def result(number: int) -> int:
+    """Return where a result of an instruction lies."""
+    return OUT + OPERAND_BYTES * number

@@ -1,0 +1,249 @@
+"""A batch in the linear memory of a module: warps, their registers, the arrays of the launch.
+
+Arrays keep their distances: one shift maps each address of global memory to its place. NumPy's
+arrays and batch stay untouched until a run has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gpusim.machine import values
+from gpusim.machine.banks import word
+from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.segment import Place
+from gpusim.machine.compiled.symbols import NotDerivedError
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.compiled.vectors import is_wide
+from gpusim.machine.context import Context
+from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, READY, Batch
+from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+
+Array = np.ndarray[Any, Any]
+
+MOST_BYTES = 1 << 30  # of linear memory
+_STATES: Mapping[int, int] = {
+    READY: layout.READY,
+    AT_BARRIER: layout.AT_BARRIER,
+    AT_CONVERGENCE: layout.AT_BSYNC,
+}
+
+
+class BatchMemory:
+    """Where a batch lies in linear memory, behind the arrays."""
+
+    def __init__(self, made: Translation, batch: Batch, arrays_end: int) -> None:
+        program = batch.program
+        self.made = made
+        self.warps = batch.launch.warps_per_block
+        self.rows = self.warps * len(batch.placement.blocks)
+        self.warps_at = -(-arrays_end // 64) * 64
+        self.sum_bytes = -(-8 * made.sum_count // 16) * 16
+        self.sums_at = self.warps_at + self.rows * made.warp_bytes
+        self.local_bytes = 32 * (-(-program.local_bytes // 16) * 16)
+        self.local_at = -(-(self.sums_at + self.rows * self.sum_bytes) // 64) * 64
+        self.shared_bytes = batch.shared.shape[1]
+        self.shared_at = -(-(self.local_at + self.rows * self.local_bytes) // 128) * 128
+        self.shared_step = -(-self.shared_bytes // 128) * 128
+        self.end = self.shared_at + self.shared_step * len(batch.placement.blocks)
+
+    def warp_of(self, address: int) -> int:
+        """Return the row of a warp by its address."""
+        return (address - self.warps_at) // self.made.warp_bytes
+
+
+def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
+    """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
+    first = arrays_begin(made)
+    if len(allocations) > layout.MOST_ARRAYS:
+        raise NotDerivedError("a launch of so many arrays")
+    for one in allocations.values():
+        if one.flat is None and one.elements:
+            raise NotDerivedError("an array without elements")
+        if one.heap is not None:
+            raise NotDerivedError("a heap")
+    stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
+    end = stop - FIRST_ADDRESS + first
+    if end > MOST_BYTES:
+        raise NotDerivedError("arrays larger than linear memory")
+    return end
+
+
+def arrays_begin(made: Translation) -> int:
+    """Return where the first array lies, aligned as in the launch."""
+    return -(-made.end // 512) * 512
+
+
+def is_importable(batch: Batch) -> bool:
+    """Return whether a batch is in a state that a module goes on from."""
+    states = set(batch.splits.state.tolist())
+    return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
+
+
+def bring_arrays(
+    memory: Array, made: Translation, allocations: Mapping[str, Allocation]
+) -> None:
+    """Copy the arrays and their table into linear memory."""
+    first = arrays_begin(made)
+    named = [*made.arrays, *(name for name in allocations if name not in made.arrays)]
+    table = np.zeros((layout.MOST_ARRAYS, 4), np.int64)
+    for number, name in enumerate(named):
+        one = allocations.get(name)
+        if one is None or one.flat is None:
+            continue
+        held = one.bytes_at(0, one.flat.nbytes)
+        begin = one.start - FIRST_ADDRESS + first
+        memory[begin : begin + held.nbytes] = held
+        writable = one.array.flags.writeable if isinstance(one.array, np.ndarray) else False
+        table[number, :3] = one.start, held.nbytes, held.nbytes if writable else 0
+    memory[layout.ARRAYS : layout.ARRAYS + table.nbytes] = table.view(np.uint8).reshape(-1)
+    memory[layout.ARRAY_COUNT : layout.ARRAY_COUNT + 4].view(np.int32)[0] = len(named)
+
+
+def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
+    """Copy the arrays that may have changed back into NumPy's."""
+    first = arrays_begin(made)
+    for one in allocations.values():
+        if one.flat is None or not isinstance(one.array, np.ndarray):
+            continue
+        if one.array.flags.writeable and one.flat.nbytes:
+            begin = one.start - FIRST_ADDRESS + first
+            one.flat.view(np.uint8)[:] = memory[begin : begin + one.flat.nbytes]
+
+
+def bring_constants(memory: Array, made: Translation, context: Context) -> None:
+    """Set the constants of the launch, and the tables of jumps."""
+    batch, rows = context.batch, context.instructions
+    group: Any = _Everyone(batch)
+    held: dict[int, list[Array]] = {}
+    for (kind, where, number), place in made.cells.items():
+        value: Any
+        if kind == "constant":
+            value = values.constant_value(context, rows[where])
+        elif kind == "axis":
+            value = context.allocations[rows[where].detail[0]].array.shape[number]
+        elif kind == "bank":
+            value = word(context.banks, where, number)
+        else:
+            if where not in held:
+                held[where] = values.bank_values(context, group, rows[where])
+            value = held[where][number]
+        _set_cell(memory, place, np.asarray(value).reshape(-1)[:1].astype(place.dtype))
+    starts = {pc: number for number, pc in enumerate(made.starts)}
+    for at, targets in made.jumps.values():
+        blocks = np.array([starts.get(pc, -1) for pc in targets], np.int32)
+        memory[at : at + blocks.nbytes] = blocks.view(np.uint8)
+
+
+def _set_cell(memory: Array, place: Place, value: Array) -> None:
+    wide = _as_words(value)
+    memory[place.offset : place.offset + wide.nbytes] = wide.view(np.uint8)
+
+
+def _as_words(value: Array) -> Array:
+    """Return values as the module holds them: 32 or 64 bits, predicates as masks."""
+    if value.dtype.kind == "b":
+        return np.where(value, np.int32(-1), np.int32(0))
+    if value.dtype == np.float16:
+        return value.view(np.uint16).astype(np.uint32)
+    if value.dtype.itemsize < 4:
+        return value.astype(np.int32)
+    return np.ascontiguousarray(value)
+
+
+class _Everyone:
+    """All warps of an unfolded batch, as special registers and constant banks see them."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.mask = np.ones((1, 1, 1), dtype=bool)
+        self.rows = np.arange(batch.rows)
+
+    def of_rows(self, value: Array) -> Array:
+        return value
+
+
+def bring_batch(memory: Array, place: BatchMemory, batch: Batch, turns: int) -> None:
+    """Copy a batch's warps, shared and local memory into linear memory."""
+    made = place.made
+    memory[place.warps_at : place.end] = 0
+    size = place.rows * made.warp_bytes
+    warps = memory[place.warps_at : place.warps_at + size].reshape(place.rows, made.warp_bytes)
+    words = warps.view(np.int32)
+    number = np.arange(place.rows)
+    words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
+    words[:, layout.LOCAL // 4] = place.local_at + number * place.local_bytes
+    words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
+    words[:, layout.TURNS // 4] = turns
+    _bring_splits(words, place, batch)
+    _bring_tokens(words, batch)
+    for register, at in made.registers.items():
+        value = batch.registers[register]
+        if value is not None:
+            _bring(warps, at, value)
+    group: Any = _Everyone(batch)
+    for pc, at in made.specials.items():
+        _bring(warps, at, values.special_value(group, batch.program.instructions[pc]))
+    if place.shared_bytes:
+        blocks = len(batch.placement.blocks)
+        held = memory[place.shared_at : place.shared_at + blocks * place.shared_step]
+        held.reshape(blocks, -1)[:, : place.shared_bytes] = batch.shared
+    if batch.local is not None:
+        lanes = batch.local.reshape(place.rows, 32, -1, 4).transpose(0, 2, 1, 3)
+        end = place.local_at + place.rows * place.local_bytes
+        memory[place.local_at : end].reshape(lanes.shape)[:] = lanes
+    limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
+    dynamic = batch.launch.dynamic_shared_bytes
+    limits[:] = batch.program.addressable_shared(dynamic), dynamic
+
+
+def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
+    splits, made, rows = batch.splits, place.made, batch.program.instructions
+    starts = np.array(made.starts)
+    blocks = np.searchsorted(starts, splits.pc, side="right") - 1
+    lanes = _bits(splits.mask[0])
+    if (starts[blocks] != splits.pc)[splits.state == READY].any():
+        raise NotDerivedError("a split within a basic block")
+    counts = np.zeros(place.rows, np.int64)
+    for number, row in enumerate(splits.row.tolist()):
+        state, at = int(splits.state[number]), (layout.SPLITS + 16 * int(counts[row])) // 4
+        barrier = rows[int(splits.pc[number])].detail if state == AT_CONVERGENCE else 0
+        words[row, at : at + 4] = (
+            blocks[number], lanes[number], _STATES[state], int(barrier)
+        )
+        words[row, layout.LIVE // 4] |= lanes[number]
+        counts[row] += 1
+    words[:, 0] = counts
+
+
+def _bits(lanes: Array) -> Array:
+    """Return lanes as bits, the first the lowest."""
+    return np.packbits(lanes, axis=-1, bitorder="little").view(np.int32)[..., 0]
+
+
+def _bring_tokens(words: Array, batch: Batch) -> None:
+    last = 0
+    for number, tokens in enumerate(batch.tokens):
+        at = layout.TOKENS // 4 + 32 * number
+        words[:, at : at + 32] = tokens[0]
+        last = max(last, int(tokens.max()))
+    words[:, 1] = last
+
+
+def _bring(warps: Array, at: Place, value: Array) -> None:
+    """Copy a register of all warps."""
+    if value.dtype != at.dtype:
+        same = value.dtype.itemsize == at.dtype.itemsize and "b" not in (value.dtype.kind, at.dtype.kind)
+        value = value.view(at.dtype) if same else value.astype(at.dtype)
+    rows = len(warps)
+    full = np.broadcast_to(value[0], (rows, 32))
+    if at.dtype.kind == "b":
+        warps[:, at.offset : at.offset + 4] = _bits(full).reshape(rows, 1).view(np.uint8)
+        return
+    words = _as_words(full)
+    size = 256 if is_wide(at.dtype) else 128
+    warps[:, at.offset : at.offset + size] = words.view(np.uint8).reshape(rows, size)
+

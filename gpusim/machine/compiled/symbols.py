@@ -1,0 +1,313 @@
+"""Symbolic arrays: the NumPy function of an op, called with symbols, leaves its graph behind.
+
+A symbol stands for the 32 lanes of a register. It takes part in NumPy's protocols, so that an
+evaluator of `isa` or of a form runs unchanged; a node names the NumPy function, the type of the
+result and the operands. NotDerivedError where an evaluator depends on values of lanes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from gpusim.isa.fused import fused_multiply_add
+
+DType = np.dtype[Any]
+_ROWS = ("gpusim.isa", "gpusim.sass")  # packages with evaluators
+_LOCK = threading.Lock()
+
+
+class NotDerivedError(Exception):
+    """An operation without a graph, or a node without a vector instruction."""
+
+
+class Graph:
+    """Nodes by operation and operands, each once, in order of their creation."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Symbol] = []
+        self._known: dict[Any, Symbol] = {}
+
+    def node(self, operation: str, dtype: Any, *operands: Any) -> Symbol:
+        """Return the node of an operation; operands are nodes, NumPy scalars or plain values."""
+        kind = np.dtype(dtype)
+        key = (operation, kind, *map(_key, operands))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Symbol(self, operation, kind, operands)
+            self.nodes.append(found)
+        return found
+
+
+def _key(operand: Any) -> Any:
+    if isinstance(operand, Symbol):
+        return id(operand)
+    if isinstance(operand, np.generic):
+        return operand.dtype, operand.tobytes()
+    return operand
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """The value of a node in each lane; as an array, it is shaped (1, 1, 32)."""
+
+    __array_priority__ = 1000
+    shape = (1, 1, 32)
+    ndim = 3
+    size = 32
+
+    def __init__(
+        self, graph: Graph, operation: str, dtype: DType, operands: tuple[Any, ...]
+    ) -> None:
+        self.graph = graph
+        self.operation = operation
+        self.dtype = dtype
+        self.operands = operands
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a lane's value."""
+        return self.dtype.itemsize
+
+    def astype(self, dtype: Any, copy: bool = True) -> Symbol:
+        """Return the value converted to a type."""
+        kind = np.dtype(dtype)
+        if kind == self.dtype:
+            return self
+        half = np.dtype(np.float16)
+        if kind == half:
+            return _to_half(self)
+        if self.dtype == half:
+            return _of_half(self).astype(kind)
+        return self.graph.node("cast", kind, self)
+
+    def view(self, dtype: Any) -> Symbol:
+        """Return the bits as another type of the same size."""
+        kind = np.dtype(dtype)
+        if kind == self.dtype:
+            return self
+        if kind.itemsize != self.itemsize or (self.itemsize > 1 and "b" in (kind.kind, self._kind)):
+            raise NotDerivedError(f"{self.dtype} seen as {kind}")
+        return self.graph.node("view", kind, self)
+
+    @property
+    def _kind(self) -> str:
+        return self.dtype.kind
+
+    def copy(self) -> Symbol:
+        """Return the value: nothing changes it."""
+        return self
+
+    def reshape(self, *_: Any) -> Symbol:
+        """Return the value: a lane has no shape."""
+        return self
+
+    def any(self, *_: Any, **__: Any) -> bool:
+        """Whether a lane may be true: an evaluator asks in order to save work."""
+        return True
+
+    def all(self, *_: Any, **__: Any) -> bool:
+        """Whether all lanes are known to be true."""
+        return False
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise NotDerivedError("an evaluator that depends on values")
+
+    __bool__ = __getitem__ = __setitem__ = __iter__ = __array__ = __index__ = __float__ = _refuse
+    __int__ = __len__ = _refuse
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Record a universal function in the types that NumPy resolves for it."""
+        wanted = options.pop("dtype", None)
+        if method != "__call__" or options.keys() - {"out", "casting"}:
+            raise NotDerivedError(f"{ufunc.__name__}.{method} with {sorted(options)}")
+        if options.get("out") is not None:
+            raise NotDerivedError(f"{ufunc.__name__} into an array")
+        composed = _COMPOSED.get(ufunc.__name__)
+        if composed is not None:
+            return composed(*inputs)
+        types = [i.dtype if isinstance(i, Symbol | np.generic | np.ndarray) else type(i) for i in inputs]
+        resolved = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout))
+        if ufunc.nout != 1:
+            raise NotDerivedError(f"{ufunc.__name__} has several results")
+        operands = [_operand(i, kind) for i, kind in zip(inputs, resolved, strict=False)]
+        if np.dtype(np.float16) in resolved:
+            return _as_halves(ufunc, inputs, resolved)
+        made = self.graph.node(ufunc.__name__, resolved[-1], *operands)
+        return made if wanted is None else made.astype(wanted)
+
+    def __array_function__(
+        self, function: Any, _: Any, arguments: Any, options: Mapping[str, Any]
+    ) -> Any:
+        """Record one of the other functions of NumPy."""
+        found = _FUNCTIONS.get(function.__name__)
+        if found is None:
+            raise NotDerivedError(f"numpy.{function.__name__}")
+        return found(*arguments, **options)
+
+
+def _operand(value: Any, dtype: Any) -> Any:
+    """Return an operand in a type: a node, or a NumPy scalar."""
+    if isinstance(value, Symbol):
+        return value.astype(dtype)
+    held = np.asarray(value)
+    if held.size != 1:
+        raise NotDerivedError("an array of constants")
+    return held.astype(dtype).reshape(())[()]
+
+
+def _graph(*values: Any) -> Graph:
+    return next(value.graph for value in values if isinstance(value, Symbol))
+
+
+def _where(condition: Any, value: Any, other: Any) -> Any:
+    if not isinstance(condition, Symbol):
+        return value if bool(_operand(condition, np.bool_)) else other
+    kind = np.result_type(*(x.dtype if isinstance(x, Symbol) else x for x in (value, other)))
+    both = _operand(value, kind), _operand(other, kind)
+    return condition.graph.node("where", kind, condition.astype(np.bool_), *both)
+
+
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """Record a fused multiply-add, where a lane's value is unknown."""
+    if not any(isinstance(x, Symbol) for x in (a, b, c)):
+        return fused_multiply_add(a, b, c)
+    kind = next(x.dtype for x in (a, b, c) if isinstance(x, Symbol))
+    return _graph(a, b, c).node("fused", kind, *(_operand(x, kind) for x in (a, b, c)))
+
+
+def _nextafter(value: Any, towards: Any) -> Any:
+    """Return the neighbour of a floating-point number: its bits count up with the magnitude."""
+    if not isinstance(value, Symbol) or value.itemsize < 4:
+        raise NotDerivedError("nextafter of a constant")
+    kind, bits = value.dtype, np.dtype(f"i{value.itemsize}")
+    zero = kind.type(0)
+    goal = towards if isinstance(towards, Symbol) else kind.type(towards)
+    outwards = np.equal(np.less(value, goal), np.greater(value, zero))
+    step = _where(outwards, bits.type(1), bits.type(-1))
+    moved = (value.view(bits) + step).view(kind)
+    least = _where(np.less(value, goal), bits.type(1), bits.type(np.iinfo(bits).min + 1)).view(kind)
+    moved = _where(np.equal(value, zero), least, moved)
+    moved = _where(np.equal(value, goal), goal, moved)
+    none = np.logical_or(np.not_equal(value, value), np.not_equal(goal, goal))
+    return _where(none, value + goal, moved)
+
+
+def _sign(value: Symbol) -> Any:
+    kind = value.dtype.type
+    negative = _where(np.less(value, kind(0)), kind(-1), value)
+    return _where(np.greater(value, kind(0)), kind(1), negative)
+
+
+def _to_half(value: Symbol) -> Any:
+    """Return numbers rounded to half precision: to 11 bits, or a multiple of 2**-24."""
+    if value.dtype.kind == "b":
+        return _where(value, np.float16(1), np.float16(0))
+    exact = value.astype(np.float64)
+    if value.dtype.kind in "iu" and value.itemsize == 8:
+        raise NotDerivedError("half precision of 64-bit integers")
+    word = exact.view(np.int64)
+    lost = np.int64(42)
+    rounded = word + np.int64((1 << 41) - 1) + ((word >> lost) & np.int64(1))
+    normal = (rounded & np.int64(-1 << 42)).view(np.float64)
+    size = np.abs(normal)
+    small = np.abs(exact) < np.float64(2.0**-14)
+    bits = (size * np.float64(2.0**-112)).astype(np.float32).view(np.uint32) >> np.uint32(13)
+    tiny = np.rint(np.abs(exact) * np.float64(2.0**24)).astype(np.int32).view(np.uint32)
+    bits = _where(small, tiny, bits)
+    bits = _where(size >= np.float64(65536), np.uint32(0x7C00), bits)
+    fraction = ((word >> lost) & np.int64(0x3FF)).astype(np.uint32)
+    fraction = _where(fraction == np.uint32(0), np.uint32(1), fraction)
+    bits = _where(np.isnan(exact), np.uint32(0x7C00) | fraction, bits)
+    sign = (word.view(np.uint64) >> np.uint64(48)).astype(np.uint32) & np.uint32(0x8000)
+    return (bits | sign).astype(np.uint16).view(np.float16)
+
+
+def _of_half(value: Symbol) -> Any:
+    """Return half precision as float32: a factor of 2**112 corrects the exponent."""
+    bits = value.view(np.uint16).astype(np.uint32)
+    shifted = (bits & np.uint32(0x7FFF)) << np.uint32(13)
+    number = (shifted.view(np.float32) * np.float32(2.0**112)).view(np.uint32)
+    number = _where(shifted >= np.uint32(0x0F800000), shifted | np.uint32(0x7F800000), number)
+    return (number | (bits & np.uint32(0x8000)) << np.uint32(16)).view(np.float32)
+
+
+_EXACT_IN_SINGLE = {"add", "subtract", "multiply", "divide", "sqrt"}
+
+
+def _as_halves(ufunc: np.ufunc, inputs: Any, resolved: Any) -> Any:
+    """Return a function of half precision as NumPy computes it: in single precision, rounded."""
+    half, single = np.dtype(np.float16), np.dtype(np.float32)
+    wide = [
+        _operand(_operand(value, kind), single) if kind == half else _operand(value, kind)
+        for value, kind in zip(inputs, resolved, strict=False)
+    ]
+    made = ufunc(*wide)
+    return made.astype(half) if resolved[-1] == half else made
+
+
+_COMPOSED: Mapping[str, Callable[..., Any]] = {"nextafter": _nextafter, "sign": _sign}
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "where": _where,
+    "count_nonzero": lambda *_, **__: 1,
+    "any": lambda *_, **__: True,
+    "all": lambda *_, **__: False,
+    "zeros_like": lambda like, **_: like.dtype.type(0),
+    "ones_like": lambda like, **_: like.dtype.type(1),
+    "broadcast_to": lambda value, *_, **__: value,
+    "broadcast_arrays": lambda *values, **_: values,
+}
+
+
+class _TracedNumPy:
+    """NumPy as an evaluator sees it: functions without a protocol take symbols as well."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    @staticmethod
+    def asarray(value: Any, dtype: Any = None, **options: Any) -> Any:
+        """Return a symbol as it is, anything else as an array."""
+        if isinstance(value, Symbol):
+            return value if dtype is None else value.astype(dtype)
+        return np.asarray(value, dtype, **options)
+
+    ascontiguousarray = array = asarray
+
+    @staticmethod
+    def where(condition: Any, *values: Any) -> Any:
+        """Return `numpy.where`, also for a condition that is known."""
+        if values and any(isinstance(x, Symbol) for x in (condition, *values)):
+            return _where(condition, *values)
+        return np.where(condition, *values)
+
+
+_TRACED_NUMPY = _TracedNumPy()
+
+
+@contextlib.contextmanager
+def tracing() -> Iterator[None]:
+    """Let the modules of evaluators take symbols; arrays are computed as always meanwhile."""
+    with _LOCK, np.errstate(all="ignore"):
+        changed: list[tuple[ModuleType, str, Any]] = []
+        for name, module in list(sys.modules.items()):
+            if module is None or not f"{name}.".startswith(tuple(f"{p}." for p in _ROWS)):
+                continue
+            for attribute, mine in (("np", _TRACED_NUMPY), ("fused_multiply_add", _fused)):
+                if hasattr(module, attribute) and not name.endswith("isa.fused"):
+                    changed.append((module, attribute, getattr(module, attribute)))
+                    setattr(module, attribute, mine)
+            if name.endswith("isa.fused"):
+                changed.append((module, "np", module.__dict__["np"]))
+                setattr(module, "np", _TRACED_NUMPY)
+        try:
+            yield
+        finally:
+            for module, attribute, value in changed:
+                setattr(module, attribute, value)

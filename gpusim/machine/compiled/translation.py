@@ -1,0 +1,680 @@
+"""A program as a module of WebAssembly: one function that runs the lanes of a split.
+
+Basic blocks are the targets of one table of branches. What an instruction computes is vector code
+of its evaluator's graph; accesses and control are written here; all others call the machine's own
+handler. An instruction without a form ends the run: the launch goes on in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.accesses import COMMUTATIVE, Access
+from gpusim.machine.compiled.register_types import WORD, register_types
+from gpusim.machine.compiled.segment import Operand, Place, Segment
+from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
+from gpusim.machine.compiled.vectors import is_wide
+from gpusim.program.flow import Liveness, leaders
+
+DType = np.dtype[Any]
+
+WIDE = np.dtype(np.int64)
+NARROW = np.dtype(np.int32)
+BITS = np.dtype(np.bool_)
+# Kinds whose handler of the machine is called for one warp at a time.
+CALLED = frozenset((
+    "bank", "shuffle", "vote", "match", "activemask", "exchange", "poll", "elect", "same_lanes",
+    "reduce_lanes", "agrees", "warpsync",
+))  # fmt: skip
+# Kinds that end the run where they are reached.
+LEFT = frozenset(("trap", "call_driver", "collect", "part"))
+CONTROL = frozenset(("branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier"))
+WITHOUT_OPERANDS = frozenset((
+    "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
+    "call_driver", "collect", "part",
+))  # fmt: skip
+REFUSED = frozenset(("named_barrier", "arrive", "clock", "get_token", "set_token"))
+
+
+@dataclass
+class Translation:
+    """A module's text, and the places of registers, constants and sums in its memory.
+
+    `starts` are the pcs of basic blocks. `registers` lie in a warp's memory, and so do `specials`,
+    special registers by the pc that reads them first; `cells` are constants of the launch, by
+    place: a pc, or a bank and an offset. `sums` are those of a warp, by pc and name, as indices of
+    64-bit words; block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of
+    tables of jump targets, with the pcs.
+    """
+
+    text: str = ""
+    starts: list[int] = field(default_factory=list)
+    registers: dict[int, Place] = field(default_factory=dict)
+    specials: dict[int, Place] = field(default_factory=dict)
+    cells: dict[Any, Place] = field(default_factory=dict)
+    arrays: list[str] = field(default_factory=list)
+    sums: dict[tuple[int, str], int] = field(default_factory=dict)
+    jumps: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    operands: dict[int, list[DType]] = field(default_factory=dict)
+    warp_bytes: int = 0
+    sum_count: int = 0
+    end: int = 0
+
+
+def translated(
+    program: Program, constants: dict[int, DType], cc_major: int, *, counting: bool
+) -> Translation:
+    """Return a program's module; NotDerivedError for one that is left to NumPy.
+
+    `constants` are the types of the launch's constants by pc. With `counting`, sums are kept.
+    """
+    with tracing():
+        return _Translator(program, constants, cc_major, counting).translated()
+
+
+class _Translator:
+    def __init__(
+        self, program: Program, constants: dict[int, DType], cc_major: int, counting: bool
+    ) -> None:
+        self._program = program
+        self._rows = program.instructions
+        self._constants = constants
+        self._pairs = int(cc_major >= 7)
+        self._counting = counting
+        self._types = register_types(program, constants)
+        self._live = Liveness(program)
+        self._made = Translation()
+        self._at = layout.TOKENS + 128 * program.barriers
+        self._cell = layout.CELLS
+        self._accesses: dict[str, Access] = {}
+        self._variables: list[str] = []
+        self._segments = 0
+        self._specials: dict[Any, Place] = {}
+
+    # -- places ------------------------------------------------------------------------
+
+    def _place(self, register: int) -> Place:
+        found = self._made.registers.get(register)
+        if found is None:
+            dtype = self._types[register]
+            found = self._made.registers[register] = self._reserved(dtype)
+        return found
+
+    def _reserved(self, dtype: DType) -> Place:
+        size = 16 if dtype.kind == "b" else 256 if is_wide(dtype) else 128
+        if dtype.itemsize > 8:
+            raise NotDerivedError(f"a register of {dtype}")
+        place = Place(self._at, dtype)
+        self._at += size
+        return place
+
+    def _fixed(self, register: int) -> Any:
+        """Return the value of a register that is never written, None for all others."""
+        if register in self._program.immediates:
+            return self._program.immediates[register]
+        if register in self._program.constants:
+            return self._cell_of(("bank", *self._program.constants[register]), WORD)
+        if register not in self._types:
+            return np.int32(0)
+        return None
+
+    def _cell_of(self, key: Any, dtype: DType) -> Place:
+        found = self._made.cells.get(key)
+        if found is None:
+            if dtype.itemsize > 8:
+                raise NotDerivedError(f"a constant of {dtype}")
+            found = self._made.cells[key] = Place(self._cell, dtype, "cell")
+            self._cell += 8
+        return found
+
+    def _segment(self) -> Segment:
+        self._segments += 1
+        return Segment(f"s{self._segments}", self._place, self._fixed)
+
+    def _sum(self, pc: int, name: str) -> int:
+        """Return the offset of a sum among a warp's."""
+        index = self._made.sums.setdefault((pc, name), self._made.sum_count)
+        if index == self._made.sum_count:
+            self._made.sum_count += 1
+        return 8 * index
+
+    def _add(self, pc: int, name: str, value: str) -> str:
+        """Return code that adds 32 bits to a sum."""
+        if not self._counting:
+            return ""
+        at = self._sum(pc, name)
+        return (
+            f"(i64.store offset={at} (local.get $C) (i64.add (i64.load offset={at}"
+            f" (local.get $C)) (i64.extend_i32_u {value})))"
+        )
+
+    # -- the whole ---------------------------------------------------------------------
+
+    def translated(self) -> Translation:
+        """Return the module."""
+        made, rows = self._made, self._rows
+        kinds = [OPS[row.op].kind for row in rows]
+        for row, kind in zip(rows, kinds, strict=True):
+            if kind in REFUSED or (kind == "barrier" and row.dst):
+                raise NotDerivedError(kind)
+        starts = {0, *leaders(self._program)}
+        for pc, kind in enumerate(kinds):
+            if not OPS[rows[pc].op].keeps_to_itself:
+                starts.add(pc + 1)
+            if kind == "jump":
+                starts.update(pc for pc in rows[pc].detail if pc >= 0)
+        made.starts = sorted(pc for pc in starts if pc < len(rows))
+        self._block_of = {pc: number for number, pc in enumerate(made.starts)}
+        names = sorted({r.memory.name for r in rows if r.memory is not None} - {""})
+        made.arrays = names
+        made.sum_count = 2 * len(made.starts)
+        ends = [*made.starts[1:], len(rows)]
+        blocks = [self._block(n, a, b) for n, (a, b) in enumerate(zip(made.starts, ends, strict=True))]
+        made.warp_bytes = -(-self._at // 64) * 64
+        made.end = self._cell
+        made.text = self._module(blocks)
+        return made
+
+    def _module(self, blocks: list[str]) -> str:
+        opens = "".join(f"(block $b{k} " for k in reversed(range(len(blocks))))
+        table = " ".join(f"$b{k}" for k in range(len(blocks)))
+        body = "\n)".join(blocks)
+        accesses = "\n".join(access.text for access in self._accesses.values())
+        return f"""(module
+(import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
+(memory (export "memory") 2)
+{layout.runtime()}
+{accesses}
+(func $warp (param $W i32) (param $i i32)
+(local $C i32) (local $M i32) (local $pc i32) (local $on i32) (local $x i32) (local $y i32)
+(local $z i32) (local $g i32) (local $o i32) (local $r i32) (local $d i32) (local $mask v128)
+(local $w i64) {' '.join(self._variables)}
+(local.set $C (i32.load offset={layout.SUMS} (local.get $W)))
+(local.set $x (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4))))
+(local.set $pc (i32.load offset=64 (local.get $x)))
+(local.set $M (i32.load offset=68 (local.get $x)))
+(loop $L {opens}(br_table {table} (local.get $pc)))
+{body})
+(unreachable)))"""
+
+    def _block(self, number: int, begin: int, end: int) -> str:
+        """Return the code of a basic block."""
+        code = []
+        if self._counting:
+            at = 16 * number
+            code.append(
+                f"(v128.store offset={at} (local.get $C) (i64x2.add"
+                f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
+                " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
+            )
+        segment = self._segment()
+        for pc in range(begin, end):
+            row = self._rows[pc]
+            kind = OPS[row.op].kind
+            if self._is_computed(segment, pc, row, kind):
+                continue
+            text, segment = self._alone(segment, number, pc, row, kind)
+            code.append(text)
+        last = end - 1
+        if OPS[self._rows[last].op].kind not in CONTROL:
+            code.append(self._flushed(segment, end)[0])
+        return "\n".join(code)
+
+    def _flushed(
+        self,
+        segment: Segment,
+        pc: int,
+        operands: list[Operand] | None = None,
+        bits: list[Any] | None = None,
+        also: tuple[int, ...] = (),
+    ) -> tuple[str, list[str]]:
+        """Return the code of a segment before a pc."""
+        outputs = [
+            r
+            for r in segment.values
+            if r in also or pc >= len(self._rows) or self._live.is_live(r, pc)
+        ]
+        text, found, variables = segment.text(outputs, operands or (), bits or ())
+        self._variables += variables
+        return text, found
+
+    # -- instructions that only compute ------------------------------------------------
+
+    def _is_computed(self, segment: Segment, pc: int, row: Instruction, kind: str) -> bool:
+        """Add an instruction to a segment; return False for one that stands alone."""
+        values: tuple[Any, ...]
+        if kind in ("fence",) or (kind == "compute" and not row.dst):
+            values = ()
+        elif kind == "special":
+            values = (segment.leaf(self._special(pc, row)),) * len(row.dst)
+        elif kind == "constant" and row.dst:
+            values = (segment.leaf(self._cell_of(("constant", pc, 0), self._constants[pc])),)
+        elif kind == "constant":
+            values = ()
+        elif kind == "bank" and not row.src:
+            cells = [self._cell_of(("words", pc, n), WORD) for n in range(len(row.dst))]
+            values = tuple(segment.leaf(cell) for cell in cells)
+        elif kind == "compute":
+            found = self._derived(segment, row)
+            if found is None:
+                return False
+            values = found
+        else:
+            return False
+        guard = None if row.guard is None else segment.read(row.guard)
+        if guard is not None and self._counting:
+            segment.count(guard, row.negated, self._add(pc, "on", "(i32.popcnt {})"))
+        for register, value in zip(row.dst, values, strict=True):
+            segment.write(register, value, self._types[register], guard, row.negated)
+        return True
+
+    def _derived(self, segment: Segment, row: Instruction) -> tuple[Any, ...] | None:
+        """Return the results of an evaluator as symbols, None for one that is called."""
+        evaluate = OPS[row.op].evaluate
+        if evaluate is None:
+            return None
+        sources = [segment.read(register) for register in row.src]
+        try:
+            if any(isinstance(source, Symbol) for source in sources):
+                made = evaluate(row, *sources)
+            else:
+                made = evaluate(row, *(np.asarray(s).reshape(1, 1, 1) for s in sources))
+        except (NotDerivedError, TypeError, ValueError, AttributeError, IndexError):
+            return None
+        results = made if isinstance(made, tuple) else (made,)
+        return results if segment.has_code(results) else None
+
+    def _special(self, pc: int, row: Instruction) -> Place:
+        dtype = self._types[row.dst[0]] if row.dst else NARROW
+        key = row.detail, dtype
+        if key not in self._specials:
+            self._specials[key] = self._made.specials[pc] = self._reserved(dtype)
+        return self._specials[key]
+
+    # -- instructions by themselves ----------------------------------------------------
+
+    def _alone(
+        self, segment: Segment, number: int, pc: int, row: Instruction, kind: str
+    ) -> tuple[str, Segment]:
+        """Return the code of a segment and of the instruction behind it, and a new segment."""
+        guard = None if row.guard is None else segment.read(row.guard)
+        operands, bits = self._operands(segment, pc, row, kind), []
+        if guard is not None:
+            bits.append(guard)
+        decided = kind == "source_branch" and bool(row.src)
+        if decided:
+            bits.append(segment.read(row.src[0]))
+        if kind == "bounds":
+            bits.append(self._beyond(segment, pc, row))
+        # A branch leads elsewhere: registers that are live there are stored before it.
+        if kind in CONTROL:
+            code, found = self._stored(segment, pc, row, operands, bits)
+        else:
+            also = () if guard is None else (*row.dst, row.guard)
+            code, found = self._flushed(segment, pc + 1, operands, bits, also)
+        on = "(local.get $M)"
+        if guard is not None:
+            lanes = f"(i32.xor {found[0]} (i32.const -1))" if row.negated else found[0]
+            on = f"(i32.and (local.get $M) {lanes})"
+        parts = [code, f"(local.set $on {on})"]
+        if guard is not None:
+            parts.append(self._add(pc, "on", "(i32.popcnt (local.get $on))"))
+        following = self._segment()
+        if kind in ("load", "store", "atomic"):
+            parts.append(self._access(pc, row, kind))
+        elif kind == "source_branch":
+            parts.append(self._decision(pc, found[-1]) if decided else "")
+        elif kind in CONTROL:
+            parts.append(getattr(self, f"_{kind}")(number, pc, row))
+        elif kind == "bssy":
+            parts.append(
+                f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on)"
+                " (call $new_token (local.get $W)))"
+            )
+        elif kind == "gather":
+            parts.append(self._gather())
+        elif kind == "bounds":
+            parts.append(f"(if (i32.and (local.get $on) {found[-1]}) (then (unreachable)))")
+        elif kind in LEFT:
+            always = kind in ("collect", "part")
+            parts.append("(unreachable)" if always else "(if (local.get $on) (then (unreachable)))")
+        elif kind in CALLED or kind == "compute":
+            parts.append(self._called(pc, row))
+        else:
+            raise NotDerivedError(kind)
+        if kind not in CONTROL:
+            self._receive(following, row, kind, guard)
+        return "\n".join(parts), following
+
+    def _stored(
+        self, segment: Segment, pc: int, row: Instruction, operands: list[Operand], bits: list[Any]
+    ) -> tuple[str, list[str]]:
+        """Return the code of a segment before control goes elsewhere."""
+        wanted = [
+            r
+            for r in segment.values
+            if self._live.is_live(r, pc)
+            or (pc + 1 < len(self._rows) and self._live.is_live(r, pc + 1))
+            or (row.target >= 0 and self._live.is_live(r, row.target))
+        ]
+        text, found, variables = segment.text(wanted, operands, bits)
+        self._variables += variables
+        return text, found
+
+    def _operands(
+        self, segment: Segment, pc: int, row: Instruction, kind: str
+    ) -> list[Operand]:
+        """Return the operands that an instruction reads from memory."""
+        if kind in WITHOUT_OPERANDS:
+            return []
+        values = [segment.read(register) for register in row.src]
+        memory = row.memory
+        if memory is not None:
+            address = values[0] if values else np.int64(0)
+            wide = memory.space == "global"
+            if memory.space not in ("global", "shared", "local"):
+                raise NotDerivedError(f"an access to {memory.space} memory")
+            address = _converted(address, WIDE if wide else NARROW)
+            if memory.offset:
+                kind_of = np.int64 if wide else np.int32
+                address = address + kind_of(memory.offset)
+            stored = values[1:] if values else []
+            dtype = memory.dtype
+            if kind == "atomic":
+                stored = _atomic_operands(stored, dtype, by_address=memory.by_address)
+            else:
+                stored = [_stored_value(value, dtype) for value in stored]
+            values = [address, *stored]
+        self._made.operands[pc] = [v.dtype for v in values]
+        if len(values) >= layout.OPERANDS or len(row.dst) >= layout.OPERANDS:
+            raise NotDerivedError("an instruction of many operands")
+        return [Operand(layout.operand(n), value) for n, value in enumerate(values)]
+
+    def _beyond(self, segment: Segment, pc: int, row: Instruction) -> Any:
+        """Return whether an index lies outside its axis."""
+        _, space, shape = row.detail
+        beyond: Any = np.bool_(False)
+        for axis, register in enumerate(row.src):
+            index = segment.read(register)
+            size = shape[axis] if space != "global" else segment.leaf(
+                self._cell_of(("axis", pc, axis), NARROW)
+            )
+            if not isinstance(index, Symbol) and not isinstance(size, Symbol):
+                wrong: Any = np.bool_(not 0 <= int(index) < int(size))
+            else:
+                wrong = (index < 0) | (index >= size)
+            beyond = wrong | beyond
+        return beyond
+
+    def _receive(self, segment: Segment, row: Instruction, kind: str, guard: Any) -> None:
+        """Read the results of an instruction at the begin of a segment."""
+        fresh = None if row.guard is None else segment.read(row.guard)
+        for number, register in enumerate(row.dst):
+            dtype = self._types[register]
+            loaded = dtype
+            if kind == "load":
+                assert row.memory is not None
+                loaded = row.memory.dtype
+            value: Any = segment.leaf(Place(layout.result(number), loaded, "absolute"))
+            segment.write(register, value, dtype, fresh, row.negated)
+
+    def _called(self, pc: int, row: Instruction) -> str:
+        """Return a call of the machine's handler."""
+        call = f"(call $host (i32.const {pc}) (local.get $W) (local.get $i) (local.get $on))"
+        return f"(if (local.get $on) (then {call}))" if row.guard is not None else call
+
+    def _access(self, pc: int, row: Instruction, kind: str) -> str:
+        memory = row.memory
+        assert memory is not None
+        operation = kind
+        if kind == "atomic":
+            operation = str(row.detail)
+            if row.dst or operation not in COMMUTATIVE or memory.dtype.kind not in "iu":
+                raise NotDerivedError(f"an atomic {operation}, in its order")
+            if memory.dtype.itemsize < 4 or memory.count != 1:
+                raise NotDerivedError("an atomic of parts of a word")
+        if memory.dtype.itemsize > 8:
+            raise NotDerivedError(f"an access of {memory.dtype}")
+        signed = memory.dtype.kind == "i" and (kind == "atomic" or memory.dtype.itemsize < 4)
+        signed = signed and kind != "store"
+        access = Access(operation, memory.space, memory.dtype.itemsize, memory.count, signed)
+        self._accesses.setdefault(access.name, access)
+        parts = []
+        if row.guard is not None:
+            parts.append(self._add(pc, "any", "(i32.const 1)"))
+        if memory.space == "global":
+            entry = layout.ARRAYS
+            if memory.name:
+                entry += 32 * self._made.arrays.index(memory.name)
+            sectors = (
+                f"(call {access.name} (local.get $on) (i32.const {entry})"
+                f" (i32.const {int(memory.by_address)}))"
+            )
+            parts.append(f"(local.set $x {sectors})")
+            if kind == "atomic":
+                parts.append(self._replays(pc, "(call $most_alike (local.get $on))"))
+            else:
+                parts.append(self._add(pc, "sectors", "(local.get $x)"))
+        else:
+            at, limit = self._own_memory(memory)
+            parts.append(
+                f"(call {access.name} (local.get $on) {at} (i32.const {memory.base}) {limit})"
+            )
+            if memory.space == "shared":
+                parts.append(self._served(pc, row, kind))
+        return f"(if (local.get $on) (then {' '.join(parts)}))"
+
+    def _own_memory(self, memory: Any) -> tuple[str, str]:
+        """Return where memory of a block or warp begins, and the bytes of an access's array."""
+        if memory.space == "shared":
+            at = f"(i32.load offset={layout.SHARED} (local.get $W))"
+        else:
+            at = f"(i32.load offset={layout.LOCAL} (local.get $W))"
+        if memory.size:
+            return at, f"(i32.const {memory.size * memory.dtype.itemsize})"
+        if not memory.by_address:
+            return at, f"(i32.load (i32.const {layout.DYNAMIC_LIMIT}))"
+        if memory.space == "shared":
+            return at, f"(i32.load (i32.const {layout.SHARED_LIMIT}))"
+        return at, f"(i32.const {self._program.local_bytes})"
+
+    def _served(self, pc: int, row: Instruction, kind: str) -> str:
+        """Return the count of wavefronts of an access to shared memory."""
+        if not self._counting:
+            return ""
+        if kind == "atomic":
+            if OPS[row.op].by_word:
+                call = "(i32.wrap_i64 (call $wavefronts (local.get $on) (i32.const 1) (i32.const 0)))"
+            else:
+                call = "(call $most_of_a_bank (local.get $on))"
+            return self._replays(pc, call)
+        assert row.memory is not None
+        words = max(1, row.memory.width_bytes // 4)
+        pairs = self._pairs if row.is_load else 0
+        upper = "(i32.wrap_i64 (i64.shr_u (local.get $w) (i64.const 32)))"
+        return " ".join((
+            f"(local.set $w (call $wavefronts (local.get $on) (i32.const {words})"
+            f" (i32.const {pairs})))",
+            self._add(pc, "wavefronts", "(i32.wrap_i64 (local.get $w))"),
+            self._add(pc, "least", upper),
+        ))
+
+    def _replays(self, pc: int, services: str) -> str:
+        if not self._counting:
+            return ""
+        more = "(i32.sub (local.get $y) (i32.ne (local.get $y) (i32.const 0)))"
+        return f"(local.set $y {services}) {self._add(pc, 'replays', more)}"
+
+    def _decision(self, pc: int, condition: str) -> str:
+        """Count a decision of the source."""
+        if not self._counting:
+            return ""
+        taken = f"(local.set $x (i32.and (local.get $on) {condition}))"
+        differ = (
+            "(i32.and (i32.ne (local.get $x) (i32.const 0))"
+            " (i32.ne (local.get $x) (local.get $on)))"
+        )
+        return " ".join((
+            taken,
+            self._add(pc, "any", "(i32.ne (local.get $on) (i32.const 0))"),
+            self._add(pc, "divergent", differ),
+        ))
+
+    # -- control -----------------------------------------------------------------------
+
+    def _go(self, block: str, *, backward: bool) -> str:
+        turn = ""
+        if backward:
+            left = f"(i32.load offset={layout.TURNS} (local.get $W))"
+            turn = (
+                f"(local.set $y (i32.sub {left} (i32.const 1)))"
+                f" (i32.store offset={layout.TURNS} (local.get $W) (local.get $y))"
+                " (if (i32.lt_s (local.get $y) (i32.const 0)) (then (return)))"
+            )
+        return f"(local.set $pc {block}) {turn} (br $L)"
+
+    @staticmethod
+    def _hold(block: int, state: int, barrier: int = 0, lanes: str = "(local.get $M)") -> str:
+        return (
+            f"(call $hold (local.get $W) (local.get $i) (i32.const {block}) {lanes}"
+            f" (i32.const {state}) (i32.const {barrier}))"
+        )
+
+    def _rest(self, lanes: str) -> str:
+        """Take lanes out of those that run."""
+        return f"(local.set $M (i32.and (local.get $M) (i32.xor {lanes} (i32.const -1))))"
+
+    def _branch(self, number: int, pc: int, row: Instruction) -> str:
+        target = self._block_of[row.target]
+        go = self._go(f"(i32.const {target})", backward=row.target <= pc)
+        if row.guard is None:
+            return go
+        divergent = self._add(pc, "divergent", "(i32.const 1)") if row.op == "BRA" else ""
+        return self._parting(divergent, go, f"(i32.const {target})")
+
+    def _parting(self, divergent: str, go: str, target: str) -> str:
+        return f"""(if (local.get $on) (then
+  (if (i32.eq (local.get $on) (local.get $M)) (then {go}))
+  {divergent}
+  (call $append (local.get $W) {target} (local.get $on)) {self._rest("(local.get $on)")}))"""
+
+    def _branch_if_apart(self, number: int, pc: int, row: Instruction) -> str:
+        here = "(local.get $on)" if row.guard is not None else "(local.get $M)"
+        apart = f"(i32.ne {self._missing(here)} (i32.const 0))"
+        if row.detail == "together":
+            apart = f"(i32.eqz {apart})"
+        target = self._block_of[row.target]
+        go = self._go(f"(i32.const {target})", backward=row.target <= pc)
+        taken = go if row.guard is None else self._parting("", go, f"(i32.const {target})")
+        return f"{self._named()} (if {apart} (then {taken}))"
+
+    def _named(self) -> str:
+        """Set $x to the lanes that the first operand of the lanes names."""
+        at = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $y)) (i32.const 2)))"
+        return f"""(local.set $x (i32.const 0)) (local.set $y (local.get $M))
+(loop $named (local.set $x (i32.or (local.get $x) {at}))
+(br_if $named (local.tee $y (i32.and (local.get $y) (i32.sub (local.get $y) (i32.const 1))))))"""
+
+    @staticmethod
+    def _missing(here: str) -> str:
+        live = f"(i32.load offset={layout.LIVE} (local.get $W))"
+        return f"(i32.and (i32.and (local.get $x) {live}) (i32.xor {here} (i32.const -1)))"
+
+    def _gather(self) -> str:
+        return (
+            f"{self._named()} (if {self._missing('(local.get $M)')} (then (unreachable)))"
+        )
+
+    def _jump(self, number: int, pc: int, row: Instruction) -> str:
+        if pc not in self._made.jumps:
+            self._made.jumps[pc] = (self._cell, tuple(row.detail))
+            self._cell += -(-4 * len(row.detail) // 8) * 8
+        at, count = self._made.jumps[pc][0], len(row.detail)
+        word = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $x)) (i32.const 2)))"
+        block = f"(i32.load offset={at} (i32.shl (local.get $z) (i32.const 2)))"
+        same = f"(i32.eq (i32.shr_u {word} (i32.const 4)) (local.get $z))"
+        # $on: lanes without a target yet; $y: those with the target of the first of them.
+        return f"""(block $jumped{pc} (loop $target{pc}
+(br_if $jumped{pc} (i32.eqz (local.get $on)))
+(local.set $x (local.get $on)) (local.set $y (i32.const 0))
+(local.set $z (i32.shr_u {word} (i32.const 4)))
+(if (i32.ge_u (local.get $z) (i32.const {count})) (then (unreachable)))
+(loop $lane{pc}
+(if {same} (then (local.set $y (i32.or (local.get $y)
+(i32.and (local.get $x) (i32.sub (i32.const 0) (local.get $x)))))))
+(br_if $lane{pc} (local.tee $x
+(i32.and (local.get $x) (i32.sub (local.get $x) (i32.const 1))))))
+(if (i32.eq (local.get $y) (local.get $M)) (then
+(local.set $x {block}) {self._go("(local.get $x)", backward=True)}))
+(call $append (local.get $W) {block} (local.get $y))
+{self._rest("(local.get $y)")}
+(local.set $on (i32.and (local.get $on) (i32.xor (local.get $y) (i32.const -1))))
+(br $target{pc})))"""
+
+    def _exit(self, number: int, pc: int, row: Instruction) -> str:
+        live = f"(i32.load offset={layout.LIVE} (local.get $W))"
+        return f"""(if (local.get $on) (then
+(i32.store offset={layout.LIVE} (local.get $W)
+(i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
+{self._rest("(local.get $on)")}
+(if (local.get $M) (then {self._hold(number + 1, layout.READY)})
+(else (call $remove (local.get $W) (local.get $i))))
+(call $release (local.get $W)) (return)))"""
+
+    def _bsync(self, number: int, pc: int, row: Instruction) -> str:
+        hold = self._hold(number, layout.AT_BSYNC, int(row.detail))
+        return (
+            "(if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"
+            f" {hold} (call $release (local.get $W)) (return)))"
+        )
+
+    def _break(self, number: int, pc: int, row: Instruction) -> str:
+        give = (
+            f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on) (i32.const 0))"
+        )
+        hold = self._hold(number + 1, layout.READY)
+        return (
+            f"{give} (if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"
+            f" {hold} (call $release (local.get $W)) (return)))"
+        )
+
+    def _barrier(self, number: int, pc: int, row: Instruction) -> str:
+        wait = f"{self._hold(number, layout.AT_BARRIER)} (return)"
+        if row.guard is None:
+            return wait
+        part = self._hold(number, layout.AT_BARRIER, lanes="(local.get $on)")
+        rest = "(i32.and (local.get $M) (i32.xor (local.get $on) (i32.const -1)))"
+        return f"""(if (local.get $on) (then
+(if (i32.eq (local.get $on) (local.get $M)) (then {wait}))
+(call $append (local.get $W) (i32.const {number + 1}) {rest}) {part} (return)))"""
+
+
+def _converted(value: Any, dtype: DType) -> Any:
+    if isinstance(value, Symbol):
+        return value.astype(dtype)
+    return np.asarray(value).astype(dtype)[()]
+
+
+def _stored_value(value: Any, dtype: DType) -> Any:
+    """Return a value as the elements that it is stored to."""
+    return _converted(value, dtype)
+
+
+def _atomic_operands(values: list[Any], dtype: DType, *, by_address: bool) -> list[Any]:
+    """Return an atomic's operands: numbers, or registers of their bits."""
+    if not by_address:
+        return [_converted(value, dtype) for value in values]
+    if dtype.itemsize == 4:
+        return [value.view(dtype) for value in values]
+    pairs: Iterator[tuple[Any, Any]] = zip(values[::2], values[1::2], strict=True)
+    made = []
+    for low, high in pairs:
+        upper = _converted(high, np.dtype(np.uint64)) << np.uint64(32)
+        made.append((upper | _converted(low, np.dtype(np.uint64))).view(dtype))
+    return made
