@@ -89,7 +89,7 @@ def run(
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
     longest = min(QUANTUM, step_limit // TURNS + 1)
-    takeover = Takeover(prepared.cc.major, observers)
+    takeover = Takeover(prepared.cc.major, observers, step_limit)
     takeover.is_open &= on_skip is None and on_fault is None and resident is None
     following, finished = 0, 0
     running: list[Interpreter] = []

@@ -30,6 +30,7 @@ class Takeover:
 
     cc_major: int
     observers: Sequence[Observer]
+    step_limit: int
     is_open: bool = field(default_factory=fast.is_wanted)
     _launch: CompiledLaunch | None = None
 
@@ -63,7 +64,7 @@ class Takeover:
         from gpusim.machine.compiled.instance import LeftError
 
         try:
-            self._launch.run(interpreter.context)
+            self._launch.run(interpreter.context, self.step_limit)
         except LeftError:
             self.is_open = False
         return self.is_open

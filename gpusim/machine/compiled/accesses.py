@@ -62,8 +62,10 @@ class Access:
 
     @property
     def text(self) -> str:
-        """The function. Parameters are lanes and, by space, an entry of the table of arrays, the
-        lane memory and its bytes, or the block's memory, the first byte and the bytes behind it.
+        """The function.
+
+        Parameters are the lanes and, of global memory, an entry of the table of arrays and whether
+        others may be meant; else where the memory begins, its first address, and its bytes.
         """
         return {"global": self._global, "shared": self._shared, "local": self._local}[self.space]()
 
@@ -80,9 +82,7 @@ class Access:
                 there = (number * self.item + 4 * word) * stride
                 if self.kind == "load":
                     at = OUT + OPERAND_BYTES * number + 4 * word
-                    made.append(
-                        f"({scalar}.store offset={at} {lane} {self._read(scalar, there)})"
-                    )
+                    made.append(f"({scalar}.store offset={at} {lane} {self._read(scalar, there)})")
                 else:
                     at = IN + OPERAND_BYTES * (number + 1) + 4 * word
                     size = {1: "8", 2: "16"}.get(self.item, "")
@@ -159,8 +159,7 @@ class Access:
                 for k in range(8)
             )
             alike = "\n".join(
-                f"(v128.store offset={OUT + 16 * k} (i32.const 0) (local.get $v))"
-                for k in range(8)
+                f"(v128.store offset={OUT + 16 * k} (i32.const 0) (local.get $v))" for k in range(8)
             )
             one = f"""(if (i32.and (call $rising_wide (i64.const 0))
       (i32.and {aligned} (i32.eqz {_outside(4)})))

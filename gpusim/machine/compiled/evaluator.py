@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.errors import GpusimError
+from gpusim.host import address_space_limit
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
-from gpusim.machine import cas_loops, values
+from gpusim.machine import values
 from gpusim.machine.compiled import memory
 from gpusim.machine.compiled.instance import Instance, LeftError
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -25,6 +26,7 @@ from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.machine.context import Context
 from gpusim.machine.storage import FIRST_ADDRESS
+from gpusim.program.loops import swapping
 from gpusim.program.polling import polls
 from gpusim.version import __version__
 
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Backward branches of a warp: a loop without an end is NumPy's, which finds and names it.
-MOST_TURNS = 50_000_000
 _MODULES = DiskCache("machine", 256 << 20)
 
 
@@ -46,6 +46,7 @@ def _engine() -> wasmtime.Engine | None:
 
         config = wasmtime.Config()
         config.cranelift_opt_level = "speed"
+        config.parallel_compilation = False  # threads would not live through a fork
         config.wasm_relaxed_simd_deterministic = True
         return wasmtime.Engine(config)
     except Exception:
@@ -80,8 +81,11 @@ class CompiledLaunch:
         """The module's text and places."""
         return self._made
 
-    def run(self, context: Context) -> None:
-        """Run the rest of a batch, and report it; LeftError if NumPy has to."""
+    def run(self, context: Context, step_limit: int) -> None:
+        """Run the rest of a batch, and report it; LeftError if NumPy has to.
+
+        A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
+        """
         batch, made, instance = context.batch, self._made, self._instance
         if batch.placement.folded:
             batch.unfold()
@@ -95,7 +99,7 @@ class CompiledLaunch:
             memory.bring_arrays(instance.memory, made, self._allocations)
             self._has_arrays = True
         memory.bring_constants(instance.memory, made, context)
-        memory.bring_batch(instance.memory, place, batch, MOST_TURNS)
+        memory.bring_batch(instance.memory, place, batch, min(step_limit, 2**31 - 1))
         instance.run(place, context)
         memory.give_arrays(instance.memory, made, self._allocations)
         if self._listeners:
@@ -133,7 +137,7 @@ def compiled_launch(
     """Return a launch in compiled code; None where it is left to NumPy."""
     if cc_major < 2 or not is_observable(observers) or not is_derivable(context.batch.program):
         return None
-    if _engine() is None:
+    if address_space_limit.is_limited() or _engine() is None:
         return None
     try:
         return CompiledLaunch(context, cc_major, observers)
@@ -150,5 +154,4 @@ def is_observable(observers: Sequence[Observer]) -> bool:
 
 def is_derivable(program: Program) -> bool:
     """Return whether warps do not wait for others but at barriers: order shows then."""
-    return not polls(program) and not cas_loops.heads(program)
-
+    return not polls(program) and not swapping(program)

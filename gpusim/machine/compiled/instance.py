@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +17,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.state import Batch, Splits
-from gpusim.machine.storage import Allocation
-from gpusim.program.flow import Liveness
+from gpusim.program.liveness import Liveness
 
 if TYPE_CHECKING:
     import wasmtime
@@ -78,7 +75,8 @@ class Instance:
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""
-        assert self._place is not None and self._warp is not None
+        assert self._place is not None
+        assert self._warp is not None
         row = self._place.warp_of(warp) % self._place.warps
         words = self.memory[warp : warp + layout.TOKENS].view(np.int32)
         self._warp.run(self.memory, words, pc, row, split, on)
@@ -154,18 +152,3 @@ def _write(memory: Array, address: int, value: Array) -> None:
         full = full.astype(np.int32)
     held = np.ascontiguousarray(full).view(np.uint8)
     memory[address : address + held.nbytes] = held
-
-
-def shared_with(
-    memory: Array, begin: int, first: int, allocations: Mapping[str, Allocation]
-) -> dict[str, Allocation]:
-    """Return allocations whose elements lie in linear memory."""
-    made = {}
-    for name, one in allocations.items():
-        if one.flat is None:
-            made[name] = one
-            continue
-        at = one.start - first + begin
-        held = memory[at : at + one.flat.nbytes].view(one.flat.dtype)
-        made[name] = replace(one, flat=held, copy=None)
-    return made

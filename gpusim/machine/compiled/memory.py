@@ -83,9 +83,7 @@ def is_importable(batch: Batch) -> bool:
     return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
 
 
-def bring_arrays(
-    memory: Array, made: Translation, allocations: Mapping[str, Allocation]
-) -> None:
+def bring_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
     """Copy the arrays and their table into linear memory."""
     first = arrays_begin(made)
     named = [*made.arrays, *(name for name in allocations if name not in made.arrays)]
@@ -211,9 +209,7 @@ def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
     for number, row in enumerate(splits.row.tolist()):
         state, at = int(splits.state[number]), (layout.SPLITS + 16 * int(counts[row])) // 4
         barrier = rows[int(splits.pc[number])].detail if state == AT_CONVERGENCE else 0
-        words[row, at : at + 4] = (
-            blocks[number], lanes[number], _STATES[state], int(barrier)
-        )
+        words[row, at : at + 4] = (blocks[number], lanes[number], _STATES[state], int(barrier))
         words[row, layout.LIVE // 4] |= lanes[number]
         counts[row] += 1
     words[:, 0] = counts
@@ -236,7 +232,10 @@ def _bring_tokens(words: Array, batch: Batch) -> None:
 def _bring(warps: Array, at: Place, value: Array) -> None:
     """Copy a register of all warps."""
     if value.dtype != at.dtype:
-        same = value.dtype.itemsize == at.dtype.itemsize and "b" not in (value.dtype.kind, at.dtype.kind)
+        same = value.dtype.itemsize == at.dtype.itemsize and "b" not in (
+            value.dtype.kind,
+            at.dtype.kind,
+        )
         value = value.view(at.dtype) if same else value.astype(at.dtype)
     rows = len(warps)
     full = np.broadcast_to(value[0], (rows, 32))
@@ -246,4 +245,3 @@ def _bring(warps: Array, at: Place, value: Array) -> None:
     words = _as_words(full)
     size = 256 if is_wide(at.dtype) else 128
     warps[:, at.offset : at.offset + size] = words.view(np.uint8).reshape(rows, size)
-

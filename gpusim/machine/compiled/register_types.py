@@ -15,9 +15,13 @@ WORD = np.dtype(np.uint32)
 _BOOL = np.dtype(np.bool_)
 # Results of instructions that are neither computed nor loaded, where no type is stated.
 _RESULTS: Mapping[str, DType] = {
-    "vote": WORD, "match": WORD, "activemask": WORD, "agrees": _BOOL, "reduce_lanes": WORD,
-    "atomic": WORD, "bank": WORD, "clock": WORD,
-}  # fmt: skip
+    "agrees": _BOOL,
+    "reduce_lanes": WORD,
+    "bank": WORD,
+    "clock": WORD,
+}
+# Results of votes and of matches that are words; all others are predicates.
+_WORDS = {"vote": ("ballot", "ballot-not"), "match": ("any", "all")}
 
 
 def register_types(program: Program, constants: Mapping[int, DType]) -> dict[int, DType]:
@@ -64,19 +68,19 @@ def _results(
             return (WORD,) * count
         stated = instruction.dtype or (memory.dtype if memory is not None else np.dtype(np.int32))
         return (stated,) * count
-    if kind in ("exchange", "poll", "same_lanes"):
-        wants = instruction.detail[1]
-        return ((WORD, _BOOL) if wants else (_BOOL,))[:count]
     if kind == "elect":
         number, verdict = instruction.detail
         return ((WORD,) if number else ()) + ((_BOOL,) if verdict else ())
     if kind == "shuffle":
-        source = _source(program, instruction.src[1], found)
-        return None if source is None else (source,)
-    if kind == "vote" and instruction.detail != "ballot":
-        return (_BOOL,)
-    if kind == "match":
-        return (WORD, _BOOL)[:count]
+        value = instruction.src[1 if OPS[instruction.op].checks_mask else 0]
+        source = _source(program, value, found)
+        if source is None:
+            return None
+        results = instruction.detail[1 : count + 1]
+        return tuple(_BOOL if result == "inside" else source for result in results)
+    if kind in ("vote", "match"):
+        words = _WORDS[kind]
+        return tuple(WORD if result in words else _BOOL for result in instruction.detail)
     if kind in _RESULTS:
         return (_RESULTS[kind],) * count
     if kind == "compute":

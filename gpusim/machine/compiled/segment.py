@@ -84,10 +84,11 @@ class Segment:
             if not isinstance(guard, Symbol):
                 value = value if bool(guard) != negated else old
             else:
-                both = (old, value) if negated else (value, old)
+                both: tuple[Any, ...] = (old, value) if negated else (value, old)
                 if not isinstance(old, Symbol):
                     both = tuple(
-                        x if isinstance(x, Symbol) else np.asarray(x).astype(dtype)[()] for x in both
+                        x if isinstance(x, Symbol) else np.asarray(x).astype(dtype)[()]
+                        for x in both
                     )
                 value = self.graph.node("where", dtype, guard, *both)
         self.values[register] = value
@@ -242,9 +243,7 @@ class _Writer:
     def put(self, operand: Operand) -> None:
         """Set an operand in all lanes."""
         place = Place(operand.address, _type(operand.value), "absolute")
-        for part, (n, base) in zip(
-            self._vectors.parts(operand.value), _bases(place), strict=True
-        ):
+        for part, (n, base) in zip(self._vectors.parts(operand.value), _bases(place), strict=True):
             self._vectors.code.append(f"(v128.store offset={place.offset + n} {base} {part})")
 
     def text(self, after: Sequence[str]) -> str:
@@ -270,9 +269,11 @@ class _Writer:
 def _bases(place: Place) -> list[tuple[int, str]]:
     """Return the offsets and pointers of a place's parts in the loop."""
     if place.base == "warp":
-        return [(0, "(local.get $d)"), (16, "(local.get $d)")] if is_wide(place.dtype) else [
-            (0, "(local.get $r)")
-        ]
+        return (
+            [(0, "(local.get $d)"), (16, "(local.get $d)")]
+            if is_wide(place.dtype)
+            else [(0, "(local.get $r)")]
+        )
     if is_wide(place.dtype):
         twice = "(i32.shl (local.get $o) (i32.const 1))"
         return [(0, twice), (16, twice)]

@@ -132,7 +132,9 @@ class Symbol(NDArrayOperatorsMixin):
         composed = _COMPOSED.get(ufunc.__name__)
         if composed is not None:
             return composed(*inputs)
-        types = [i.dtype if isinstance(i, Symbol | np.generic | np.ndarray) else type(i) for i in inputs]
+        types = [
+            i.dtype if isinstance(i, Symbol | np.generic | np.ndarray) else type(i) for i in inputs
+        ]
         resolved = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout))
         if ufunc.nout != 1:
             raise NotDerivedError(f"{ufunc.__name__} has several results")
@@ -205,10 +207,12 @@ def _sign(value: Symbol) -> Any:
     return _where(np.greater(value, kind(0)), kind(1), negative)
 
 
-def _to_half(value: Symbol) -> Any:
+def _to_half(value: Symbol) -> Symbol:
     """Return numbers rounded to half precision: to 11 bits, or a multiple of 2**-24."""
+    made: Symbol
     if value.dtype.kind == "b":
-        return _where(value, np.float16(1), np.float16(0))
+        made = _where(value, np.float16(1), np.float16(0))
+        return made
     exact = value.astype(np.float64)
     if value.dtype.kind in "iu" and value.itemsize == 8:
         raise NotDerivedError("half precision of 64-bit integers")
@@ -226,16 +230,18 @@ def _to_half(value: Symbol) -> Any:
     fraction = _where(fraction == np.uint32(0), np.uint32(1), fraction)
     bits = _where(np.isnan(exact), np.uint32(0x7C00) | fraction, bits)
     sign = (word.view(np.uint64) >> np.uint64(48)).astype(np.uint32) & np.uint32(0x8000)
-    return (bits | sign).astype(np.uint16).view(np.float16)
+    made = (bits | sign).astype(np.uint16).view(np.float16)
+    return made
 
 
-def _of_half(value: Symbol) -> Any:
+def _of_half(value: Symbol) -> Symbol:
     """Return half precision as float32: a factor of 2**112 corrects the exponent."""
     bits = value.view(np.uint16).astype(np.uint32)
     shifted = (bits & np.uint32(0x7FFF)) << np.uint32(13)
     number = (shifted.view(np.float32) * np.float32(2.0**112)).view(np.uint32)
     number = _where(shifted >= np.uint32(0x0F800000), shifted | np.uint32(0x7F800000), number)
-    return (number | (bits & np.uint32(0x8000)) << np.uint32(16)).view(np.float32)
+    made: Symbol = (number | (bits & np.uint32(0x8000)) << np.uint32(16)).view(np.float32)
+    return made
 
 
 _EXACT_IN_SINGLE = {"add", "subtract", "multiply", "divide", "sqrt"}
@@ -305,7 +311,7 @@ def tracing() -> Iterator[None]:
                     setattr(module, attribute, mine)
             if name.endswith("isa.fused"):
                 changed.append((module, "np", module.__dict__["np"]))
-                setattr(module, "np", _TRACED_NUMPY)
+                module.__dict__["np"] = _TRACED_NUMPY
         try:
             yield
         finally:

@@ -27,9 +27,7 @@ def totals_of(memory: Array, place: BatchMemory, batch: Batch) -> Ran:
         plain = Sums(times, lanes, lanes, times)
         for pc in range(begin, end):
             found = {
-                name: words[made.sums[pc, name]][None]
-                for name in _NAMES
-                if (pc, name) in made.sums
+                name: words[made.sums[pc, name]][None] for name in _NAMES if (pc, name) in made.sums
             }
             sums[pc] = plain._replace(**found) if found else plain
     return Ran(batch.placement, np.arange(place.rows), sums)

@@ -20,7 +20,8 @@ from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import is_wide
-from gpusim.program.flow import Liveness, leaders
+from gpusim.program.flow import leaders, successors
+from gpusim.program.liveness import Liveness
 
 DType = np.dtype[Any]
 
@@ -29,8 +30,7 @@ NARROW = np.dtype(np.int32)
 BITS = np.dtype(np.bool_)
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
-    "bank", "shuffle", "vote", "match", "activemask", "exchange", "poll", "elect", "same_lanes",
-    "reduce_lanes", "agrees", "warpsync",
+    "bank", "shuffle", "vote", "match", "elect", "reduce_lanes", "agrees", "warpsync",
 ))  # fmt: skip
 # Kinds that end the run where they are reached.
 LEFT = frozenset(("trap", "call_driver", "collect", "part"))
@@ -163,7 +163,7 @@ class _Translator:
         for row, kind in zip(rows, kinds, strict=True):
             if kind in REFUSED or (kind == "barrier" and row.dst):
                 raise NotDerivedError(kind)
-        starts = {0, *leaders(self._program)}
+        starts = {0, *leaders(successors(self._program))}
         for pc, kind in enumerate(kinds):
             if not OPS[rows[pc].op].keeps_to_itself:
                 starts.add(pc + 1)
@@ -175,7 +175,9 @@ class _Translator:
         made.arrays = names
         made.sum_count = 2 * len(made.starts)
         ends = [*made.starts[1:], len(rows)]
-        blocks = [self._block(n, a, b) for n, (a, b) in enumerate(zip(made.starts, ends, strict=True))]
+        blocks = [
+            self._block(n, a, b) for n, (a, b) in enumerate(zip(made.starts, ends, strict=True))
+        ]
         made.warp_bytes = -(-self._at // 64) * 64
         made.end = self._cell
         made.text = self._module(blocks)
@@ -194,7 +196,7 @@ class _Translator:
 (func $warp (param $W i32) (param $i i32)
 (local $C i32) (local $M i32) (local $pc i32) (local $on i32) (local $x i32) (local $y i32)
 (local $z i32) (local $g i32) (local $o i32) (local $r i32) (local $d i32) (local $mask v128)
-(local $w i64) {' '.join(self._variables)}
+(local $w i64) {" ".join(self._variables)}
 (local.set $C (i32.load offset={layout.SUMS} (local.get $W)))
 (local.set $x (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4))))
 (local.set $pc (i32.load offset=64 (local.get $x)))
@@ -316,7 +318,7 @@ class _Translator:
         if kind in CONTROL:
             code, found = self._stored(segment, pc, row, operands, bits)
         else:
-            also = () if guard is None else (*row.dst, row.guard)
+            also = () if row.guard is None else (*row.dst, row.guard)
             code, found = self._flushed(segment, pc + 1, operands, bits, also)
         on = "(local.get $M)"
         if guard is not None:
@@ -337,7 +339,7 @@ class _Translator:
                 f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on)"
                 " (call $new_token (local.get $W)))"
             )
-        elif kind == "gather":
+        elif kind == "warpsync" and OPS[row.op].is_replayed:
             parts.append(self._gather())
         elif kind == "bounds":
             parts.append(f"(if (i32.and (local.get $on) {found[-1]}) (then (unreachable)))")
@@ -367,9 +369,7 @@ class _Translator:
         self._variables += variables
         return text, found
 
-    def _operands(
-        self, segment: Segment, pc: int, row: Instruction, kind: str
-    ) -> list[Operand]:
+    def _operands(self, segment: Segment, pc: int, row: Instruction, kind: str) -> list[Operand]:
         """Return the operands that an instruction reads from memory."""
         if kind in WITHOUT_OPERANDS:
             return []
@@ -402,8 +402,10 @@ class _Translator:
         beyond: Any = np.bool_(False)
         for axis, register in enumerate(row.src):
             index = segment.read(register)
-            size = shape[axis] if space != "global" else segment.leaf(
-                self._cell_of(("axis", pc, axis), NARROW)
+            size = (
+                shape[axis]
+                if space != "global"
+                else segment.leaf(self._cell_of(("axis", pc, axis), NARROW))
             )
             if not isinstance(index, Symbol) and not isinstance(size, Symbol):
                 wrong: Any = np.bool_(not 0 <= int(index) < int(size))
@@ -490,7 +492,9 @@ class _Translator:
             return ""
         if kind == "atomic":
             if OPS[row.op].by_word:
-                call = "(i32.wrap_i64 (call $wavefronts (local.get $on) (i32.const 1) (i32.const 0)))"
+                call = (
+                    "(i32.wrap_i64 (call $wavefronts (local.get $on) (i32.const 1) (i32.const 0)))"
+                )
             else:
                 call = "(call $most_of_a_bank (local.get $on))"
             return self._replays(pc, call)
@@ -498,12 +502,14 @@ class _Translator:
         words = max(1, row.memory.width_bytes // 4)
         pairs = self._pairs if row.is_load else 0
         upper = "(i32.wrap_i64 (i64.shr_u (local.get $w) (i64.const 32)))"
-        return " ".join((
-            f"(local.set $w (call $wavefronts (local.get $on) (i32.const {words})"
-            f" (i32.const {pairs})))",
-            self._add(pc, "wavefronts", "(i32.wrap_i64 (local.get $w))"),
-            self._add(pc, "least", upper),
-        ))
+        return " ".join(
+            (
+                f"(local.set $w (call $wavefronts (local.get $on) (i32.const {words})"
+                f" (i32.const {pairs})))",
+                self._add(pc, "wavefronts", "(i32.wrap_i64 (local.get $w))"),
+                self._add(pc, "least", upper),
+            )
+        )
 
     def _replays(self, pc: int, services: str) -> str:
         if not self._counting:
@@ -520,11 +526,13 @@ class _Translator:
             "(i32.and (i32.ne (local.get $x) (i32.const 0))"
             " (i32.ne (local.get $x) (local.get $on)))"
         )
-        return " ".join((
-            taken,
-            self._add(pc, "any", "(i32.ne (local.get $on) (i32.const 0))"),
-            self._add(pc, "divergent", differ),
-        ))
+        return " ".join(
+            (
+                taken,
+                self._add(pc, "any", "(i32.ne (local.get $on) (i32.const 0))"),
+                self._add(pc, "divergent", differ),
+            )
+        )
 
     # -- control -----------------------------------------------------------------------
 
@@ -587,9 +595,7 @@ class _Translator:
         return f"(i32.and (i32.and (local.get $x) {live}) (i32.xor {here} (i32.const -1)))"
 
     def _gather(self) -> str:
-        return (
-            f"{self._named()} (if {self._missing('(local.get $M)')} (then (unreachable)))"
-        )
+        return f"{self._named()} (if {self._missing('(local.get $M)')} (then (unreachable)))"
 
     def _jump(self, number: int, pc: int, row: Instruction) -> str:
         if pc not in self._made.jumps:
@@ -635,9 +641,7 @@ class _Translator:
         )
 
     def _break(self, number: int, pc: int, row: Instruction) -> str:
-        give = (
-            f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on) (i32.const 0))"
-        )
+        give = f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on) (i32.const 0))"
         hold = self._hold(number + 1, layout.READY)
         return (
             f"{give} (if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"

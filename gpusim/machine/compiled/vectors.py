@@ -276,8 +276,7 @@ def _population(vectors: Vectors, symbol: Symbol) -> Parts:
 
     def counted(part: str) -> str:
         return (
-            "(i32x4.extadd_pairwise_i16x8_u (i16x8.extadd_pairwise_i8x16_u"
-            f" (i8x16.popcnt {part})))"
+            f"(i32x4.extadd_pairwise_i16x8_u (i16x8.extadd_pairwise_i8x16_u (i8x16.popcnt {part})))"
         )
 
     if not is_wide(dtype):
@@ -457,9 +456,7 @@ def _from_word(part: str, of: DType, to: DType) -> Parts:
     return [_extended(part, to)]
 
 
-def _from_wide(
-    vectors: Vectors, symbol: Symbol, of: DType, to: DType, parts: Parts
-) -> Parts:
+def _from_wide(vectors: Vectors, symbol: Symbol, of: DType, to: DType, parts: Parts) -> Parts:
     """Convert integers of 64 bits."""
     if to.kind == "f":
         real, sign = ("f64" if is_wide(to) else "f32"), _sign_of(of)

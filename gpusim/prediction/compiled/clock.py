@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim import prediction
+from gpusim.host import address_space_limit
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.prediction.clock.event_queue import EventQueue
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
 from gpusim.prediction.clock.steps import Step
-from gpusim.prediction.compiled import address_space_limit
 from gpusim.prediction.compiled.events import Events, play
 from gpusim.prediction.compiled.image import Image
 from gpusim.prediction.compiled.instance import Instance

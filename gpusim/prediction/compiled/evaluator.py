@@ -8,8 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpusim.errors import GpusimWarning
+from gpusim.host import address_space_limit
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
-from gpusim.prediction.compiled import address_space_limit
 
 if TYPE_CHECKING:
     from gpusim.prediction.compiled.clock import CompiledClock

@@ -20,11 +20,11 @@ from gpusim.codegen import generators
 from gpusim.errors import GpusimError, InputError, shown_at_the_call
 from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device, Value
+from gpusim.host.fast import is_wanted
 from gpusim.host.files import refusing, shown, write_whole
 from gpusim.host.journal import opened
 from gpusim.host.workers import ignored, worked_out
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.host.fast import is_wanted
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, job_of
 from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 

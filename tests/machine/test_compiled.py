@@ -1,0 +1,241 @@
+"""Compiled code computes what NumPy's machine computes: every array and every counter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import cuda
+from gpusim.codegen.programs import prepare
+from gpusim.cuda import Kernel
+from gpusim.errors import GpusimError, OutOfBoundsError
+from gpusim.launch.events import Observer, Ran
+from gpusim.launch.grid import ComputeCapability
+from gpusim.machine import run, takeover
+from gpusim.sass import wheels
+from gpusim.tracing.copies import LastCopies
+from gpusim.tracing.counting import Counters
+
+pytest.importorskip("wasmtime")
+
+HOPPER = ComputeCapability(9, 0)
+NVCC = partial(
+    pytest.param, marks=pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+)
+CODES = ("lowering", NVCC("nvcc"))
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Went(Observer):
+    """Notes whether a launch went over to compiled code."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    def ran(self, ran: Ran) -> None:
+        self.over = True
+
+
+def evaluated(
+    kernel: Kernel, grid: int, block: int, code: str, arguments: tuple[Any, ...], *, steps: int
+) -> tuple[list[Any], Counters, bool]:
+    """Return the arguments after a launch that goes over after some steps, and its counters."""
+    given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
+    counters, went = Counters(HOPPER, LastCopies()), Went()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(takeover, "STEPS", steps)
+        prepared = prepare(kernel[grid, block], given, HOPPER, code=code)
+        run(prepared, observers=(counters, went))
+    return given, counters, went.over
+
+
+def agree(
+    kernel: Kernel, grid: int, block: int, code: str, *arguments: Any, steps: int = 0
+) -> None:
+    """Fail if compiled code leaves other bytes or counts anything differently."""
+    numpys, counted, went = evaluated(kernel, grid, block, code, arguments, steps=10**9)
+    assert not went
+    compiled, sums, went = evaluated(kernel, grid, block, code, arguments, steps=steps)
+    assert went
+    for one, other in zip(numpys, compiled, strict=True):
+        if isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
+    np.testing.assert_array_equal(counted.by_pc, sums.by_pc)
+    for number in range(grid):
+        tables = (c.tables[c.table_of_block[number]] for c in (counted, sums))
+        np.testing.assert_array_equal(*tables)
+
+
+@cuda.jit
+def rows_of_products(a, b, out, n):
+    i = cuda.grid(1)
+    total = np.float32(0.0)
+    for k in range(n):
+        total += a[i, k] * b[k]
+    out[i] = total
+
+
+@cuda.jit
+def collatz(values, steps):
+    i = cuda.grid(1)
+    if i < values.size:
+        n, count = values[i], 0
+        while n != 1:
+            if n % 2 == 0:
+                n = n // 2
+            else:
+                n = 3 * n + 1
+            count += 1
+        steps[i] = count
+
+
+@cuda.jit
+def transposed_sums(x, y, total):
+    tile = cuda.shared.array((16, 16), np.float32)
+    tx, ty = cuda.threadIdx.x % 16, cuda.threadIdx.x // 16
+    for base in range(0, x.shape[0], 16):
+        tile[ty, tx] = x[base + ty, tx]
+        cuda.syncthreads()
+        y[base + tx, ty] += tile[tx, ty] / np.float32(3.0)
+        cuda.syncthreads()
+    cuda.atomic.add(total, 0, cuda.threadIdx.x)
+
+
+@cuda.jit
+def bubbled(x):
+    mine = cuda.local.array(8, np.int32)
+    i = cuda.grid(1)
+    for k in range(8):
+        mine[k] = x[i, k]
+    for last in range(7, 0, -1):
+        for k in range(last):
+            if mine[k] > mine[k + 1]:
+                greater = mine[k]
+                mine[k] = mine[k + 1]
+                mine[k + 1] = greater
+    for k in range(8):
+        x[i, k] = mine[k]
+
+
+@cuda.jit
+def warp_sums(x, out, ballots):
+    i = cuda.grid(1)
+    value = x[i]
+    offset = 16
+    while offset > 0:
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
+        offset //= 2
+    ballots[i] = cuda.ballot_sync(0xFFFFFFFF, x[i] > 0)
+    if cuda.laneid == 0:
+        out[i // 32] = value
+
+
+@cuda.jit
+def elementary(x, out):
+    i = cuda.grid(1)
+    out[i] = np.exp(x[i]) + np.sqrt(abs(x[i])) - np.log(abs(x[i]) + np.float32(1.0))
+
+
+def noise(*shape: int, seed: int = 1) -> Array:
+    """Return numbers without structure."""
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def whole(*shape: int, most: int = 1000) -> Array:
+    """Return positive whole numbers without structure."""
+    return np.random.default_rng(2).integers(1, most, shape).astype(np.int32)
+
+
+LAUNCHES: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "long loops": lambda: (
+        rows_of_products, 2, 48, noise(96, 20), noise(20), np.zeros(96, np.float32), 20,
+    ),
+    "divergent lanes": lambda: (collatz, 2, 40, whole(70), np.zeros(70, np.int32)),
+    "tiles": lambda: (
+        transposed_sums, 1, 256, noise(32, 16), np.zeros((32, 16), np.float32),
+        np.zeros(1, np.int32),
+    ),
+    "local memory": lambda: (bubbled, 2, 32, whole(64, 8)),
+    "lanes together": lambda: (
+        warp_sums, 2, 64, whole(128) - 500, np.zeros(4, np.int32), np.zeros(128, np.uint32),
+    ),
+    "functions of NumPy": lambda: (elementary, 1, 64, noise(64), np.zeros(64, np.float32)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("name", LAUNCHES)
+def test_compiled_code_leaves_the_same_bytes_and_counts(name: str, code: str) -> None:
+    kernel, grid, block, *arguments = LAUNCHES[name]()
+    agree(kernel, grid, block, code, *arguments)
+
+
+@pytest.mark.parametrize(("name", "steps"), [("divergent lanes", 100), ("tiles", 20)])
+def test_a_launch_goes_over_between_two_instructions(name: str, steps: int) -> None:
+    kernel, grid, block, *arguments = LAUNCHES[name]()
+    agree(kernel, grid, block, "lowering", *arguments, steps=steps)
+
+
+def test_a_launch_with_few_steps_stays_with_numpy() -> None:
+    kernel, grid, block, *arguments = LAUNCHES["local memory"]()
+    _, _, went = evaluated(kernel, grid, block, "lowering", arguments, steps=takeover.STEPS)
+    assert not went
+
+
+def test_the_environment_keeps_a_launch_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUSIM_FAST", "0")
+    kernel, grid, block, *arguments = LAUNCHES["long loops"]()
+    _, _, went = evaluated(kernel, grid, block, "lowering", tuple(arguments), steps=0)
+    assert not went
+
+
+def test_an_observer_of_steps_keeps_a_launch_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Steps(Observer):
+        count = 0
+
+        def step(self, step: Any) -> None:
+            self.count += 1
+
+    monkeypatch.setattr(takeover, "STEPS", 0)
+    kernel, grid, block, *arguments = LAUNCHES["long loops"]()
+    steps = Steps()
+    run(prepare(kernel[grid, block], arguments, HOPPER, code="lowering"), observers=(steps,))
+    assert steps.count > 20
+
+
+@cuda.jit
+def beyond(x, n):
+    i = cuda.threadIdx.x
+    for k in range(n):
+        x[i + k] += 1
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_fault_has_the_words_and_leaves_the_bytes_of_numpy(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = []
+    for steps in (10**9, 0):
+        x = np.zeros(40, np.int32)
+        monkeypatch.setattr(takeover, "STEPS", steps)
+        prepared = prepare(beyond[1, 32], (x, 20), HOPPER, code=code)
+        with pytest.raises(OutOfBoundsError) as caught:
+            run(prepared)
+        said.append((str(caught.value), x.tobytes()))
+    assert said[0] == said[1]
+
+
+def test_a_loop_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    @cuda.jit
+    def forever(x):
+        while x[0] == 0:
+            x[1] += 1
+
+    monkeypatch.setattr(takeover, "STEPS", 0)
+    prepared = prepare(forever[1, 32], (np.zeros(2, np.int32),), HOPPER, code="lowering")
+    with pytest.raises(GpusimError, match="instructions"):
+        run(prepared, step_limit=2000)
