@@ -172,7 +172,7 @@ def beside_measured() -> str:
         error = forecast.time_us / measured_us - 1
         times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
         rows.append((f"`{name}`", forecast.first.limiter.name, *times, f"{100 * error:+.1f} %"))
-    return _table(("kernel", "what binds", "predicted", "measured", "off by"), rows, right=2)
+    return _table(("kernel", "limiter", "predicted", "measured", "error"), rows, right=2)
 
 
 @functools.cache
@@ -406,7 +406,7 @@ def _verdict(tool: str, said: dict[str, Any]) -> str:
 
 
 def rules() -> str:
-    """Every rule of a check, with how severe it is and how it is mended."""
+    """Every rule of a check, with its severity and its fix."""
     rows = ((f"`{r.name}`", r.severity, r.title, r.fix) for r in RULES.values())
     return _table(("rule", "severity", "finding", "fix"), rows)
 

@@ -77,8 +77,22 @@ def test_a_key_that_a_file_lacks_follows_its_rule_and_says_so() -> None:
     assert gpu.latency_cycles.barrier_per_warp == 2
     assert gpu.latency_cycles.barrier_per_queued_warp == 1
     fact = gpu.facts["latency_cycles.barrier_per_queued_warp"]
-    assert (fact.value, fact.unit, fact.kind) == (1, "cycles per warp", "estimated")
-    assert fact.source.startswith("half of latency_cycles.barrier_per_warp")
+    assert (fact.value, fact.unit, fact.kind) == (1, "cycles per warp", "unmeasured")
+    assert fact.source == (
+        "no microbenchmark on this GPU; an H200's ratio to latency_cycles.barrier_per_warp, 0.5"
+    )
+
+
+def test_no_number_of_another_gpu_is_given_for_an_estimate() -> None:
+    """A value or ratio of an H200 is unmeasured elsewhere, never estimated "as on an H200"."""
+    for name in set(device.names()) - {"h200"}:
+        facts = device.load(name).facts.values()
+        estimates = [fact.source for fact in facts if fact.kind == "estimated"]
+        assert not any(source.startswith("as the H") for source in estimates)
+        assert all("as on" not in fact.source for fact in facts)
+        unmeasured = [fact for fact in facts if fact.kind == "unmeasured"]
+        assert unmeasured
+        assert all(f.source.startswith("no microbenchmark on this GPU; ") for f in unmeasured)
 
 
 def test_copies_in_parts_of_the_l2_are_those_of_chips_that_have_parts() -> None:
@@ -266,7 +280,8 @@ def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
         (
             r'^sms = { value = 132, kind = "exact"',
             'sms = { value = 132, kind = "exakt"',
-            "gpu.sms has kind 'exakt': expected exact, measured, estimated; did you mean exact?",
+            "gpu.sms has kind 'exakt': expected exact, measured, estimated, unmeasured; did you "
+            "mean exact?",
         ),
         (r'^sms = .*kind = "exact"', 'sms = { value = 1, kind = ["a"]', "gpu.sms has kind ['a']"),
         (r"^sms = .*", 'sms = { value = 132, kind = "exact" }', "gpu.sms has no source"),

@@ -153,7 +153,8 @@ def _fact(key: str, value: devices.Value, kind: str, source: str) -> Fact:
 
 def _estimate(fact: Fact, name: str) -> Fact:
     """Return another GPU's value as an estimate."""
-    return replace(fact, kind="estimated", source=f"as the {name}: {fact.source}")
+    source = f"no microbenchmark on this GPU; as the {name}: {fact.source}"
+    return replace(fact, kind="unmeasured", source=source)
 
 
 def _of_type(value: float, kind: str) -> Any:

@@ -8,6 +8,7 @@ it runs: an answer should come in half a second.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -34,21 +35,24 @@ MODULES = {
     "devices": "devices",
 }
 
-DESCRIPTION = "What a GPU kernel does to the machine, line by line and warp by warp, without a GPU."
-VALIDATION = "Hold predictions against real GPUs: compare, run, counters, calibrate"
+DESCRIPTION = (
+    "Counters, findings, checks and predicted duration of CUDA kernels, line by line and warp by "
+    "warp, without a GPU."
+)
+VALIDATION = "Compare predictions with real GPUs: compare, run, counters, calibrate"
 EXAMPLES = """examples:
-  gpusim list                              the kernels, and what each teaches
-  gpusim run reduce3 -n 2^20 --block 256   run a reduction, check it against NumPy
-  gpusim trace reduce2 --block 128         where warps diverge and banks conflict
-  gpusim check reduction5                  races, barriers, bounds: correct, or only lucky?
-  gpusim lower reduce3 --block 256         its SSA and machine code, beside the source
-  gpusim predict reduce3 -n 2^26           how long it takes on an H200, and why
-  gpusim rank --device k40m                seven reductions in order, step by step
-  gpusim plot banks reduce2 --out b.svg    which banks a line meets, as a picture
-  gpusim report reduce2 --block 128        all of it as a page, with a stepper
-  gpusim run -- python app.py              a whole CUDA program, on a GPU that is not there
+  gpusim list                              the kernels of the catalogue
+  gpusim run reduce3 -n 2^20 --block 256   a reduction, checked against NumPy
+  gpusim trace reduce2 --block 128         divergence, bank conflicts
+  gpusim check reduction5                  races, barriers, bounds
+  gpusim lower reduce3 --block 256         SSA and machine code by source line
+  gpusim predict reduce3 -n 2^26           duration on an H200, and limiter
+  gpusim rank --device k40m                seven reductions by duration
+  gpusim plot banks reduce2 --out b.svg    bank conflicts, as a picture
+  gpusim report reduce2 --block 128        a page with findings and a stepper
+  gpusim run -- python app.py              a whole CUDA program, without a GPU
 
-gpusim COMMAND --help tells more."""
+gpusim COMMAND --help: all options of a command."""
 
 
 def command(name: str) -> Command:
@@ -123,10 +127,29 @@ def _may_be_a_program(arguments: Sequence[str]) -> bool:
 
 def _refuse(unknown: Sequence[str], name: str) -> None:
     """Raise an InputError about arguments that a subcommand does not have."""
-    options = command(name).options if name in MODULES else ()
-    near = did_you_mean(unknown[0], [one.flag for one in options if one.flag.startswith("--")])
     asked = f"gpusim {name}" if name in MODULES else "gpusim"
+    flag = unknown[0].partition("=")[0]
+    near = ""
+    if flag.startswith("-"):
+        others = [other for other in MODULES if flag in _flags(other)]
+        near = f"; {flag} is an option of {', '.join(others)}" if others else _near(flag, name)
     raise InputError(f"unrecognized arguments: {' '.join(unknown)}{near}; see {asked} --help")
+
+
+def _flags(name: str) -> list[str]:
+    """Return the options of a subcommand."""
+    options = command(name).options if name in MODULES else ()
+    return [one.flag for one in options if one.flag.startswith("-")]
+
+
+def _near(flag: str, name: str) -> str:
+    """Return "; did you mean ...?" with options of a subcommand, compared without dashes."""
+    flags = {one.lstrip("-"): one for one in _flags(name)}
+    bare = flag.lstrip("-")
+    if bare in flags:
+        return f"; did you mean {flags[bare]}?"
+    hint = did_you_mean(bare, [one for one in flags if len(one) > 1])
+    return re.sub(r"[\w-]+(?= or |\?)", lambda word: f"--{word[0]}", hint)
 
 
 def _fail(message: str) -> int:

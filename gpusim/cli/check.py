@@ -20,9 +20,9 @@ FOUND = 1
 def check(chosen: Namespace) -> int:
     """Check a kernel for races, barrier errors and undefined behaviour.
 
-    Races between warps, lanes and blocks; barriers and masks that threads miss; memory read
-    before it is written; indices out of bounds; blocks that wait for blocks that cannot start.
-    Judged by the order of accesses, never by the values of this run.
+    Races between warps, lanes and blocks; divergent barriers and wrong masks; deadlocks; reads of
+    uninitialised memory; out-of-bounds accesses; waits for blocks that are not resident. The order
+    of accesses decides, not the values of this run.
 
     The exit code is 1 where there are errors (with --strict also for warnings), else 0.
     """
@@ -67,11 +67,10 @@ def exit_code(findings: Findings, *, strict: bool) -> int:
     return FOUND if findings.errors or (strict and findings.warnings) else 0
 
 
-CHECK = Option("--check", "judge the launch too, as gpusim check does: exit code 1 for an error")
+CHECK = Option("--check", "also check the launch, as gpusim check: exit code 1 for an error")
 UNINITIALISED = Option(
     "--uninitialised",
-    "an array of FILE.py:FUNCTION that holds nothing yet: reading it before it is written is an "
-    "error",
+    "an uninitialised array of FILE.py:FUNCTION: a read before the first write is an error",
     "NAME",
     None,
     True,
@@ -90,9 +89,10 @@ COMMAND = Command(
         UNINITIALISED,
         STEP_LIMIT,
         JSON,
-        Option("--sarif", "print SARIF 2.1, which code hosts show beside the lines"),
+        Option("--sarif", "print SARIF 2.1, for code hosts and editors"),
     ),
     (
+        """machine code: the lowering's at -O0 for a Python kernel, nvcc's for FILE.cu:KERNEL""",
         """examples:
   gpusim check reduction5
   gpusim check reduce5_fixed --strict --device v100

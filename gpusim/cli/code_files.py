@@ -10,11 +10,10 @@ from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.cuda import MachineCode
+    from gpusim.sass.kernels import CodeFile
 
 SUFFIXES = (".cu", ".cuh", ".cubin")
-CODE = Option(
-    "--code", "whose machine code a Python kernel has: lowering, nvcc or auto (auto)", "CODE"
-)
+CODE = Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE")
 COMPILING = (
     Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
     Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),
@@ -33,20 +32,25 @@ def parted(text: str) -> tuple[str, str]:
     return "", text
 
 
-def code_kernel(text: str, chosen: Namespace) -> MachineCode:
-    """Return the kernel that is named; InputError where the file has no such kernel.
-
-    Without a name the file must have one kernel.
-    """
+def code_file(path: str, chosen: Namespace) -> CodeFile:
+    """Return the kernels of a file, compiled with the options given."""
     from gpusim.sass.kernels import cuda_file
 
-    path, name = parted(text)
-    file = cuda_file(
+    return cuda_file(
         path,
         includes=getattr(chosen, "include", None) or (),
         definitions=getattr(chosen, "define", None) or (),
         standard=getattr(chosen, "std", None) or "c++17",
     )
+
+
+def code_kernel(text: str, chosen: Namespace) -> MachineCode:
+    """Return the kernel that is named; InputError where the file has no such kernel.
+
+    Without a name the file must have one kernel.
+    """
+    path, name = parted(text)
+    file = code_file(path, chosen)
     if not name:
         names = file.names
         if len(names) != 1:

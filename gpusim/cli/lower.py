@@ -20,7 +20,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
-from gpusim.cli.own_kernels import ARGUMENT, own_arguments, refuse
+from gpusim.cli.own_kernels import ARGUMENT, ARGUMENT_ORDER, own_arguments, refuse
 from gpusim.cli.timing import DEVICE, device_of
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def lower(chosen: Namespace) -> int:
     With --cuda the kernel as CUDA C++, the source of nvcc's code; with --code nvcc that code,
     without passes to show.
 
-    With --after PASS the whole form after a pass; with --diff the change by each pass, or with
-    both, the change by that pass. Nothing is run.
+    With --after PASS the whole form after a pass; with --diff the change by each pass, with both
+    the change by that pass. Nothing is run.
     """
     if chosen.cuda:
         from rich.text import Text
@@ -82,21 +82,22 @@ COMMAND = Command(
         LEVEL,
         DEVICE,
         Option("--after", "the form after this pass; build is before all of them", "PASS"),
-        Option("--diff", "what each pass changed, as unified diffs"),
+        Option("--diff", "the changes by each pass, as unified diffs"),
         JSON,
     ),
     (
-        """passes: those of the first table, in order; a pass that runs again has a number (dse:2)
+        f"""passes: the names of the first table; a repeated pass has a number (dse:2)
 
-arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= names
-  data=float32[2^26]       an array: only its type matters
+{ARGUMENT_ORDER}
+  data=float32[2^26]       an array by type
   n=uint32(65536), 0.5     a number""",
         """examples:
   gpusim lower reduce3 --block 256
   gpusim lower reduce6 --block 128 --after licm
   gpusim lower reduce6 --block 128 --after full_unrolling --diff
   gpusim lower reduce2 -O0 --cc 3.5 --device k40m --json
-  gpusim lower mine.py:saxpy --arg 2.0 --arg "x=float32[64]" --arg "y=float32[64]" --arg 64""",
+  gpusim lower mine.py:saxpy --arg 2.0 --arg "x=float32[64]" \\
+      --arg "y=float32[64]" --arg 64""",
     ),
 )
 

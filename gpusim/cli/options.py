@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpusim.cli import output
@@ -86,13 +87,29 @@ class Command:
         return [line.removeprefix("    ") for line in lines]
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help for the terminal's width: paragraphs are filled, indented lines fold."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip().split("\n\n")
+        return "\n\n".join(self._paragraph(paragraph, width) for paragraph in paragraphs)
+
+    def _paragraph(self, text: str, width: int) -> str:
+        lines = text.splitlines()
+        if not any(line.startswith(" ") for line in lines):
+            return fill(" ".join(lines), width)
+        hangs = [" " * _hang(line, width // 2) for line in lines]
+        return "\n".join(
+            fill(line, width, subsequent_indent=hang)
+            for line, hang in zip(lines, hangs, strict=True)
+        )
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises its errors as InputErrors, like all other errors of a user."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(
-            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
-        )
+        super().__init__(formatter_class=_Help, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Raise the error, and name the help to ask for."""
@@ -109,11 +126,11 @@ BLOCK = Option("--block", "threads per block: 256, or 16x16", "THREADS")
 GRID = Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS")
 OPERATION = Option("--op", "sum, max or min, where the kernel can", "OP")
 DATA_TYPE = Option("--dtype", "type of the elements: int32, float32, ...", "TYPE")
-COARSE = Option("--coarse", "elements that a thread takes, where that is free", "FACTOR")
-INPUT = Option("--input", "numbers to work on, .npy, .csv or text, in place of a sample", "FILE")
+COARSE = Option("--coarse", "coarsening factor: elements per thread, where it is free", "FACTOR")
+INPUT = Option("--input", "input numbers, .npy, .csv or text, in place of a sample", "FILE")
 LEVEL = Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level")
 PERFETTO = Option("--perfetto", "also write a timeline for ui.perfetto.dev, as JSON", "FILE")
-STEP_LIMIT = Option("--step-limit", "instructions a block may run before it counts as stuck", "N")
+STEP_LIMIT = Option("--step-limit", "instructions per block before an error: no progress", "N")
 
 
 def print_json(document: Any) -> None:
@@ -150,7 +167,7 @@ def _folded(line: Text, width: int) -> Iterator[Text]:
     from rich.text import Text
 
     for whole in line.split("\n", allow_blank=True):
-        indent = _hang(whole.plain, width)
+        indent = _hang(whole.plain, width // 4)
         while whole.cell_len > width:
             at = whole.plain.rfind(" ", indent, width + 1)
             at = at if at > width // 3 else width
@@ -162,8 +179,8 @@ def _folded(line: Text, width: int) -> Iterator[Text]:
         yield whole
 
 
-def _hang(text: str, width: int) -> int:
-    """Return the indent of continuation lines: that of the second column, where there is one."""
+def _hang(text: str, most: int) -> int:
+    """Return the indent of continuation lines: the second column's if at `most`, else two more."""
     column = _SECOND_COLUMN.match(text)
     leading = len(text) - len(text.lstrip())
-    return column.end() if column and column.end() <= width // 4 else leading + 2
+    return column.end() if column and column.end() <= most else leading + 2

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
 
 ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
+ARGUMENT_ORDER = "arguments of FILE.py:FUNCTION, in order, or by name as NAME=VALUE:"
+WITH_ELEMENTS = (
+    "an array with elements, for data-dependent control flow or addresses: zeros, ones, arange, "
+    "random, full:NUMBER"
+)
+SIZES_OF_N = (
+    "sizes as expressions of -n N and the block's threads, in --grid too, as ceil(n/16)xn: "
+    "+ - * / %, min, max, ceil"
+)
 SHARED_BYTES = Option(
     "--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"
 )

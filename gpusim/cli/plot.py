@@ -206,7 +206,7 @@ def _cases(chosen: Namespace) -> dict[str, Any]:
 
 def _one_kernel(chosen: Namespace) -> str:
     if len(chosen.kernels) != 1:
-        raise InputError(f"gpusim plot {chosen.picture} draws one kernel: name it")
+        raise InputError(f"gpusim plot {chosen.picture} needs the name of one kernel")
     name: str = chosen.kernels[0]
     return name
 
@@ -220,21 +220,21 @@ class Picture:
 
 
 PICTURES = {
-    "tree": Picture("who adds what, step by step", _of_trace("tree")),
+    "tree": Picture("additions by thread, step by step", _of_trace("tree")),
     "divergence": Picture(
-        "which threads pass each condition, in the lowering's code, which remembers them",
+        "conditions by thread and iteration, in the lowering's code",
         _of_trace("divergence", code=LOWERING),
     ),
     "banks": Picture(
-        "the words that each bank of shared memory serves", _of_trace("banks", "line", "warp")
+        "words served by each bank of shared memory", _of_trace("banks", "line", "warp")
     ),
-    "strides": Picture("wavefronts by stride, beside the law", _of_trace("strides")),
-    "gains": Picture("predicted: the gain from kernel to kernel, and its reasons", _gains),
-    "roofline": Picture("predicted: instructions against bytes, below the roofs", _roofline),
-    "traffic": Picture("predicted: where the bytes come from", _traffic),
+    "strides": Picture("wavefronts by stride, beside gcd(stride, banks)", _of_trace("strides")),
+    "gains": Picture("predicted: speedup from kernel to kernel, and its reasons", _gains),
+    "roofline": Picture("predicted: instruction roofline", _roofline),
+    "traffic": Picture("predicted: bytes by source", _traffic),
     "bandwidth": Picture("GB/s over size: lines predicted, points measured", _bandwidth),
     "accuracy": Picture("predicted against measured times, and the 10 % band", _accuracy),
-    "timeline": Picture("predicted: why the warps of an SM wait, cycle by cycle", _timeline),
+    "timeline": Picture("predicted: stalls of an SM's warps, cycle by cycle", _timeline),
 }
 
 
@@ -248,7 +248,7 @@ COMMAND = Command(
     "plot",
     plot,
     (
-        Option("picture", "what to draw, see below", "PICTURE"),
+        Option("picture", "the name of a picture, see below", "PICTURE"),
         Option(
             "kernels",
             "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
@@ -261,7 +261,7 @@ COMMAND = Command(
         Option("--sizes", "bandwidth: numbers of elements", "A,B,...", DEFAULT_SIZES),
         CODE,
         *COMPILING,
-        Option("--block-index", "the block that is drawn (0)", "I", "0"),
+        Option("--block-index", "index of the block (0)", "I", "0"),
         Option("--line", "banks: of this line (the one with most conflicts)", "LINE"),
         Option("--warp", "banks: of this warp (the one with most conflicts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
@@ -278,7 +278,7 @@ COMMAND = Command(
   gpusim plot tree reduce2 --block 128 --out tree.svg
   gpusim plot divergence reduce1 --block 256 --out divergence.png --theme dark
   gpusim plot banks reduce2 --block 128 --line 81 --out banks.svg
-  gpusim plot timeline reduce2 -n 2^20 --block 128 --device h200 --out timeline.png
+  gpusim plot timeline reduce2 -n 2^20 --block 128 --out timeline.png
   gpusim plot gains -n 2^26 --block 256 --device h200 --out gains.svg
   gpusim plot bandwidth reduce1 reduce3 reduce7 --block 256 --out bandwidth.svg
   gpusim plot accuracy reduce3 reduce6 -n 2^24 --device h200 --out accuracy.svg""",

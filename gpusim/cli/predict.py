@@ -25,7 +25,15 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
-from gpusim.cli.own_kernels import ARGUMENT, SHARED_BYTES, own_kernel, refuse
+from gpusim.cli.own_kernels import (
+    ARGUMENT,
+    ARGUMENT_ORDER,
+    SHARED_BYTES,
+    SIZES_OF_N,
+    WITH_ELEMENTS,
+    own_kernel,
+    refuse,
+)
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEVICE,
@@ -52,8 +60,8 @@ def predict(chosen: Namespace) -> int:
     Time, throughput and the limiter; stalls, source lines and classes of blocks; the simulated
     and the extrapolated part; remedies.
 
-    A kernel of the catalogue needs no more than its name and a size. A kernel of your own is
-    named by its file; give its grid, its block and its arguments.
+    A kernel of the catalogue needs its name and a size alone. A kernel of your own is named by its
+    file, with its grid, block and arguments.
     """
     mechanisms, removals = removals_of(chosen.without)
     device = device_of(chosen.device, mechanisms, chosen.changed)
@@ -90,9 +98,9 @@ COMMAND = Command(
         PASSES,
         WITHOUT,
         SET,
-        Option("--timeline", "draw what the warps of the SM's first block wait for, and when"),
+        Option("--timeline", "draw the stalls of the warps of the SM's first block over time"),
         PERFETTO,
-        Option("--why", "simulate it again without each mechanism that matters, one by one"),
+        Option("--why", "ablations: simulate again without each relevant mechanism, one by one"),
         GRID,
         OPERATION,
         DATA_TYPE,
@@ -106,14 +114,13 @@ COMMAND = Command(
         JSON,
     ),
     (
-        """arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= names
-  data=float32[2^26]       an array without elements: only its type and size matter
-  idx=int32[4096]=arange   one with elements (zeros, ones, arange, random, full:NUMBER), where
-  int32@numbers.csv        what the kernel does depends on them; or from a file
+        f"""{ARGUMENT_ORDER}
+  data=float32[2^26]       an array by type and shape, without elements
+  idx=int32[4096]=arange   {WITH_ELEMENTS}
+  int32@numbers.csv        an array from a file, .npy, .csv or text
   n=uint32(65536), 0.5     a number
-  null                     a pointer to nothing, of CUDA C++
-  int32[n], ceil(n/block)  with -n N: sizes that depend on n and on the block's threads, in the
-                           grid too, there also ceil(n/16)xn: + - * / %, min, max, ceil""",
+  null                     a null pointer of CUDA C++
+  int32[n], ceil(n/block)  {SIZES_OF_N}""",
         """examples:
   gpusim predict reduce3 --device h200 -n 2^26 --block 256
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts

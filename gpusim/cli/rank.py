@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def rank(chosen: Namespace) -> int:
     """Order kernels by their time on a GPU, with each step's reason.
 
-    Without names it ranks reduce1 to reduce7, and the corrected form of the defective ones.
-    A kernel that cannot run as requested is named with the reason. Kernels of your own are
-    named by their files, and share grid and arguments.
+    The default is reduce1 to reduce7 with the corrected forms of the defective ones. A kernel that
+    cannot run as requested is listed with the reason. Kernels of your own are named by their files,
+    and share grid and arguments.
     """
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without, chosen.changed)

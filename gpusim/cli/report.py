@@ -23,8 +23,8 @@ def report(chosen: Namespace) -> int:
     """Write one self-contained page about kernels.
 
     One kernel, or several side by side: source with heat and machine code, findings of the trace
-    and of `gpusim check`, pictures, tables that sort, and a stepper that goes through a block
-    instruction by instruction; with --device also how long it takes. The page needs no network.
+    and of `gpusim check`, pictures, sortable tables, and a stepper through a block, instruction by
+    instruction; with --device also the predicted duration. The page needs no network.
     Needs jinja2 and matplotlib, the extra `report`.
     """
     from gpusim.reports.page.render import check, write
@@ -32,7 +32,7 @@ def report(chosen: Namespace) -> int:
     path = Path(chosen.out)
     check(path)
     if not chosen.kernels:
-        raise InputError("gpusim report is about at least one kernel: name it")
+        raise InputError("gpusim report needs the name of at least one kernel")
     device = device_of(chosen.device, chosen.without) if chosen.device is not None else None
     if chosen.cc is None:
         chosen.cc = str(device.cc) if device is not None else "9.0"
@@ -84,7 +84,7 @@ COMMAND = Command(
         *LAUNCHING,
         CODE,
         *COMPILING,
-        Option("--block-index", "the block that is gone through (0)", "I", "0"),
+        Option("--block-index", "index of the block for the stepper (0)", "I", "0"),
         Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
         LEVEL,
         L2,

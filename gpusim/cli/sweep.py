@@ -115,8 +115,8 @@ COMMAND = Command(
         Option("--sizes", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE, alias="-n"),
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
-        Option("--overwrite", "replace what --out holds already"),
-        Option("--workers", "processes at work, at most one for each core", "N"),
+        Option("--overwrite", "replace the contents of --out"),
+        Option("--workers", "worker processes, at most one for each core", "N"),
         PASSES,
         L2,
         WITHOUT,
@@ -133,8 +133,9 @@ COMMAND = Command(
   gpusim sweep --kernels reduce1,reduce7 --blocks 128,256 --sizes 2^20,2^24
   gpusim sweep --devices h200,k40m,my-gpu.toml --out table.csv
   gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4
-  gpusim sweep kernels.cu:k --block 64,128 -n 2^20..2^24 --grid 'ceil(n/block)' \\
-      --arg 'int32[n]=random' --arg 'int32[n]' --arg n --out table.csv""",
+  gpusim sweep kernels.cu:k --block 64,128 -n 2^20..2^24 \\
+      --grid 'ceil(n/block)' --arg 'int32[n]=random' --arg 'int32[n]' \\
+      --arg n --out table.csv""",
         """lists: 2^20,2^24 are two numbers, 2^20..2^24 is 2^20 and twice that, up to 2^24""",
     ),
 )

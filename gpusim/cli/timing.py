@@ -26,20 +26,20 @@ L2_KNOWN = ("cold", "warm")
 DEVICE = Option(
     "--device", "a name of gpusim devices, or a file my-gpu.toml (h200)", "GPU", DEFAULT_DEVICE
 )
-L2 = Option("--l2", "how the first launch finds the L2 cache: cold or warm (cold)", "L2", "cold")
+L2 = Option("--l2", "state of the L2 cache at the first launch: cold or warm (cold)", "L2", "cold")
 PASSES = Option(
     "--passes", "one launch, or all until one value is left: one or all (one)", "PASSES", "one"
 )
 WITHOUT = Option(
     "--without",
-    "a GPU without bank-conflicts, barriers, ..., or a line: bank-conflicts@81; may be repeated",
+    "ablation: bank-conflicts, barriers, ..., or of a line: bank-conflicts@81; may be repeated",
     "X",
     None,
     True,
 )
 
 SET = Option(
-    "--set", "a GPU with another number: latency_cycles.l2=250; may be repeated", "KEY=VALUE",
+    "--set", "another value of a device key: latency_cycles.l2=250; may be repeated", "KEY=VALUE",
     None, True, "changed",
 )  # fmt: skip
 

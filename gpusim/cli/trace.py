@@ -19,7 +19,7 @@ from gpusim.cli.options import (
     print_json,
     print_lines,
 )
-from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
+from gpusim.cli.own_kernels import ARGUMENT_ORDER, LAUNCHING, SIZES_OF_N, own_kernel, refuse
 from gpusim.cli.progress import Patience
 from gpusim.errors import InputError
 
@@ -37,15 +37,15 @@ def trace(chosen: Namespace) -> int:
     Totals, source lines, the warps of one block, and findings; with --line, that
     line's accesses lane by lane, address by address, bank by bank.
 
-    A kernel of the catalogue needs no more than its name. A kernel of your own is named by its
-    file; give its grid, its block and its arguments.
+    A kernel of the catalogue needs its name alone. A kernel of your own is named by its file,
+    with its grid, block and arguments.
     """
     from gpusim.cli.inputs import count
 
     line = count(chosen.line, "the line") if chosen.line is not None else None
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
-        raise InputError("--warp says which warp --line draws; give --line too")
+        raise InputError("--warp selects the warp for --line; give --line too")
     device = _device(chosen)
     made, remark = _exported(chosen) if chosen.perfetto is not None else traced(chosen)
     if device is not None:
@@ -75,9 +75,9 @@ COMMAND = Command(
         *LAUNCHING,
         *COMPILING,
         CODE,
-        Option("--block-index", "the block whose warps are shown (0)", "I", "0"),
+        Option("--block-index", "index of the block for the table of warps (0)", "I", "0"),
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
-        Option("--warp", "the warp that --line draws (the one with most replays)", "W"),
+        Option("--warp", "warp for --line (the one with most excessive wavefronts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
         Option("--device", "say what each finding costs on a GPU: a name, or a file", "GPU"),
         LEVEL,
@@ -87,15 +87,14 @@ COMMAND = Command(
         JSON,
     ),
     (
-        """arguments: each --arg is the next of FILE.py:FUNCTION, or the one that NAME= names
-  int32[65536]=arange      an array: type[shape]=filling. Fillings: zeros (where none is
-  data=float32[64,64]      given), ones, arange, random (seeded), full:NUMBER
-  @numbers.npy             an array from a file: .npy, .csv or text; int32@numbers.csv
-  65536, 2^16, 0.5, true   a number: int32 (int64 where it must be), float64, bool
-  n=uint32(65536)          a number of that type
-  null                     a pointer to nothing, of CUDA C++
-  int32[n], ceil(n/block)  with -n N: sizes that depend on n and on the block's threads, in the
-                           grid too, there also ceil(n/16)xn: + - * / %, min, max, ceil""",
+        f"""{ARGUMENT_ORDER}
+  int32[65536]=arange      an array: type[shape]=filling
+  data=float32[64,64]      fillings: zeros (default), ones, arange, random (seeded), full:NUMBER
+  @numbers.npy             an array from a file, .npy, .csv or text: int32@numbers.csv
+  65536, 2^16, 0.5, true   a number: int32 (int64 if larger), float64, bool
+  n=uint32(65536)          a number of a given type
+  null                     a null pointer of CUDA C++
+  int32[n], ceil(n/block)  {SIZES_OF_N}""",
         """examples:
   gpusim trace reduce2 --block 128
   gpusim trace reduce1 -n 2^20 -O0 --json

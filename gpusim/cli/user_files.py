@@ -35,6 +35,25 @@ def python_file(text: str) -> tuple[Path, str]:
     return Path(path), function
 
 
+def kernels_of_file(text: str) -> dict[str, Kernel]:
+    """Return the kernels of a Python file by name; InputError where it does not import."""
+    return _kernels(_names_of(python_file(text)[0]))
+
+
+def _names_of(path: Path) -> dict[str, Any]:
+    """Run a file, and return its names."""
+    text = files.text(path, MAX_SOURCE_BYTES, again=True)  # raises errors about the file itself
+    return _of_numba(path) if numba_files.is_for_numba(text) else _imported(path)
+
+
+def _kernels(module: dict[str, Any]) -> dict[str, Kernel]:
+    return {
+        name: value
+        for name, value in module.items()
+        if isinstance(value, Kernel) and not value.device
+    }
+
+
 def kernel_of_file(text: str) -> Kernel:
     """Return the kernel that `path/to/file.py:function` names.
 
@@ -42,13 +61,8 @@ def kernel_of_file(text: str) -> Kernel:
     does not import or has no such kernel, KernelSourceError for syntax outside the dialect.
     """
     path, function = python_file(text)
-    text = files.text(path, MAX_SOURCE_BYTES, again=True)  # raises errors about the file itself
-    module = _of_numba(path) if numba_files.is_for_numba(text) else _imported(path)
-    kernels = {
-        name: value
-        for name, value in module.items()
-        if isinstance(value, Kernel) and not value.device
-    }
+    module = _names_of(path)
+    kernels = _kernels(module)
     if not function:
         if len(kernels) == 1:
             return _of_the_dialect(next(iter(kernels.values())))

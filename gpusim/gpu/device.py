@@ -5,8 +5,9 @@ and valid range. Errors, `gpusim devices` and the documentation read it; the eff
 numbers on a kernel is modelled by the clock. A key may have a default rule for files without it.
 
 A number is `exact` (a data sheet, white paper or programming guide gives it), `measured` (by a
-microbenchmark on this GPU, or on one with the same chip) or `estimated` (from other GPUs or by
-reasoning; the source says how).
+microbenchmark on this GPU, or on one with the same chip), `estimated` (from other GPUs or by
+reasoning; the source says how) or `unmeasured` (an H200's value or ratio, in want of a
+microbenchmark on this GPU).
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ KINDS = {
     "exact": "from a data sheet, white paper or programming guide",
     "measured": "by a microbenchmark on this GPU, or on one with the same chip",
     "estimated": "from other GPUs or by reasoning",
+    "unmeasured": "no microbenchmark on this GPU: an H200's value or ratio",
 }
 
 ABLATIONS = {
-    "bank-conflicts": "a shared-memory access takes no more wavefronts than its width needs",
-    "barriers": "a barrier holds no warp up",
-    "divergence": "a warp whose lanes part pays for its longest side alone",
-    "bandwidth": "L2 and DRAM deliver any number of bytes at once",
-    "atomics": "atomics on one address do not wait for each other",
-    "block-launch": "blocks start and end in no time",
-    "launch-overhead": "the host and the launch itself take no time",
+    "bank-conflicts": "shared-memory accesses at the ideal number of wavefronts",
+    "barriers": "no waiting at barriers",
+    "divergence": "of diverged paths the longest alone takes time",
+    "bandwidth": "unlimited bandwidth of L2 and DRAM",
+    "atomics": "no serialisation of atomics on one address",
+    "block-launch": "no time to launch and retire blocks",
+    "launch-overhead": "no launch overhead",
 }
 
 _DIRECTORY = Path(__file__).parent / "devices"
@@ -72,8 +74,9 @@ class Default:
     source: str
 
     def fact(self, unit: str, values: Mapping[str, Any]) -> Fact:
-        """Return the key's fact for a device of these values; it is estimated."""
-        return Fact(self.rule(values), unit, "estimated", self.source, is_by_rule=True)
+        """Return the key's fact for a device of these values; it is unmeasured."""
+        source = f"no microbenchmark on this GPU; {self.source}"
+        return Fact(self.rule(values), unit, "unmeasured", source, is_by_rule=True)
 
 
 @dataclass(frozen=True)
@@ -175,11 +178,11 @@ def _gbps(doc: str, default: Default | None = None) -> Any:
 
 
 def _as_measured(value: Value) -> Default:
-    return Default(lambda _: value, f"as on an H200, where a microbenchmark shows {value}")
+    return Default(lambda _: value, "an H200's value")
 
 
 def _in_proportion(factor: float, key: str) -> Default:
-    return Default(lambda values: factor * values[key], f"{factor:g} times {key}, as on an H200")
+    return Default(lambda values: factor * values[key], f"an H200's ratio to {key}, {factor:g}")
 
 
 def _l2_bytes_per_cycle(values: Mapping[str, Any]) -> float:
@@ -189,7 +192,7 @@ def _l2_bytes_per_cycle(values: Mapping[str, Any]) -> float:
 def _one_for_l2_bytes(per_cycle: int) -> Default:
     return Default(
         lambda values: float(max(1, round(_l2_bytes_per_cycle(values) / per_cycle))),
-        f"one for {per_cycle} bytes per cycle of bandwidth.l2_gbps, as on an H200",
+        f"an H200's ratio: one for {per_cycle} bytes per cycle of bandwidth.l2_gbps",
     )
 
 
@@ -295,7 +298,7 @@ class Latency:
         "cycles per warp",
         default=Default(
             lambda values: values["latency_cycles.barrier_per_warp"] / 2,
-            "half of latency_cycles.barrier_per_warp, as a microbenchmark on an H200 shows",
+            "an H200's ratio to latency_cycles.barrier_per_warp, 0.5",
         ),
     )
     branch: float = _latency("lost to the warp after a taken branch")
@@ -315,7 +318,7 @@ class Latency:
         "added to latency_cycles.l2 where only the far part of the L2 has the line",
         default=Default(
             lambda values: 0.62 * values["latency_cycles.l2"] if _has_l2_parts(values) else 0.0,
-            "0.62 times latency_cycles.l2, as on an H200, where the L2 has two parts",
+            "an H200's ratio to latency_cycles.l2, 0.62, if the L2 has two parts",
         ),
     )
     l2_places: float = _latency(
@@ -415,7 +418,9 @@ class Interval:
         "stores",
         least=0,
         most=1,
-        default=Default(lambda _: 0.4, "sectors that leave the L1 of an H200, by Nsight Compute"),
+        default=Default(
+            lambda _: 0.4, "an H200's value, by sectors that leave its L1 in Nsight Compute"
+        ),
     )
     constant_lookup: float = _interval(
         "constants of a warp, one after the other, whatever other warps look up",
@@ -592,7 +597,7 @@ def _part_of_before(doc: str, with_parts: float, without: float) -> Any:
         most=8,
         default=Default(
             lambda values: with_parts if _has_l2_parts(values) else without,
-            "an H200's where the L2 has parts; elsewhere what is gone over in turn",
+            "an H200's value if the L2 has parts, else that of a cyclic sweep",
         ),
     )
 
@@ -609,7 +614,7 @@ class Capacity:
         least=0,
         most=1,
         default=Default(
-            lambda _: 0.43, "of 28 to 96 MB that it stores an H200 writes all but 27; so any other"
+            lambda _: 0.43, "an H200's value: of 28 to 96 MB stored it writes back all but 27"
         ),
     )
     l1_without_lines_bytes: int = _bytes(

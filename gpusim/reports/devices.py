@@ -12,7 +12,9 @@ from gpusim.gpu.device import ABLATIONS, GROUPS, KEYS, KINDS, Device, Value
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import DIM, KIND_STYLES, TITLE, heading
 
-STYLES = {**KIND_STYLES, "estimated": "yellow"}
+STYLES = {**KIND_STYLES, "estimated": "yellow", "unmeasured": "red"}
+# Headings of the columns that count a device's numbers by kind, for terminals of 80 columns.
+SHORT = {"estimated": "estim.", "unmeasured": "unmeas."}
 MEBIBYTE = 2**20
 # In fewer columns the names of products give way to the counts of kinds; ids stay.
 WIDTH_FOR_PRODUCTS = 95
@@ -61,7 +63,7 @@ def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
         Column("DRAM GB/s"),
         Column("reached"),
         Column("L2 MiB"),
-        *(Column(kind) for kind in KINDS),
+        *(Column(SHORT.get(kind, kind)) for kind in KINDS),
         gap=1,
     )
     for device in devices:
@@ -96,7 +98,7 @@ def device_report(device: Device, width: int) -> Iterator[Text]:
     kinds = _kinds(device)
     for kind, meaning in KINDS.items():
         line = Text(f"  {kinds[kind]:>3} ")
-        line.append(f"{kind:<10}", STYLES[kind])
+        line.append(f"{kind:<11}", STYLES[kind])
         line.append(meaning, DIM)
         yield line
     for group, cls in GROUPS.items():

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpusim.errors import InputError
 
-INSTALL = "pip install tree-sitter tree-sitter-cuda"
+INSTALL = "pip install 'gpusim[nvcc]'"
 _STD = r"(?<!cuda::)\bstd::"  # the standard library within cuda:: is the device's too
 _HOST = re.compile(rf"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|{_STD}")
 _DEVICE = re.compile(
@@ -47,7 +47,7 @@ def device_code(text: str, file: str) -> str:
         from tree_sitter import Language, Parser
     except ImportError:
         raise InputError(
-            f"{file} holds host code as well, which is cut out by a grammar: {INSTALL}"
+            f"{file} has host code as well; to leave it out needs the extra nvcc: {INSTALL}"
         ) from None
     source = text.encode()
     plain = _ALIGNED.sub(lambda match: b" " * len(match[0]), source)

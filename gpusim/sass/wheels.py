@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpusim.errors import GpusimError
 
-INSTALL = "pip install 'nvidia-cuda-nvrtc>=13.1' nvidia-cuda-nvdisasm"
+INSTALL = "pip install 'gpusim[nvcc]'"
 ELSEWHERE = "on macOS and Windows, use Linux in a container or WSL"
 OWN_HEADERS = Path(__file__).parent / "include"
 FIRST_HEADERS = Path(__file__).parent / "instead"  # of headers that NVRTC does not take as they are
@@ -82,7 +82,7 @@ def are_there() -> bool:
 
 
 def _missing(what: str) -> str:
-    text = f"{what} is not installed; CUDA C++ needs it: {INSTALL}"
+    text = f"{what} is not installed; CUDA C++ needs the extra nvcc: {INSTALL}"
     return f"{text} ({ELSEWHERE})" if sys.platform != "linux" else text
 
 

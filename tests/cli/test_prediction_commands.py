@@ -93,8 +93,8 @@ def test_predict_says_how_long_why_and_what_would_change_it(run: Run) -> None:
     assert "of the DRAM's peak, 4,815 GB/s" in out
     assert f"limiter     {forecast.first.limiter.name}: lower bound " in out
     assert "64 of 64 warps on an SM; limited by threads" in out
-    assert "the grid does not fill the GPU" in out
-    assert "1,024 blocks alike" in out
+    assert "less than a full wave" in out
+    assert "class of 1,024 blocks" in out
     assert "Findings" in out
 
 
@@ -258,8 +258,8 @@ def test_a_list_of_devices_in_80_columns_counts_each_kind_of_number(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = printed(run, "devices").splitlines()
-    assert lines[0].split()[-3:] == ["exact", "measured", "estimated"]
-    kinds = [line.split()[-3:] for line in lines[1 : lines.index("")]]
+    assert lines[0].split()[-3:] == ["measured", "estim.", "unmeas."]
+    kinds = [line.split()[-4:] for line in lines[1 : lines.index("")]]
     assert kinds
     assert all(count.isdigit() for counts in kinds for count in counts)
 

@@ -51,7 +51,7 @@ def test_what_a_lambda_is_declared_for_is_cut_out() -> None:
 
 def test_without_the_grammar_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "tree_sitter_cuda", None)
-    with pytest.raises(InputError, match="pip install tree-sitter tree-sitter-cuda"):
+    with pytest.raises(InputError, match="the extra nvcc: pip install"):
         device_code(TEXT, "x.cu")
 
 

@@ -121,7 +121,7 @@ def test_what_cannot_be_is_not_written(tmp_path: Path) -> None:
     assert device.latency_cycles.alu == pattern.latency_cycles.alu
 
 
-def test_of_another_gpu_the_driver_tells_and_the_pattern_is_an_estimate(tmp_path: Path) -> None:
+def test_of_another_gpu_the_driver_tells_and_the_pattern_is_unmeasured(tmp_path: Path) -> None:
     machine = Machine("Fake GPU", "h200", "test", sm_clock_mhz=1234.5, date="2026-01-31")
     reported = {"gpu.name": "Fake GPU", "gpu.sms": 4, "sm.max_threads": 1536}
     device = written(Calibration(machine, reported=dict(reported)), tmp_path)
@@ -129,8 +129,8 @@ def test_of_another_gpu_the_driver_tells_and_the_pattern_is_an_estimate(tmp_path
     assert device.gpu.sm_clock_mhz == 1234.5
     assert device.facts["gpu.sms"].source.endswith("2026-01-31: reported by the CUDA driver")
     kept = device.facts["latency_cycles.xu"]
-    assert kept.kind == "estimated"
-    assert kept.source.startswith("as the H200: ")
+    assert kept.kind == "unmeasured"
+    assert kept.source.startswith("no microbenchmark on this GPU; as the H200: ")
 
 
 def test_the_driver_is_asked_what_it_knows(backend: PycudaBackend) -> None:

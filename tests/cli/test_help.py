@@ -1,0 +1,96 @@
+"""Help, hints and lists of a file's kernels: at any terminal's width, and with the next step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpusim.cli.app import MODULES, main
+from gpusim.sass import wheels
+
+KERNELS = """
+from gpusim import cuda
+
+@cuda.jit
+def first(x):
+    x[cuda.grid(1)] = 1
+
+@cuda.jit(device=True)
+def inside(x):
+    return x
+
+@cuda.jit
+def second(x):
+    x[cuda.grid(1)] = 2
+"""
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("name", ["", *MODULES])
+def test_help_keeps_to_the_terminal(
+    name: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main([*([name] if name else []), "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    examples = next(n for n, line in enumerate(lines) if line == "examples:")
+    assert max(map(len, lines[:examples])) <= width
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_long_line_of_a_report_folds_below_its_second_column(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["predict", "reduce2", "-n", "2^12", "--code", "lowering"]) == 0
+    out = capsys.readouterr().out
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 60
+    first = out.index("  waves ")
+    assert out[first:].splitlines()[1].startswith(" " * 14)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("trace reduce1 --n 4096", "; did you mean -n?"),
+        ("trace reduce1 --blok 64", "; did you mean --block or --block-index?"),
+        ("check reduce1 --code nvcc", "; --code is an option of run, trace, "),
+        ("run reduce1 --device h200", "; --device is an option of check, "),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_or_its_commands(
+    arguments: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments.split()) == 2
+    assert hint in capsys.readouterr().err
+
+
+def test_the_kernels_of_a_python_file_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(KERNELS, encoding="utf-8")
+    assert main(["list", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}:first\n{file}:second\n"
+    assert main(["list", str(file), "--json"]) == 0
+    assert f'"name": "{file}:second"' in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_the_kernels_of_a_cuda_file_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.cu"
+    file.write_text("__global__ void one(int *x) { *x = 1; }", encoding="utf-8")
+    assert main(["list", str(file)]) == 0
+    assert capsys.readouterr().out == f"{file}:one\n"
+
+
+@pytest.mark.parametrize("given", ["reduce1", "nowhere.py", "nowhere.cu"])
+def test_a_list_of_no_file_of_kernels_is_refused(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["list", given]) == 2
+    assert given in capsys.readouterr().err
