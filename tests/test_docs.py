@@ -11,7 +11,7 @@ import pytest
 
 from gpusim import cuda
 from gpusim.catalogue import entries
-from gpusim.cli import app
+from gpusim.cli import app, programs
 from gpusim.compiler.calls import INTRINSICS, MATH_NAMES
 from gpusim.compiler.types import DTYPES
 from gpusim.tracing.counters import COUNTERS
@@ -101,7 +101,7 @@ def parsed(command: str) -> None:
     words = shlex.split(command.replace("\\\n", " ").partition(" > ")[0], comments=True)[1:]
     if words[0] == "validate":
         commands.parser().parse_args(words[1:])
-    else:
+    elif not programs.is_meant(words[0], words[1:]):
         app.parser([words[0]]).parse_args(words)
 
 
