@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
+from gpusim.cli.kept_launches import with_kept_launch
 from gpusim.cli.options import BLOCK, COARSE, COUNT, DATA_TYPE, GRID, INPUT, OPERATION, Option
 from gpusim.errors import InputError
 
@@ -61,14 +62,31 @@ def own_kernel(
     """
     from gpusim.cli import inputs
 
+    chosen = with_kept_launch(chosen)
     if chosen.grid is None or chosen.block is None:
-        raise InputError(f"{chosen.kernel} has no launch rule; give --grid and --block")
+        raise InputError(_missing(chosen))
     kernel, values = own_arguments(chosen, with_elements=with_elements)
     block = inputs.sizes(chosen.block, "the block")
     grid = grid_of(chosen.grid, sizes_given(chosen))
     given = chosen.shared_bytes
     dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
     return kernel[grid, block, 0, dynamic], values
+
+
+def _missing(chosen: Namespace) -> str:
+    """Return everything that a launch lacks, with an example of each argument."""
+    text = f"{chosen.kernel} has no launch rule; give --grid and --block"
+    parameters = kernel_of(chosen).source.parameters
+    given = [one.partition("=")[0] for one in chosen.arg or ()]
+    open_names = [name for name in parameters if name not in given]
+    left = open_names[sum(name not in parameters for name in given) :]
+    if not left:
+        return text
+    return (
+        f"{text}, and --arg for {', '.join(left)}: --arg {left[0]}=4096 for a number, "
+        f"--arg '{left[0]}=float32[4096]' for an array; or keep the launch in the file, "
+        "gpusim: grid=16 block=256 args=... in a comment before the kernel"
+    )
 
 
 def sizes_given(chosen: Namespace) -> dict[str, int]:
@@ -121,6 +139,7 @@ def own_arguments(
     """Return the kernel and its arguments in order, however it may be launched."""
     from gpusim.cli.arguments import argument, bound
 
+    chosen = with_kept_launch(chosen)
     name = chosen.kernel
     refuse(
         {

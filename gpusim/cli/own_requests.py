@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import parted
+from gpusim.cli.kept_launches import with_kept_launch
 from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
 from gpusim.cli.user_files import python_file
 from gpusim.errors import InputError
@@ -53,6 +54,7 @@ class OwnRequest:
         """
         if chosen.passes != "one":
             raise InputError(f"--passes all is for reductions of the catalogue, not {kernel}")
+        chosen = with_kept_launch(Namespace(**{**vars(chosen), "kernel": kernel}))
         options = tuple((name, _frozen(getattr(chosen, name, None))) for name in TAKEN)
         made = cls(kernel, None, None, options)
         digest = hashlib.sha256("\0".join(_headers(kernel_of(made._chosen()), ccs)).encode())
