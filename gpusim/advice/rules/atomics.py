@@ -23,10 +23,12 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
             replays = evidence.count(line, f"{space}_atomic_replays")
             if not issued:
                 continue
-            meets = replays >= LEAST_REPLAYS * issued
+            tries = space == "shared" and _tries_again(evidence, line)
+            meets = replays >= LEAST_REPLAYS * issued or tries
             if not meets and not (space == "global" and _binds(evidence)):
                 continue
-            cost = max(1.0, replays / max(1, evidence.trace.traced_blocks))
+            again = issued if tries else 0
+            cost = max(1.0, (replays + again) / max(1, evidence.trace.traced_blocks))
             if not evidence.is_worth_saying(cost):
                 continue
             each = replays / issued
@@ -42,8 +44,14 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
                 "addresses, or fewer after a reduction in the warp, would not.",
                 cost,
                 f"atomics@{line}",
-                explains=SYMPTOMS,
+                explains=SYMPTOMS | {"divergence"} if tries else SYMPTOMS,
+                lines=frozenset({line}),
             )
+
+
+def _tries_again(evidence: Evidence, line: int) -> bool:
+    """Return whether lanes that lose a compare-and-swap go round again, while others are done."""
+    return any(decision.diverges for decision in evidence.decisions.get(line, ()))
 
 
 def _binds(evidence: Evidence) -> bool:

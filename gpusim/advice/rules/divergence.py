@@ -16,6 +16,7 @@ from gpusim.tracing import lanes
 # has no lane for its body.
 DIVERGENT_FRACTION = 1 / 3
 IDLE_FRACTION = 1 / 4
+PREDICATED = 5  # times the cost that is worth saying: selects and guards of a few instructions
 
 
 @rule("divergence")
@@ -45,6 +46,31 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
             cost or len(divergent),
             f"divergence@{line}",
         )
+
+    for line, pcs in evidence.pcs_by_line():
+        if line not in evidence.decisions:
+            yield from _by_predicates(evidence, line, pcs)
+
+
+def _by_predicates(evidence: Evidence, line: int, pcs: Sequence[int]) -> Iterable[Advice]:
+    """Yield a line of which threads are predicated off that compute alone: no access tells more."""
+    assert evidence.trace.prepared is not None
+    lines = deciding_lines(evidence.trace.prepared.program)
+    decided = [pc for pc, by in lines.items() if by == line and evidence.runs[pc] > 0]
+    decided = [pc for pc in decided if not OPS[evidence.instructions[pc].op].leaves]
+    cost = _wasted(evidence, line)
+    if not pcs or not decided or not evidence.is_worth_saying(cost / PREDICATED):
+        return
+    runs = evidence.runs[decided]
+    on = 32 * float((evidence.fraction_on[decided] * runs).sum() / runs.sum())
+    yield Advice(
+        "divergence",
+        line,
+        f"line {line}: {on:.1f} of 32 threads of a warp are predicated on, on the mean, in the "
+        f"{len(decided)} instructions that its condition decides.",
+        cost,
+        f"divergence@{line}",
+    )
 
 
 def _when(decision: Decision, among: Iterable[Decision]) -> str:
@@ -126,11 +152,16 @@ def _ends_a_loop(decisions: Sequence[Decision]) -> bool:
 
 
 def _some_work(decisions: Sequence[Decision]) -> bool:
-    """Return whether in an iteration some warps pass and others do not."""
+    """Return whether in an iteration some warps pass and others do not, and those stay idle."""
     passes: dict[int, set[bool]] = {}
     for one in decisions:
         passes.setdefault(one.iteration, set()).add(bool(one.passed))
-    return any(len(both) > 1 for both in passes.values())
+    some = any(len(both) > 1 for both in passes.values())
+    at_work = [
+        {one.warp for one in decisions if one.iteration == number and one.passed}
+        for number in sorted(passes)
+    ]
+    return some and all(at_work[-1] <= before for before in at_work)
 
 
 def _still_done(evidence: Evidence) -> str:

@@ -113,6 +113,7 @@ def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
     """Words of global memory that a block loads, or a thread stores, again and again."""
     for line, numbered in evidence.by_line.items():
         accesses = _accesses(numbered)
+        told: list[Advice] = []
         for kind, verb in (("LD", "loads"), ("ST", "stores to")):
             mine = [p.execution for p in accesses if p.execution.op.startswith(kind)]
             mine = [e for e in mine if e.array]
@@ -121,15 +122,18 @@ def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
                 if found is None or not evidence.is_worth_saying(found[0]):
                     continue
                 cost, asked, distinct, cure = found
-                yield Advice(
-                    "repeated-accesses",
-                    line,
-                    f"line {line}: a block {verb} {asked:,} bytes of {array}, {distinct:,} of them "
-                    f"different; {cure} would save the others.",
-                    cost,
-                    f"repeated-accesses@{line}",
-                    explains=SYMPTOMS,
+                told.append(
+                    Advice(
+                        "repeated-accesses",
+                        line,
+                        f"line {line}: a block {verb} {asked:,} bytes of {array}, {distinct:,} of "
+                        f"them different; {cure} would save the others.",
+                        cost,
+                        f"repeated-accesses@{line}",
+                        explains=SYMPTOMS,
+                    )
                 )
+        yield from sorted(told, key=lambda advice: -advice.cost)[:1]
 
 
 def _repeated(executions: Sequence[Execution], stores: bool) -> tuple[float, int, int, str] | None:
@@ -151,6 +155,8 @@ def _repeated(executions: Sequence[Execution], stores: bool) -> tuple[float, int
     by_one = sum(of_thread.values()) / len(of_thread)
     if asked < 2 * distinct or (stores and by_one < OFTEN):
         return None
+    if by_one < OFTEN and all(lanes.stride(e) == 0 for e in executions):
+        return None  # a word for all lanes, which each warp needs once
     cost = sectors * (1 - distinct / asked) / 4  # out of the L1: wavefronts of 128 bytes
     cure = "a register" if by_one >= OFTEN else "shared memory"
     return cost, asked, distinct, cure

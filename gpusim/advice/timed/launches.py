@@ -16,6 +16,7 @@ BINDING = 0.5  # of the time that the bound of block launches has to be
 LARGE_TAIL = 0.1
 FEW_WAVES = 4
 MOSTLY = 0.5
+IDLE_SMS = frozenset({"latency", "dependent-instructions", "long-scoreboard", "occupancy"})
 
 
 @rule("occupancy")
@@ -83,7 +84,7 @@ def few_blocks(evidence: Evidence) -> Iterator[Advice]:
         message,
         sms / blocks * max(1.0, evidence.cycles),
         "few-blocks",
-        explains=frozenset({"latency", "dependent-instructions", "long-scoreboard", "occupancy"}),
+        explains=IDLE_SMS if blocks < sms else frozenset(),
     )
 
 
