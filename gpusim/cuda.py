@@ -7,24 +7,18 @@ two things to do with them: decorate functions with `jit`, and launch kernels wi
 
 from __future__ import annotations
 
-import importlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, overload
+from typing import Any, NoReturn, overload
 
 from gpusim.compiler.signatures import Signature, signatures
 from gpusim.compiler.source import KernelSource, read_source
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
 from gpusim.compiler.unsupported import absent
 from gpusim.errors import GpusimError, KernelSourceError, LaunchError, shown_at_the_call
-from gpusim.launch.grid import ComputeCapability, Launch
-from gpusim.launch.prepared import Prepared
+from gpusim.launch.configured import ConfiguredKernel, configured
 
-# The function that runs `kernel[grid, block]`, by name: the dialect does not import the machine.
-BACKEND = "gpusim.tracing.execute:execute"
 THREADS_FOR_ALL = 128  # as numba falls back to
 # Options of numba's that steer its compiler and change no result.
 STEERING = ("debug", "opt", "fastmath", "inline", "lineinfo", "cache", "max_registers")
@@ -178,7 +172,7 @@ class Kernel:
     def __getitem__(self, configuration: Any) -> ConfiguredKernel:
         if self.device:
             raise LaunchError(f"{self.__name__} is a device function; only kernels are launched")
-        return _configured(self, configuration)
+        return configured(self, configuration)
 
     @shown_at_the_call
     def forall(
@@ -197,63 +191,6 @@ class Kernel:
         if self.device:
             raise GpusimError(f"{self.__name__} is a device function; call it inside a kernel")
         raise LaunchError(f"give a grid and a block: {self.__name__}[grid, block](...)")
-
-
-class MachineCode(ABC):
-    """A kernel given as machine code: it makes its own programs."""
-
-    __name__: str
-
-    @shown_at_the_call
-    def __getitem__(self, configuration: Any) -> ConfiguredKernel:
-        return _configured(self, configuration)
-
-    @property
-    @abstractmethod
-    def source(self) -> Source:
-        """Where it comes from, and its parameters' names."""
-
-    @abstractmethod
-    def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
-        """Return the kernel with its arguments as it runs on a GPU of `cc`."""
-
-
-def _configured(kernel: Kernel | MachineCode, configuration: Any) -> ConfiguredKernel:
-    """Return a kernel with grid, block and, if given, stream and dynamic shared bytes."""
-    if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
-        raise LaunchError(
-            f"launch {kernel.__name__} with [grid, block] or "
-            "[grid, block, stream, dynamic_shared_bytes]"
-        )
-    grid, block, *rest = configuration
-    dynamic = rest[1] if len(rest) == 2 else 0
-    return ConfiguredKernel(kernel, Launch.of(grid, block, dynamic))
-
-
-class Source(Protocol):
-    """The source of a kernel: a Python function, CUDA C++ or PTX."""
-
-    @property
-    def file(self) -> str:
-        """The file that its lines are in."""
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Its parameters' names, in order."""
-
-
-@dataclass(frozen=True)
-class ConfiguredKernel:
-    """A kernel with its grid and block: call it with arguments to run it."""
-
-    kernel: Kernel | MachineCode
-    launch: Launch
-
-    @shown_at_the_call
-    def __call__(self, *args: Any) -> None:
-        """Run the launch; arrays among `args` hold the results."""
-        module, function = BACKEND.split(":")
-        getattr(importlib.import_module(module), function)(self, args)
 
 
 @overload

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.catalogue import Entry, Setup, entries
-from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import GpusimError
+from gpusim.launch.configured import ConfiguredKernel
 
 if TYPE_CHECKING:
     from gpusim.sass.kernels import CodeKernel

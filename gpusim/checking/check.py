@@ -15,9 +15,9 @@ from gpusim.checking.faults import finding_of
 from gpusim.checking.findings import Findings, order
 from gpusim.checking.sink import Sink
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Skip
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate

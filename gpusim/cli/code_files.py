@@ -9,7 +9,7 @@ from gpusim.cli.options import Option
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.cuda import MachineCode
+    from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeFile
 
 SUFFIXES = (".cu", ".cuh", ".cubin")

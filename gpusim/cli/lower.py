@@ -24,7 +24,8 @@ from gpusim.cli.own_kernels import ARGUMENT, ARGUMENT_ORDER, own_arguments, refu
 from gpusim.cli.timing import DEVICE, device_of
 
 if TYPE_CHECKING:
-    from gpusim.cuda import Kernel, MachineCode
+    from gpusim.cuda import Kernel
+    from gpusim.launch.configured import MachineCode
     from gpusim.reports.lowered import Lowered
 
 
@@ -107,7 +108,7 @@ def _lowered(chosen: Namespace) -> Lowered:
     from gpusim.cli.user_files import names_a_file
     from gpusim.codegen.generators import LOWERING
     from gpusim.codegen.programs import bind, prepare, program_in_stages
-    from gpusim.cuda import MachineCode
+    from gpusim.launch.configured import MachineCode
     from gpusim.launch.grid import ComputeCapability, Launch
     from gpusim.reports.lowered import Lowered
 

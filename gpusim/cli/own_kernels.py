@@ -14,7 +14,8 @@ from gpusim.cli.options import BLOCK, COARSE, COUNT, DATA_TYPE, GRID, INPUT, OPE
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
+    from gpusim.cuda import Kernel
+    from gpusim.launch.configured import ConfiguredKernel, MachineCode
 
 ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
 ARGUMENT_ORDER = "arguments of FILE.py:FUNCTION, in order, or by name as NAME=VALUE:"

@@ -19,7 +19,8 @@ from gpusim.host import files
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
-    from gpusim.cuda import Kernel, MachineCode
+    from gpusim.cuda import Kernel
+    from gpusim.launch.configured import MachineCode
     from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.sweeps.jobs import Job
 

@@ -17,10 +17,11 @@ from gpusim.compiler.build import build
 from gpusim.compiler.ir import Array, DType, Function
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
-from gpusim.cuda import ConfiguredKernel, Kernel, MachineCode
+from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, LaunchError
 from gpusim.isa.ops import Program
 from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.configured import ConfiguredKernel, MachineCode
 from gpusim.launch.grid import ComputeCapability, Launch, bound_arguments
 from gpusim.launch.prepared import Prepared
 
@@ -58,6 +59,8 @@ def prepare(
     kernel = configured.kernel
     if isinstance(kernel, MachineCode):
         return kernel.prepare(configured.launch, args, cc)
+    if not isinstance(kernel, Kernel):
+        raise LaunchError(f"{kernel.__name__} is neither a kernel of the dialect nor machine code")
     arguments = bind(kernel, args)
     code, fallback = generators.chosen(code), ""
     if code == generators.NVCC:

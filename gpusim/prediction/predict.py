@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim import machine
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import occupancy
 from gpusim.isa.ops import OPS, Instruction
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import require_observers
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.bounds import SPINNING, Bound, bounds_of

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.catalogue import Request
-from gpusim.cuda import ConfiguredKernel
 from gpusim.errors import GpusimError, InputError, shown_at_the_call
 from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device
 from gpusim.host.workers import ignored
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of, own_job
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.cuda import MachineCode
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.host import files
 from gpusim.isa.ops import BankLayout, Program
 from gpusim.launch.arguments import ArraySpec, NullPointer
+from gpusim.launch.configured import MachineCode
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.sass import (

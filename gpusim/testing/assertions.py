@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpusim.checking.findings import Findings
-    from gpusim.cuda import ConfiguredKernel
     from gpusim.gpu.device import Device
+    from gpusim.launch.configured import ConfiguredKernel
     from gpusim.tracing.records import Trace
 
 DEFAULT_DEVICE = "h200"
@@ -167,12 +167,12 @@ def run_checked(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
 
 def checks_every_launch() -> Callable[[], None]:
     """Check every launch from now on; return the function that ends this."""
-    from gpusim import cuda
+    from gpusim.launch import configured
 
-    before = cuda.BACKEND
-    cuda.BACKEND = f"{__name__}:{run_checked.__name__}"
+    before = configured.BACKEND
+    configured.BACKEND = f"{__name__}:{run_checked.__name__}"
 
     def end() -> None:
-        cuda.BACKEND = before
+        configured.BACKEND = before
 
     return end

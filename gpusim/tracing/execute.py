@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.machine import DEFAULT_CC, run
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from gpusim import machine
 from gpusim.codegen.generators import LOWERING
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel, MachineCode
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.gpu import memory
+from gpusim.launch.configured import ConfiguredKernel, MachineCode
 from gpusim.launch.events import Array, Observer, Skip, require_observers
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared

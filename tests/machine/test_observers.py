@@ -12,6 +12,7 @@ import gpusim
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, LaunchError
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, hooks
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
@@ -31,7 +32,7 @@ class Openings(Observer):
         self.seen.append((opened.blocks.tolist(), lines, opened.after.instruction.op))
 
 
-def openings(configured: cuda.ConfiguredKernel, *args: object, blocks: int | None = None) -> list:
+def openings(configured: ConfiguredKernel, *args: object, blocks: int | None = None) -> list:
     observer = Openings()
     prepared = prepare(configured, args, ComputeCapability(9, 0))
     run(prepared, observers=[observer], blocks_per_chunk=blocks)

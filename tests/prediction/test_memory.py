@@ -15,6 +15,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.gpu import device
 from gpusim.isa.ops import OPS
 from gpusim.launch.arguments import ArraySpec, array_spec
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.prediction.locality import patterns
 from gpusim.prediction.locality.lookup import Wanted
@@ -65,7 +66,7 @@ def share_of(
 
 
 def share_from(
-    launch: cuda.ConfiguredKernel,
+    launch: ConfiguredKernel,
     arguments: Sequence[Any],
     *,
     l2: str = "cold",

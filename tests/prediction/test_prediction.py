@@ -12,11 +12,12 @@ import pytest
 
 from gpusim import catalogue, cuda
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel, Kernel
+from gpusim.cuda import Kernel
 from gpusim.errors import InputError, LaunchError
 from gpusim.gpu import device
 from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.arguments import array_spec
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.predict import predict, predict_prepared

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from gpusim.catalogue import Request, Setup
 from gpusim.codegen.programs import prepare
-from gpusim.cuda import ConfiguredKernel
 from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device
+from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine import DEFAULT_STEP_LIMIT
