@@ -1,4 +1,4 @@
-"""Decisions of warps by source line: who passes a condition, whatever the compiler made of it.
+"""Decisions of warps by source line: who passes a condition, in any compiled form.
 
 The lowering's code keeps the conditions of the source, and can be run beside nvcc's code of a
 Python kernel. In other code a decision is a branch, or the guard of accesses that stand for a body.
@@ -19,7 +19,7 @@ SOURCE, BRANCH, GUARD = "source", "branch", "guard"
 
 @dataclass(frozen=True)
 class Decision:
-    """A condition that a warp decides: the lanes that decide, and those that pass.
+    """A condition that a warp decides: the lanes that decide, and the lanes that pass.
 
     `iteration` counts how often the warp came by. `origin` is "source", "branch" or "guard".
     """

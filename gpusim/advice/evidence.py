@@ -108,13 +108,13 @@ class Evidence:
         return cost > 0 and cost >= WORTH_SAYING * self.cycles
 
     def issue_cycles(self, pcs: Iterable[int]) -> float:
-        """Return the cycles of an SM in which a block's warps issue some instructions."""
+        """Return the issue cycles of some instructions of a block's warps on an SM."""
         chosen = list(pcs)
         return float(self.runs[chosen].sum()) / SCHEDULERS if chosen else 0.0
 
     @cached_property
     def issued_cycles(self) -> float:
-        """The cycles of an SM in which a block's warps issue."""
+        """The issue cycles of a block's warps on an SM."""
         return float(self.runs.sum()) / SCHEDULERS
 
     def count(self, line: int, *names: str) -> int:

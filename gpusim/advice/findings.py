@@ -55,7 +55,7 @@ def _is_of(trace: Trace, prediction: Prediction) -> bool:
 
 
 def _each_cause_once(found: Sequence[Advice]) -> list[Advice]:
-    """Return advice without those kinds that another finding of the same line explains."""
+    """Return advice without the kinds that another finding of the same line explains."""
     kept: list[Advice] = []
     for advice in found:
         explained = any(

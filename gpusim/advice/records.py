@@ -16,8 +16,8 @@ LEAST_SAID = 0.005  # of the time
 class Advice:
     """A finding: kind, source line (0 for the launch as a whole), and a sentence with the cause.
 
-    `cost` is an estimate in cycles of an SM for each block, which orders findings without a device.
-    `removal` names the mechanism without which the launch can be played again, as `gpusim predict
+    `cost` is an estimate in cycles of an SM for each block: the order of findings without a device.
+    `removal` names the mechanism to leave out when the launch is played again, as `gpusim predict
     --without` does; `gain` is the result.
     `explains` are the stall reasons that are symptoms of the cause, at the `lines` it concerns.
     """

@@ -27,7 +27,7 @@ def rule(kind: str) -> Callable[[Rule], Rule]:
 def rules(*, timed: bool) -> dict[str, Rule]:
     """Return rules by the kind of their findings, in the order of kinds.
 
-    Those over predictions are among them where they are `timed`.
+    With `timed`, rules over predictions are among them.
     """
     for name in ("rules", "timed") if timed else ("rules",):
         package = importlib.import_module(f"gpusim.advice.{name}")

@@ -10,7 +10,7 @@ from gpusim.advice.registry import rule
 from gpusim.isa.ops import OPS
 from gpusim.program.addresses import address_registers
 
-LEAST_SHARE = 0.1  # of the cycles in which a block's warps issue
+LEAST_SHARE = 0.1  # of the issue cycles of a block's warps
 THROTTLE = frozenset({"math-pipe-throttle", "dependent-instructions", "short-scoreboard"})
 
 
@@ -82,7 +82,7 @@ def _kept(evidence: Evidence, unit: str, interval: float, kind: str, what: str) 
         if not mine or keeps < 0.5 * evidence.issued_cycles:
             continue
         if unit == "xu" and any("F64" in evidence.instructions[pc].op for pc in mine):
-            continue  # conversions of double precision, which its own finding tells
+            continue  # conversions of double precision have a finding of their own
         yield Advice(
             kind,
             line,
@@ -114,7 +114,7 @@ def integers_64(evidence: Evidence) -> Iterable[Advice]:
 
 
 def _chained(evidence: Evidence, pcs: Sequence[int]) -> list[int]:
-    """Return wide multiplications whose results are multiplied again: no addresses."""
+    """Return wide multiplications with results that are multiplied again: no addresses."""
     rows = evidence.instructions
     assert evidence.trace.prepared is not None
     addresses = address_registers(evidence.trace.prepared.program)

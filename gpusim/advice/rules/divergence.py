@@ -53,7 +53,7 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
 
 
 def _by_predicates(evidence: Evidence, line: int, pcs: Sequence[int]) -> Iterable[Advice]:
-    """Yield a line of which threads are predicated off that compute alone: no access tells more."""
+    """Yield a line with predicated-off threads that only compute: no access tells more."""
     assert evidence.trace.prepared is not None
     lines = deciding_lines(evidence.trace.prepared.program)
     decided = [pc for pc, by in lines.items() if by == line and evidence.runs[pc] > 0]
@@ -94,7 +94,7 @@ def _one_lane_once(divergent: Sequence[Decision]) -> bool:
 def _wasted(evidence: Evidence, line: int) -> float:
     """Return the cycles of an SM that a block issues for lanes that a line's condition leaves off.
 
-    Those of guarded instructions, and of what lies between a branch and its target.
+    Guarded instructions count, and the code between a branch and its target.
     """
     rows = evidence.instructions
     if not rows:
@@ -152,7 +152,7 @@ def _ends_a_loop(decisions: Sequence[Decision]) -> bool:
 
 
 def _some_work(decisions: Sequence[Decision]) -> bool:
-    """Return whether in an iteration some warps pass and others do not, and those stay idle."""
+    """Return whether in an iteration some warps pass and the others stay idle."""
     passes: dict[int, set[bool]] = {}
     for one in decisions:
         passes.setdefault(one.iteration, set()).add(bool(one.passed))

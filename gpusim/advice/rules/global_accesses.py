@@ -156,7 +156,7 @@ def _repeated(executions: Sequence[Execution], stores: bool) -> tuple[float, int
     if asked < 2 * distinct or (stores and by_one < OFTEN):
         return None
     if by_one < OFTEN and all(lanes.stride(e) == 0 for e in executions):
-        return None  # a word for all lanes, which each warp needs once
+        return None  # a word for all lanes: each warp needs it once
     cost = sectors * (1 - distinct / asked) / 4  # out of the L1: wavefronts of 128 bytes
     cure = "a register" if by_one >= OFTEN else "shared memory"
     return cost, asked, distinct, cure

@@ -96,7 +96,7 @@ def _overhead_us(evidence: Evidence) -> float:
 
 @rule("launch-overhead")
 def launch_overhead(evidence: Evidence) -> Iterator[Advice]:
-    """A launch of which most is overhead."""
+    """A launch with more overhead than work."""
     made = evidence.prediction
     if made is None or _overhead_us(evidence) < MOSTLY * made.time_us:
         return

@@ -27,7 +27,7 @@ AT_A_BOUND = 0.8  # a bound counts as reached from this fraction of the time on
 
 @rule(LIMIT)
 def limit(evidence: Evidence) -> Iterator[Advice]:
-    """The limit that is nearest, whether it is reached, and what would move it."""
+    """The nearest limit, whether it is reached, and the change that would move it."""
     if evidence.prediction is not None:
         yield limit_of(evidence.prediction)
 

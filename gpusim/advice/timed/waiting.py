@@ -72,7 +72,7 @@ def latency(evidence: Evidence) -> Iterator[Advice]:
 
 
 def _load_line(evidence: Evidence, pc: int) -> int:
-    """Return the line of the global load for whose result an instruction waits, or its own."""
+    """Return the line of the global load that an instruction waits for, or its own."""
     rows = evidence.instructions
     if pc < 0:
         return 0
@@ -116,7 +116,7 @@ def barrier(evidence: Evidence) -> Iterator[Advice]:
 
 @rule("dependent-instructions")
 def dependent_instructions(evidence: Evidence) -> Iterator[Advice]:
-    """Chains of instructions, each of which waits for the one before, and too few warps beside."""
+    """Chains of instructions that each wait for the one before, and too few warps beside."""
     made = evidence.prediction
     if made is None or made.stalls["wait"] < DEPENDENT or not is_waiting(made):
         return

@@ -1,6 +1,6 @@
-"""A launch without one mechanism of one source line: what the clock plays to say its cost.
+"""A launch without one mechanism of one source line: the clock's replay gives its cost.
 
-Streams, costs and the share of memory are edited; addresses and classes stay those of the launch.
+Streams, costs and the share of memory are edited; addresses and classes of the launch stay.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Edit = Callable[[Setting, frozenset[int]], Setting]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What can be removed: `doc` says what the launch is like without it; some need a line."""
+    """A removable mechanism: `doc` describes the launch without it; some need a line."""
 
     name: str
     doc: str
@@ -32,7 +32,7 @@ _KNOWN: dict[str, Mechanism] = {}
 def mechanism(name: str, *, of_a_line: bool = True) -> Callable[[Edit], Edit]:
     """Register a function from a launch and the pcs of a line to the launch without a mechanism.
 
-    The first line of its docstring says what that launch is like.
+    The first line of its docstring describes that launch.
     """
 
     def register(edit: Edit) -> Edit:
@@ -57,7 +57,7 @@ def launch_mechanism(
 
 
 class _Mechanisms:
-    """The registered mechanisms by name, whose modules are imported when first asked for."""
+    """The registered mechanisms by name; their modules are imported on first use."""
 
     def all(self) -> dict[str, Mechanism]:
         """Return every mechanism by name, in the order of names."""

@@ -37,7 +37,7 @@ class Replay:
 
 
 def replay(prediction: Prediction, removal: Removal) -> Replay:
-    """Play a launch again without a mechanism; classes and addresses are those of the prediction.
+    """Play a launch again without a mechanism; classes and addresses are the prediction's.
 
     Raises DeviceError for a line without instructions.
     """

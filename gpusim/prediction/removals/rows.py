@@ -15,12 +15,12 @@ Array = np.ndarray[Any, Any]
 
 
 def are_at(stream: WarpStream, pcs: Iterable[int]) -> Array:
-    """Return which rows of a stream are of some instructions."""
+    """Return a mask of the rows of a stream that run some instructions."""
     return np.isin(stream.pc, np.fromiter(pcs, dtype=stream.pc.dtype))
 
 
 def without(stream: WarpStream, left_out: Array) -> WarpStream:
-    """Return a stream without some rows; a loop of which nothing is left is gone."""
+    """Return a stream without some rows; an emptied loop is gone."""
     if not left_out.any():
         return stream
     kept = ~left_out

@@ -64,7 +64,7 @@ def bank_conflicts(setting: Setting, pcs: frozenset[int]) -> Setting:
 def uncoalesced(setting: Setting, pcs: frozenset[int]) -> Setting:
     """Its global accesses touch as few sectors as their bytes need.
 
-    What a block fetches once and uses over several accesses comes in equal parts with each.
+    Bytes that a block fetches once and uses over several accesses come in equal parts with each.
     """
     mine = accesses(setting, pcs, "global", "load", "store")
     widths = _widths(setting, mine)
@@ -93,7 +93,7 @@ def _groups(setting: Setting, pcs: list[int]) -> list[list[int]]:
 def _side_by_side(setting: Setting, groups: list[list[int]]) -> MemoryShare:
     """Return the share of memory where some instructions' sectors lie side by side.
 
-    DRAM then moves no more than is used, of which it fetches as much as before, at most all.
+    DRAM then moves no more than is used, and fetches as much of it as before, at most all.
     """
     memory = setting.memory
     loaded, stored = dict(memory.by_pc), dict(memory.stored)
@@ -136,9 +136,9 @@ def _bytes(warp: WarpStream, widths: Array) -> Array:
 def _touched_first(
     block: BlockStream, groups: list[list[int]], widths: Array
 ) -> tuple[Array, Array]:
-    """Return, by pc, which fraction of the sectors that are needed a group touches, stores, first.
+    """Return, by pc, the fractions of the needed sectors that a group touches, and stores, first.
 
-    Sectors of which a block uses all by and by are touched as often, in equal parts.
+    Sectors that a block uses up over several accesses are touched as often, in equal parts.
     """
     new, wrote = np.zeros(len(widths)), np.zeros(len(widths))
     for group in groups:
@@ -156,7 +156,7 @@ def _touched_first(
 def _coalesced(
     warp: WarpStream, pcs: list[int], widths: Array, new: Array, wrote: Array
 ) -> WarpStream:
-    """Return a warp whose lanes lie side by side in these accesses."""
+    """Return a warp with lanes side by side in these accesses."""
     here = are_at(warp, pcs) & warp.is_on
     size = _bytes(warp, widths)
     cost = np.minimum(warp.cost, -(-size // SECTOR_BYTES))
@@ -177,7 +177,7 @@ def _coalesced(
 
 @mechanism("latency")
 def latency(setting: Setting, pcs: frozenset[int]) -> Setting:
-    """No warp waits for what it loads: the loads were begun long enough before."""
+    """No warp waits for its loads: they were begun long enough before."""
     rows = accesses(setting, pcs, "global", "load") + accesses(setting, pcs, "shared", "load")
     changed = {}
     for pc in rows:

@@ -18,7 +18,7 @@ UNITS = ("fma", "imad", "alu")
 
 
 def _as_multiplied(setting: Setting, pcs: Iterable[int]) -> Setting:
-    """Return a launch in which some instructions cost what a multiplication of 32 bits does."""
+    """Return a launch with some instructions at the cost of a multiplication of 32 bits."""
     rows = setting.prepared.program.instructions
     units = {OPS[row.op].unit: issue for row, issue in zip(rows, setting.issues, strict=True)}
     model = next((units[unit] for unit in UNITS if unit in units), None)
@@ -33,7 +33,7 @@ def _as_multiplied(setting: Setting, pcs: Iterable[int]) -> Setting:
 
 
 def _at_once(issue: Issue) -> Issue:
-    """Return an instruction behind which its warp waits no longer than the pipe asks for."""
+    """Return an instruction that holds its warp no longer than the pipe asks for."""
     return issue._replace(instruction=replace(issue.instruction, stall_cycles=0))
 
 
@@ -55,7 +55,7 @@ def double_precision(setting: Setting, pcs: frozenset[int]) -> Setting:
 
 @mechanism("special-functions")
 def special_functions(setting: Setting, pcs: frozenset[int]) -> Setting:
-    """What the special function unit computes takes as long as a multiplication."""
+    """Results of the special function unit take as long as a multiplication."""
     return _as_multiplied(setting, of_unit(setting, pcs, "xu"))
 
 

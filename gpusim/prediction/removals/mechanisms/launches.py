@@ -29,7 +29,7 @@ def one_more_block(setting: Setting) -> Setting:
 
 @launch_mechanism("tail")
 def tail(setting: Setting) -> Setting:
-    """The last wave of blocks is as full as those before it, with the same work in all."""
+    """The last wave of blocks is as full as the waves before it, with the same work in all."""
     sms, resident = setting.device.gpu.sms, setting.resident
     blocks = setting.prepared.launch.blocks
     waves = -(-blocks // (sms * resident))
@@ -49,7 +49,7 @@ def small_blocks(setting: Setting) -> Setting:
 
 
 def occupancy_of_warps(setting: Setting) -> Setting:
-    """Return a launch of which an SM holds as many blocks as it has room for warps."""
+    """Return a launch with as many blocks on an SM as it has room for warps."""
     return replace(setting, resident=max(setting.resident, most_resident(setting)))
 
 

@@ -1,4 +1,4 @@
-"""Warps without barriers, divergence, or rounds in which they have nothing to do."""
+"""Warps without barriers, divergence, or rounds without work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def barriers(setting: Setting, pcs: frozenset[int]) -> Setting:
 def divergence(setting: Setting, pcs: frozenset[int]) -> Setting:
     """Threads that agree about it share warps: no warp runs both sides, or with idle lanes.
 
-    What lanes of all warps did goes to as few warps as have lanes enough.
+    The work of the lanes of all warps goes to as few warps as have lanes enough.
     """
     guarded = _decided_at(setting, pcs)
     branches = _branches(setting, pcs)
@@ -61,7 +61,7 @@ def divergence(setting: Setting, pcs: frozenset[int]) -> Setting:
 
 
 def _decided_at(setting: Setting, pcs: Iterable[int]) -> list[int]:
-    """Return the guarded instructions, but branches and barriers, whose condition is on a line."""
+    """Return the guarded instructions, but branches and barriers, with a condition on a line."""
     rows = setting.prepared.program.instructions
     lines = {rows[pc].line for pc in pcs}
     decided = deciding_lines(setting.prepared.program).items()
@@ -69,7 +69,7 @@ def _decided_at(setting: Setting, pcs: Iterable[int]) -> list[int]:
 
 
 def _branches(setting: Setting, pcs: Iterable[int]) -> list[int]:
-    """Return the guarded branches of a line, or those that a condition on it decides."""
+    """Return the guarded branches of a line, and branches that a condition on it decides."""
     rows = setting.prepared.program.instructions
     lines = {rows[pc].line for pc in pcs}
     decided = deciding_lines(setting.prepared.program)
@@ -83,7 +83,7 @@ def _branches(setting: Setting, pcs: Iterable[int]) -> list[int]:
 
 
 def _parted(warp: WarpStream, branches: list[int]) -> Array:
-    """Return which rows a warp runs with some of the lanes alone that came to a branch."""
+    """Return a mask of the rows that a warp runs with a part of the lanes at a branch."""
     parted = np.zeros(len(warp), dtype=bool)
     done = 0
     for place in np.flatnonzero(are_at(warp, branches)).tolist():
@@ -124,7 +124,7 @@ def _until_its_last(warp: WarpStream, useful: list[int]) -> WarpStream:
 
 
 def _alone_without(warps: list[WarpStream], meets: list[int]) -> list[WarpStream]:
-    """Return warps of which the one that stays longest meets nobody where it is alone."""
+    """Return warps; the one that stays longest meets nobody where it is alone."""
     counts = [int(are_at(warp, meets) @ warp.times) for warp in warps]
     longest = int(np.argmax(counts))
     others = sorted(counts)[-2] if len(counts) > 1 else 0
@@ -146,7 +146,7 @@ def _regions(setting: Setting, pcs: frozenset[int]) -> list[int]:
 
 
 def _shared(block: BlockStream, regions: list[int]) -> BlockStream:
-    """Return a block whose warps each do an equal part of what some did of a region."""
+    """Return a block with a region's work in equal parts for all its warps."""
     runs = [are_at(warp, regions) & warp.is_on for warp in block.warps]
     amounts = [int(run @ warp.times) for run, warp in zip(runs, block.warps, strict=True)]
     mean = sum(amounts) / len(amounts)
