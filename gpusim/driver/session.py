@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,10 +30,21 @@ def run(command: Sequence[str], device: Device, execution: Execution) -> int:
         server = Server(Path(place), device, execution)
         try:
             variables = environment(os.environ, folder, server.path)
+            variables["PATH"] = f"{_builds(Path(place))}{os.pathsep}{variables.get('PATH', '')}"
             variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
             return _run(command, variables)
         finally:
             server.close()
+
+
+def _builds(place: Path) -> Path:
+    """Return a folder with an nvcc for a program that compiles others, such as make."""
+    folder = place / "bin"
+    folder.mkdir()
+    script = folder / "nvcc"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {nvcc.__name__} "$@"\n')
+    script.chmod(0o755)
+    return folder
 
 
 def environment(given: Mapping[str, str], folder: Path, path: Path) -> dict[str, str]:

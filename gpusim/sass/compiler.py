@@ -51,6 +51,16 @@ MACROS = {
     "M_2_SQRTPI": "1.12837916709551257390", "M_SQRT2": "1.41421356237309504880",
     "M_SQRT1_2": "0.70710678118654752440",
 }  # fmt: skip
+# What nvcc has from the host's compiler and library, and NVRTC has not.
+_WORDS_HEADER = "words_of_nvcc.h"
+_WORDS_OF_NVCC = frozenset({
+    "uchar", "ushort", "uint", "ulong", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t",
+    "uint16_t", "uint32_t", "uint64_t", "intptr_t", "uintptr_t", "__FLT_MAX__", "__FLT_MIN__",
+    "__FLT_EPSILON__", "__DBL_MAX__", "__DBL_MIN__", "__DBL_EPSILON__", "__INT_MAX__", "FLT_MAX",
+    "FLT_MIN", "FLT_EPSILON", "DBL_MAX", "DBL_MIN", "DBL_EPSILON", "INT_MAX", "INT_MIN", "UINT_MAX",
+    "LONG_MAX", "LLONG_MAX", "ULLONG_MAX",
+})  # fmt: skip
+_UNDECLARED = re.compile(r'identifier "(\w+)" is undefined')
 _NO_HEADER = re.compile(r'(?:could not open source file|cannot open source file) "([^"]+)"')
 
 
@@ -200,7 +210,13 @@ def _made(
     library: Path,
     empty_headers: Sequence[str],
 ) -> dict[str, Any]:
-    answer = answered(text, file, expressions, arguments, library, empty_headers)
+    try:
+        answer = answered(text, file, expressions, arguments, library, empty_headers)
+    except CompileError as error:
+        if _WORDS_OF_NVCC.isdisjoint(_UNDECLARED.findall(str(error))):
+            raise
+        more = [*arguments, f"--pre-include={_WORDS_HEADER}"]
+        answer = answered(text, file, expressions, more, library, empty_headers)
     version = tuple(int(part) for part in answer["version"].split("."))
     if version < LEAST_VERSION:
         raise wheels.CompilerMissingError(

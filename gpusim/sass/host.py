@@ -27,7 +27,8 @@ _GROUPS = (
     "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
     "preproc_ifdef", "preproc_else", "preproc_elif",
 )  # fmt: skip
-_NOT_OF_DEVICES = re.compile(rf"{_STD}|\bcuda[A-Z]\w*|namespace\s+std\b".encode())
+_FRAMEWORK = r"\b(?:torch|at|pybind11)::|\bPYBIND11_MODULE\b|\bTORCH_LIBRARY\w*\b"
+_NOT_OF_DEVICES = re.compile(rf"{_STD}|\bcuda[A-Z]\w*|namespace\s+std\b|{_FRAMEWORK}".encode())
 _ONLY_HOST = re.compile(_NOT_OF_DEVICES.pattern + rb"|\bdim3\b|\bprintf\b")
 _LAMBDA = re.compile(r"(?<=\])\s*(?:__(?:host|device)__[^\S\n]*)+(?=[({]|mutable)")
 _KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum ", b"union ")

@@ -14,7 +14,7 @@ C = """
     sys/stat.h sys/time.h sys/types.h windows.h
 """
 CPP = """
-    algorithm any array atomic bitset cctype cerrno charconv chrono cinttypes clocale
+    bits/stdc++.h algorithm any array atomic bitset cctype cerrno charconv chrono cinttypes clocale
     codecvt complex condition_variable csignal cstdarg cstdio cstdlib cstring ctime cwchar deque
     exception execution filesystem format forward_list fstream functional future initializer_list
     iomanip ios iosfwd iostream istream iterator list locale map memory memory_resource mutex new
@@ -29,7 +29,15 @@ LIBRARIES = """
     helper_image.h helper_string.h helper_timer.h mpi.h nccl.h nvToolsExt.h nvrtc.h
     nvtx3/nvToolsExt.h timer.h
 """
-HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split())
+# Frameworks whose headers kernels are built with: their host functions are cut out.
+FRAMEWORKS = """
+    ATen/ATen.h ATen/Dispatch.h ATen/cuda/CUDAContext.h ATen/cuda/CUDAUtils.h ATen/cuda/Exceptions.h
+    c10/cuda/CUDAException.h c10/cuda/CUDAGuard.h c10/cuda/CUDAStream.h c10/macros/Macros.h
+    c10/util/BFloat16.h c10/util/Exception.h c10/util/Half.h c10/util/Optional.h
+    pybind11/numpy.h pybind11/pybind11.h pybind11/stl.h pycuda-complex.hpp pycuda-helpers.hpp
+    torch/all.h torch/extension.h torch/library.h torch/script.h torch/torch.h torch/types.h
+"""
+HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split(), *FRAMEWORKS.split())
 
 
 def host_headers(folders: Sequence[str]) -> list[str]:
