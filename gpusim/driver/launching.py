@@ -62,8 +62,10 @@ def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> P
         bound.add_region(code.heap, module.heap.region)
     if code.grid_barrier is not None:
         bound.arguments[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
+    known = {place.start for place in bound.places.values()}
     for region in arena.regions:
-        bound.add_region(f"memory at {region.address:#x}", region)
+        if region.address not in known:
+            bound.add_region(f"memory at {region.address:#x}", region)
     cc = function.device.cc
     made = program(function, given)
     heap = module.heap.given if code.heap else None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.errors import InputError
+from gpusim.errors import GpusimError
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -44,7 +44,7 @@ def test_a_type_of_ones_own_with_such_a_name_stays() -> None:
 
 
 def test_other_words_that_are_missing_are_the_compilers_error() -> None:
-    with pytest.raises(InputError, match='identifier "mystery" is undefined'):
+    with pytest.raises(GpusimError, match='identifier "mystery" is undefined'):
         gpusim.cuda_source("__global__ void k(uint *x) { x[0] = mystery; }")["k"][1, 1](
             np.zeros(1, np.uint32)
         )

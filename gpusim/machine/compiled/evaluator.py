@@ -25,7 +25,6 @@ from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.machine.context import Context
-from gpusim.machine.storage import FIRST_ADDRESS
 from gpusim.program.loops import swapping
 from gpusim.program.polling import polls
 from gpusim.version import __version__
@@ -94,7 +93,8 @@ class CompiledLaunch:
         place = memory.BatchMemory(made, batch, self._arrays_end)
         if place.end > memory.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
-        instance.reach(place.end, FIRST_ADDRESS - memory.arrays_begin(made))
+        shift = memory.first_address(self._allocations) - memory.arrays_begin(made)
+        instance.reach(place.end, shift)
         if not self._has_arrays:
             memory.bring_arrays(instance.memory, made, self._allocations)
             self._has_arrays = True

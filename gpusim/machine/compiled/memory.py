@@ -66,7 +66,7 @@ def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
         if one.heap is not None:
             raise NotDerivedError("a heap")
     stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
-    end = stop - FIRST_ADDRESS + first
+    end = stop - first_address(allocations) + first
     if end > MOST_BYTES:
         raise NotDerivedError("arrays larger than linear memory")
     return end
@@ -77,6 +77,11 @@ def arrays_begin(made: Translation) -> int:
     return -(-made.end // 512) * 512
 
 
+def first_address(allocations: Mapping[str, Allocation]) -> int:
+    """Return the lowest address of an array, as aligned as the first array in linear memory."""
+    return min((one.start for one in allocations.values()), default=FIRST_ADDRESS) // 512 * 512
+
+
 def is_importable(batch: Batch) -> bool:
     """Return whether a batch is in a state that a module goes on from."""
     states = set(batch.splits.state.tolist())
@@ -85,7 +90,7 @@ def is_importable(batch: Batch) -> bool:
 
 def bring_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
     """Copy the arrays and their table into linear memory."""
-    first = arrays_begin(made)
+    first, lowest = arrays_begin(made), first_address(allocations)
     named = [*made.arrays, *(name for name in allocations if name not in made.arrays)]
     table = np.zeros((layout.MOST_ARRAYS, 4), np.int64)
     for number, name in enumerate(named):
@@ -93,7 +98,7 @@ def bring_arrays(memory: Array, made: Translation, allocations: Mapping[str, All
         if one is None or one.flat is None:
             continue
         held = one.bytes_at(0, one.flat.nbytes)
-        begin = one.start - FIRST_ADDRESS + first
+        begin = one.start - lowest + first
         memory[begin : begin + held.nbytes] = held
         writable = one.array.flags.writeable if isinstance(one.array, np.ndarray) else False
         table[number, :3] = one.start, held.nbytes, held.nbytes if writable else 0
@@ -103,12 +108,12 @@ def bring_arrays(memory: Array, made: Translation, allocations: Mapping[str, All
 
 def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
     """Copy the arrays that may have changed back into NumPy's."""
-    first = arrays_begin(made)
+    first, lowest = arrays_begin(made), first_address(allocations)
     for one in allocations.values():
         if one.flat is None or not isinstance(one.array, np.ndarray):
             continue
         if one.array.flags.writeable and one.flat.nbytes:
-            begin = one.start - FIRST_ADDRESS + first
+            begin = one.start - lowest + first
             one.flat.view(np.uint8)[:] = memory[begin : begin + one.flat.nbytes]
 
 
