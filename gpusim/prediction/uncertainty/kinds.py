@@ -1,0 +1,93 @@
+"""Kinds of predictions that differ in accuracy, each known before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.launch.prepared import Prepared
+from gpusim.program.polling import spins
+from gpusim.program.taint import tainted_registers
+
+if TYPE_CHECKING:
+    from gpusim.prediction.records import Prediction
+
+CATALOGUE = "catalogue"
+SPINNING = "spinning"
+SHORT = "short"
+SCATTERED_ATOMICS = "atomics by data"
+ATOMICS = "atomics"
+RANDOM_ACCESS = "random access"
+DATA_BRANCHES = "branches by data"
+REGULAR = "regular"
+
+# A launch belongs to the first kind that applies.
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        CATALOGUE: "kernels of the catalogue, measured on this GPU at other sizes",
+        SPINNING: "blocks that spin on other blocks",
+        SHORT: "launches shorter than twice the launch overhead",
+        SCATTERED_ATOMICS: "atomics in global memory at addresses that depend on data",
+        ATOMICS: "other atomics in global memory",
+        RANDOM_ACCESS: "loads and stores in global memory at addresses that depend on data",
+        DATA_BRANCHES: "branches that depend on data",
+        REGULAR: "none of these",
+    }
+)
+SHORT_OVERHEADS = 2.0  # below it most of the time is launch overhead
+_CATALOGUE_FOLDER = Path(__file__).parents[2] / "kernels"
+
+
+def kind_of(prediction: Prediction) -> str:
+    """Return the kind of a prediction, the first of KINDS that applies."""
+    prepared, device = prediction.prepared, prediction.device
+    if is_measured(prediction) and is_of_catalogue(prepared):
+        return CATALOGUE
+    found = mechanism(prepared)
+    if found == SPINNING:
+        return found
+    is_short = prediction.time_us < SHORT_OVERHEADS * device.host.launch_overhead_us
+    return SHORT if is_short else found
+
+
+def is_measured(prediction: Prediction) -> bool:
+    """Return whether most numbers of a device were measured on it, and none was changed."""
+    device = prediction.device
+    if device.changed or device.ablations:
+        return False
+    kinds = [fact.kind for fact in device.facts.values()]
+    return kinds.count("measured") > kinds.count("estimated")
+
+
+def is_of_catalogue(prepared: Prepared) -> bool:
+    """Return whether a launch is of a kernel of the catalogue."""
+    return bool(prepared.source_file) and Path(prepared.source_file).parent == _CATALOGUE_FOLDER
+
+
+def mechanism(prepared: Prepared) -> str:
+    """Return the first mechanism of KINDS in a program: one that its instructions show."""
+    program = prepared.program
+    if spins(program):
+        return SPINNING
+    arrays = {name for name, value in prepared.arguments.items() if getattr(value, "ndim", 0)}
+    found = set()
+    held = tainted_registers(program, arrays)
+    for instruction, registers in zip(program.instructions, held, strict=True):
+        found.add(_mechanism(instruction, registers))
+    return next((kind for kind in KINDS if kind in found), REGULAR)
+
+
+def _mechanism(instruction: Instruction, data: int) -> str:
+    """Return the mechanism of an instruction; `data` has the registers that depend on data."""
+    op, memory = OPS[instruction.op], instruction.memory
+    by_data = bool(instruction.src) and bool(data >> instruction.src[0] & 1)
+    if memory is not None and memory.space in ("global", "generic"):
+        if op.kind == "atomic":
+            return SCATTERED_ATOMICS if by_data else ATOMICS
+        return RANDOM_ACCESS if op.access and by_data else REGULAR
+    guard = instruction.guard
+    branches = op.kind == "branch" and guard is not None and data >> guard & 1
+    return DATA_BRANCHES if branches else REGULAR

@@ -1,0 +1,62 @@
+"""The quantiles of measured over predicted time by kind, read from `quantiles.csv`."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+COVERAGE = 0.9
+TABLE = Path(__file__).parent / "quantiles.csv"
+COLUMNS = ("gpu", "code", "kind", "launches", "kernels", "low", "high")
+Key = tuple[str, str, str]  # gpu ("measured" or "described"), code, kind
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Quantiles of measured over predicted time, and the number of launches behind them."""
+
+    launches: int
+    kernels: int
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Half the interval's width, as a fraction of the predicted time."""
+        return (self.high - self.low) / 2
+
+    def spanning(self, other: Quantiles) -> Quantiles:
+        """Return the interval of two kinds that both apply: the lower low, the higher high."""
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return Quantiles(self.launches, self.kernels, low, high)
+
+
+def conformal(ratios: Sequence[float], coverage: float = COVERAGE) -> tuple[float, float]:
+    """Return the interval that holds another ratio of the kind with at least this probability.
+
+    With n exchangeable ratios, those of rank floor((n + 1) a / 2) and ceil((n + 1) (1 - a / 2)),
+    where a = 1 - coverage, and the extremes where n is too small (Vovk, Gammerman and Shafer,
+    Algorithmic Learning in a Random World, 2005). `ratios` must not be empty.
+    """
+    ordered, number = sorted(ratios), len(ratios)
+    tail = (number + 1) * (1 - coverage) / 2
+    low = max(math.floor(tail), 1)
+    high = min(math.ceil(number + 1 - tail), number)
+    return ordered[low - 1], ordered[high - 1]
+
+
+@cache
+def quantiles() -> Mapping[Key, Quantiles]:
+    """Return the table by GPU, code and kind."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return {
+        (row["gpu"], row["code"], row["kind"]): Quantiles(
+            int(row["launches"]), int(row["kernels"]), float(row["low"]), float(row["high"])
+        )
+        for row in rows
+    }

@@ -1,0 +1,36 @@
+"""Derives the table of prediction intervals, or prints the accuracy page's tables of them."""
+
+from __future__ import annotations
+
+import csv
+import sys
+
+from gpusim.prediction.uncertainty.quantiles import COLUMNS, TABLE
+
+from .derivation import derived
+from .records import residuals
+from .tables import tables
+
+ORIGIN = (
+    "# Quantiles of measured over predicted time by kind, 5 % and 95 %, split conformal:\n"
+    "# written by python -m validate.residuals derive from the records of validate/residuals/.\n"
+)
+
+
+def derive() -> None:
+    """Write the table that predictions read."""
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        file.write(ORIGIN)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for key, one in derived(residuals()).items():
+            writer.writerow([*key, one.launches, one.kernels, f"{one.low:.4f}", f"{one.high:.4f}"])
+
+
+def show() -> None:
+    """Print the tables of the accuracy page."""
+    sys.stdout.write(tables() + "\n")
+
+
+if __name__ == "__main__":
+    {"derive": derive, "show": show}[sys.argv[1]]()
