@@ -18,6 +18,7 @@ from gpusim.host.workers import ignored
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of, own_job
+from gpusim.prediction.uncertainty import is_tie
 
 Ranked = str | Request | Asked | ConfiguredKernel
 
@@ -32,6 +33,10 @@ class Ranking:
     def step(self, place: int) -> float:
         """Return the speedup of a kernel over the one before it."""
         return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
+
+    def is_tie(self, place: int) -> bool:
+        """Return whether a kernel and the one before it lie in each other's intervals."""
+        return is_tie(self.forecasts[place - 1], self.forecasts[place])
 
 
 @shown_at_the_call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gpusim.gpu.device import Device
@@ -16,6 +17,7 @@ from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
 from gpusim.prediction.traffic import Traffic
+from gpusim.prediction.uncertainty import Interval, interval_of
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,16 @@ class Prediction:
         """The limiter: the largest of the lower bounds."""
         return max(self.bounds, key=lambda b: b.time_us)
 
+    @cached_property
+    def interval(self) -> Interval:
+        """The prediction interval of 90 %, with its kind."""
+        return interval_of(self)
+
+    @property
+    def interval_us(self) -> tuple[float, float]:
+        """The prediction interval of 90 %, (low, high), in microseconds."""
+        return self.interval.bounds_us
+
     @property
     def stalls_by_line(self) -> dict[int, dict[str, float]]:
         """Fractions of warp cycles by source line and stall reason; line 0 is of no line."""
@@ -137,6 +149,8 @@ class Prediction:
             "block": list(self.launch.block),
             "l2": self.l2,
             "time_us": self.time_us,
+            "interval_us": list(self.interval_us),
+            "interval": self.interval.to_dict(),
             "cycles": self.cycles,
             "waves": self.waves,
             "instructions": self.instructions,

@@ -18,7 +18,7 @@ from gpusim.prediction.records import Prediction
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.layout import size
 from gpusim.reports.plots.canvas import save_to
-from gpusim.reports.quantities import duration, percent
+from gpusim.reports.quantities import duration, interval, percent
 from gpusim.reports.trace import OF_NO_LINE, trace_report
 from gpusim.tracing.records import Trace
 
@@ -64,7 +64,8 @@ def prediction_html(prediction: Prediction) -> str:
     device, bound = prediction.device.name, prediction.limiter.name
     headline = (
         f"<p><b>{escape(prediction.kernel)}</b> {duration(prediction.time_us)} on "
-        f"{escape(device)} (model); limiter: {escape(bound)}</p>"
+        f"{escape(device)} (model; 90 % interval "
+        f"{interval(*prediction.interval_us)}); limiter: {escape(bound)}</p>"
     )
     bounds = sorted(prediction.bounds, key=lambda one: -one.time_us)
     stalls = sorted(prediction.stalls.items(), key=lambda item: -item[1])

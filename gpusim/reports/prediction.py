@@ -19,6 +19,7 @@ from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
+from gpusim.prediction.uncertainty.intervals import MEASURED
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import finding_lines
 from gpusim.reports.columns import Column, Columns
@@ -29,6 +30,7 @@ from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import (
     bar,
     duration,
+    interval,
     percent,
     rate,
     signed_percent,
@@ -138,6 +140,7 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     yield _fact("duration", duration(forecast.time_us), note, TITLE)
     if answer.whole is not None:
         yield from _beside(forecast, answer.whole, width)
+    yield _fact("", interval(*forecast.interval_us), f": 90 % interval; {interval_note(forecast)}")
     yield _fact("throughput", rate(forecast.gbps), f" of useful bytes: {counted}")
     beyond = ": the L2 serves part of them" if forecast.peak_fraction > 1 else ""
     note = f" of the DRAM's peak, {peak:,.0f} GB/s{beyond}"
@@ -156,6 +159,13 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     )
     yield _fact("waves", *_waves(first))
     yield from _simulated(first)
+
+
+def interval_note(forecast: Forecast) -> str:
+    """Return the kind that the interval of a forecast's first launch has."""
+    found = forecast.first.interval
+    gpu = "" if found.gpu == MEASURED else ", a GPU known by its description"
+    return f"{found.code}'s code, {found.kind}{gpu}"
 
 
 def _time_note(forecast: Forecast) -> str:

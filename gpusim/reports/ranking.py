@@ -17,8 +17,10 @@ from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, size
 from gpusim.reports.operand_assumptions import assumption_lines
-from gpusim.reports.quantities import duration, percent, rate
+from gpusim.reports.quantities import duration, interval, percent, rate
 from gpusim.reports.runs import known_defect
+
+TIE = "within each other's intervals: a tie"
 
 
 def ranking_document(ranking: Ranking) -> dict[str, Any]:
@@ -30,6 +32,7 @@ def ranking_document(ranking: Ranking) -> dict[str, Any]:
                 "rank": len(ranking.forecasts) - place,
                 **forecast.to_dict(),
                 "step": ranking.step(place) if place else None,
+                "tie": ranking.is_tie(place) if place else None,
                 "reasons": _changes(ranking, place) if place else [],
             }
         )
@@ -96,6 +99,7 @@ def _table(ranking: Ranking) -> Columns:
         Column("rank"),
         Column("kernel", "left"),
         Column("time"),
+        Column("90 %"),
         Column("useful GB/s"),
         Column("of peak"),
         Column("step"),
@@ -107,13 +111,16 @@ def _table(ranking: Ranking) -> Columns:
         is_wrong = entry is not None and entry.defect is not None
         style = TITLE if place == last else ""
         if place:
-            step, why = f"{ranking.step(place):.2f}x", "; ".join(_changes(ranking, place))
+            tie = [TIE] if ranking.is_tie(place) else []
+            step = f"{ranking.step(place):.2f}x"
+            why = "; ".join([*tie, *_changes(ranking, place)])
         else:
             step, why = "", f"limiter {forecast.first.limiter.name}"
         made.row(
             (str(last - place + 1), DIM),
             (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),
             (duration(forecast.time_us), style),
+            (interval(*forecast.interval_us), DIM),
             (rate(forecast.gbps).removesuffix(" GB/s"), style),
             (percent(forecast.peak_fraction), style),
             (step, "cyan"),

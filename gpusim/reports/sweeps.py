@@ -13,7 +13,7 @@ from gpusim.prediction.sweeps.tables import Row
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural
-from gpusim.reports.quantities import duration, percent, rate
+from gpusim.reports.quantities import duration, interval, percent, rate
 
 
 def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
@@ -24,6 +24,7 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
         Column("block"),
         Column("kernel", "left"),
         Column("time"),
+        Column("90 %"),
         Column("GB/s"),
         Column("of peak"),
         Column("limiter", "left", "fold"),
@@ -54,9 +55,10 @@ def _generators(rows: Sequence[Row], width: int) -> Iterator[Text]:
 
 def _result(row: Row) -> tuple[Any, ...]:
     if row["reason"] is not None:
-        return "-", "-", "-", (row["reason"], BAD)
+        return "-", "-", "-", "-", (row["reason"], BAD)
     gbps = rate(row["gbps"]).removesuffix(" GB/s")
-    return duration(row["time_us"]), gbps, percent(row["peak_fraction"]), row["limiter"]
+    between = interval(row["low_us"], row["high_us"])
+    return duration(row["time_us"]), between, gbps, percent(row["peak_fraction"]), row["limiter"]
 
 
 def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from . import (
     assignments,
     atomics,
+    backends,
     basics,
     classics,
     engineering,
@@ -21,6 +22,7 @@ from . import (
     rows,
     sciences,
     streams,
+    surveys,
     tensors,
     tiles,
     tokens,
@@ -51,6 +53,8 @@ MODULES = (
     engineering,
     classics,
     warehouse,
+    surveys,
+    backends,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 

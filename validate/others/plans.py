@@ -2,7 +2,8 @@
 
 A kernel stands in a `.cu` file here; the Python file of the same name has its launches, arguments
 and expected results by NumPy. `part` distinguishes kernels measured during the development of the
-time model (`seen`) from kernels measured afterwards (`last`).
+time model (`seen`) from kernels measured afterwards (`last`), and from those measured after
+intervals of predictions stood (`held`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from .data import Numbers
 
 HERE = Path(__file__).parent
-SEEN, LAST = "seen", "last"
+SEEN, LAST, HELD = "seen", "last", "held"
 
 Size = int | tuple[int, ...]
 Expected = dict[int, Any]  # by index of an argument, its contents after the launch

@@ -26,7 +26,7 @@ CELLS = [
 def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
     """Return the quantiles of all kinds.
 
-    A kind with few launches has the quantiles of the widest kind of its GPU and generator.
+    A kind with few launches has the quantiles that span all kinds of its GPU and generator.
     """
     found: dict[Key, Quantiles] = {}
     for key in CELLS:
@@ -36,9 +36,9 @@ def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
     for key in CELLS:
         if key not in found:
             near = [one for other, one in found.items() if other[:2] == key[:2]]
-            widest = max(near, key=lambda one: one.width)
+            low, high = min(one.low for one in near), max(one.high for one in near)
             own = _of(some, key)
-            found[key] = Quantiles(len(own), _kernels(own), widest.low, widest.high)
+            found[key] = Quantiles(len(own), _kernels(own), low, high)
     return {key: found[key] for key in CELLS}
 
 

@@ -120,6 +120,16 @@ class Forecast:
         return total_time_us(self.predictions)
 
     @property
+    def interval_us(self) -> tuple[float, float]:
+        """The prediction interval of 90 %, (low, high), in microseconds.
+
+        Errors of the launches are taken to go together: the ends add up, as the times do.
+        """
+        alone = sum(prediction.time_us for prediction in self.predictions)
+        low, high = map(sum, zip(*(one.interval_us for one in self.predictions), strict=True))
+        return self.time_us * low / alone, self.time_us * high / alone
+
+    @property
     def assumes_ordinary_operands(self) -> bool:
         """Whether elements without given values are assumed to be ordinary operands."""
         return any(prediction.assumes_ordinary_operands for prediction in self.predictions)
@@ -161,6 +171,7 @@ class Forecast:
             "set": dict(self.device.changed),
             **about,
             "time_us": self.time_us,
+            "interval_us": list(self.interval_us),
             "gbps": self.gbps,
             "peak_fraction": self.peak_fraction,
             "useful_bytes": self.useful_bytes,

@@ -110,6 +110,8 @@ def _predicted(forecast: Forecast) -> Row:
         "launches": len(forecast.predictions),
         "grid": first.launch.blocks,
         "time_us": forecast.time_us,
+        "low_us": forecast.interval_us[0],
+        "high_us": forecast.interval_us[1],
         "gbps": forecast.gbps,
         "peak_fraction": forecast.peak_fraction,
         "cycles": first.cycles,

@@ -22,9 +22,10 @@ MAX_BYTES = 2**28  # a quarter of a million rows
 COLUMNS = (
     "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without", "set",
     "code", "generator", "fallback",
-    "launches", "grid", "time_us", "gbps", "peak_fraction", "cycles", "limiter", "limiter_us",
-    "occupancy", "occupancy_limit", "waves", "instructions", "blocks_on_sm", "blocks_simulated",
-    "spread", *(f"stall_{name}" for name in STALLS), "reason", "digest",
+    "launches", "grid", "time_us", "low_us", "high_us", "gbps", "peak_fraction", "cycles",
+    "limiter", "limiter_us", "occupancy", "occupancy_limit", "waves", "instructions",
+    "blocks_on_sm", "blocks_simulated", "spread",
+    *(f"stall_{name}" for name in STALLS), "reason", "digest",
 )  # fmt: skip
 TEXTS = frozenset(
     ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "set", "code",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, is_measured, kind_of
-from gpusim.prediction.uncertainty.quantiles import COVERAGE, Quantiles, quantiles
+from gpusim.prediction.uncertainty.quantiles import COVERAGE, quantiles
 
 if TYPE_CHECKING:
     from gpusim.prediction.records import Prediction
@@ -53,18 +53,14 @@ def interval_of(prediction: Prediction) -> Interval:
 
     On a GPU known by its description alone it also spans the interval of all such GPUs.
     """
-    code = LOWERING if prediction.prepared.program.generator == LOWERING else NVCC
+    code = NVCC if prediction.prepared.program.compiler else LOWERING
     kind, table = kind_of(prediction), quantiles()
     found = table[MEASURED, code, kind]
     gpu = MEASURED if is_measured(prediction) else DESCRIBED
     if gpu == DESCRIBED:
-        found = _of_description(table[DESCRIBED, code, CATALOGUE], found)
+        found = found.spanning(table[DESCRIBED, code, CATALOGUE])
     time = prediction.time_us
     return Interval(time * found.low, time * found.high, gpu, code, kind, found.launches)
-
-
-def _of_description(described: Quantiles, measured: Quantiles) -> Quantiles:
-    return described.spanning(measured)
 
 
 class Timed(Protocol):

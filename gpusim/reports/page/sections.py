@@ -14,7 +14,7 @@ from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.generators import made_by
 from gpusim.reports.layout import plural, size
 from gpusim.reports.page.stepper import stepper_document
-from gpusim.reports.quantities import duration, percent, rate
+from gpusim.reports.quantities import duration, interval, percent, rate
 from gpusim.reports.trace import OF_NO_LINE
 from gpusim.tracing.block_steps import BlockSteps
 from gpusim.tracing.counters import COUNTERS
@@ -119,7 +119,8 @@ def _sentence(forecast: Forecast | None) -> str:
     if forecast is None:
         return ""
     return (
-        f"{duration(forecast.time_us)} on {forecast.device.name} (model), "
+        f"{duration(forecast.time_us)} on {forecast.device.name} (model; 90 % interval "
+        f"{interval(*forecast.interval_us)}), "
         f"{rate(forecast.gbps)} of useful bytes, {percent(forecast.peak_fraction)} of the DRAM's "
         f"peak; limiter: {forecast.first.limiter.name}"
     )
