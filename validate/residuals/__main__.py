@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import sys
+from pathlib import Path
 
 from gpusim.prediction.uncertainty.quantiles import COLUMNS, TABLE
 
+from . import held
 from .derivation import derived
 from .records import residuals
 from .tables import tables
@@ -33,4 +35,8 @@ def show() -> None:
 
 
 if __name__ == "__main__":
-    {"derive": derive, "show": show}[sys.argv[1]]()
+    command, *given = sys.argv[1:]
+    if command == "measure":
+        held.measure(Path(given[0]))
+    else:
+        {"derive": derive, "show": show, "predict": held.predict_all}[command]()
