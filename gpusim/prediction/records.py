@@ -111,7 +111,7 @@ class Prediction:
     @cached_property
     def interval(self) -> Interval:
         """The prediction interval of 90 %, with its kind."""
-        return interval_of(self)
+        return interval_of(self.prepared, self.device, self.time_us)
 
     @property
     def interval_us(self) -> tuple[float, float]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from gpusim.codegen.generators import LOWERING, NVCC
+from gpusim.gpu.device import Device
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, is_measured, kind_of
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, quantiles
-
-if TYPE_CHECKING:
-    from gpusim.prediction.records import Prediction
 
 MEASURED, DESCRIBED = "measured", "described"
 
@@ -48,19 +47,19 @@ class Interval:
         }
 
 
-def interval_of(prediction: Prediction) -> Interval:
-    """Return the interval of a prediction.
+def interval_of(prepared: Prepared, device: Device, time_us: float) -> Interval:
+    """Return the interval of a predicted time.
 
     On a GPU known by its description alone it also spans the interval of all such GPUs.
     """
-    code = NVCC if prediction.prepared.program.compiler else LOWERING
-    kind, table = kind_of(prediction), quantiles()
+    code = NVCC if prepared.program.compiler else LOWERING
+    kind, table = kind_of(prepared, device, time_us), quantiles()
     found = table[MEASURED, code, kind]
-    gpu = MEASURED if is_measured(prediction) else DESCRIBED
+    gpu = MEASURED if is_measured(device) else DESCRIBED
     if gpu == DESCRIBED:
         found = found.spanning(table[DESCRIBED, code, CATALOGUE])
-    time = prediction.time_us
-    return Interval(time * found.low, time * found.high, gpu, code, kind, found.launches)
+    low, high = time_us * found.low, time_us * found.high
+    return Interval(low, high, gpu, code, kind, found.launches)
 
 
 class Timed(Protocol):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.prepared import Prepared
 from gpusim.program.polling import spins
 from gpusim.program.taint import tainted_registers
-
-if TYPE_CHECKING:
-    from gpusim.prediction.records import Prediction
 
 CATALOGUE = "catalogue"
 SPINNING = "spinning"
@@ -41,21 +38,19 @@ SHORT_OVERHEADS = 2.0  # below it most of the time is launch overhead
 _CATALOGUE_FOLDER = Path(__file__).parents[2] / "kernels"
 
 
-def kind_of(prediction: Prediction) -> str:
+def kind_of(prepared: Prepared, device: Device, time_us: float) -> str:
     """Return the kind of a prediction, the first of KINDS that applies."""
-    prepared, device = prediction.prepared, prediction.device
-    if is_measured(prediction) and is_of_catalogue(prepared):
+    if is_measured(device) and is_of_catalogue(prepared):
         return CATALOGUE
     found = mechanism(prepared)
     if found == SPINNING:
         return found
-    is_short = prediction.time_us < SHORT_OVERHEADS * device.host.launch_overhead_us
+    is_short = time_us < SHORT_OVERHEADS * device.host.launch_overhead_us
     return SHORT if is_short else found
 
 
-def is_measured(prediction: Prediction) -> bool:
+def is_measured(device: Device) -> bool:
     """Return whether most numbers of a device were measured on it, and none was changed."""
-    device = prediction.device
     if device.changed or device.ablations:
         return False
     kinds = [fact.kind for fact in device.facts.values()]
