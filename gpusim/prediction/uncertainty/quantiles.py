@@ -43,7 +43,7 @@ def conformal(ratios: Sequence[float], coverage: float = COVERAGE) -> tuple[floa
     Algorithmic Learning in a Random World, 2005). `ratios` must not be empty.
     """
     ordered, number = sorted(ratios), len(ratios)
-    tail = (number + 1) * (1 - coverage) / 2
+    tail = round((number + 1) * (1 - coverage) / 2, 9)  # 5, not 4.999...
     low = max(math.floor(tail), 1)
     high = min(math.ceil(number + 1 - tail), number)
     return ordered[low - 1], ordered[high - 1]

@@ -1,0 +1,176 @@
+"""Prediction intervals: quantiles, kinds, ties, and the table that follows from the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import cuda
+from gpusim.catalogue import Request
+from gpusim.prediction.sweeps.jobs import catalogue_job
+from gpusim.prediction.uncertainty import KINDS, conformal, is_tie, quantiles
+from validate.residuals.derivation import FEWEST, cross_validated, derived, pooled
+from validate.residuals.records import Residual, residuals
+
+N = 4096
+
+
+def test_the_conformal_interval_has_the_ranks_of_the_corrected_quantiles() -> None:
+    """Of 99 ratios the 5th and the 95th; of 9 the extremes, for none further out is known."""
+    assert conformal([float(k) for k in range(99, 0, -1)]) == (5, 95)
+    assert conformal([3.0, 1.0, 2.0]) == (1, 3)
+
+
+@cuda.jit
+def scaled(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = 2 * x[i]
+
+
+@cuda.jit
+def gathered(places, x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i] = x[places[i]]
+
+
+@cuda.jit
+def counted(places, counts, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic.add(counts, places[i], 1)
+
+
+@cuda.jit
+def positive(x, y, n):
+    i = cuda.grid(1)
+    k = 0
+    while x[i] > k:
+        k += 1
+    y[i] = k
+
+
+def predicted(kernel: Any, *arrays: Any, blocks: int = 2**14, device: str = "h200") -> Any:
+    arguments = *arrays, np.int32(blocks * 64)
+    return gpusim.predict(kernel[blocks, 64], *arguments, device=device, code="lowering")
+
+
+BLOCKS = 2**13
+LONG = BLOCKS * 64
+PLACES = np.arange(LONG, dtype=np.int32)[::-1].copy()
+FLOATS = np.ones(LONG, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arrays", "kind"),
+    [
+        (scaled, (FLOATS, FLOATS.copy()), "regular"),
+        (gathered, (PLACES, FLOATS, FLOATS.copy()), "random access"),
+        (counted, (PLACES, PLACES.copy()), "atomics by data"),
+        (positive, (FLOATS, FLOATS.copy()), "branches by data"),
+    ],
+)
+def test_a_long_launch_is_of_the_kind_of_its_mechanism(kernel: Any, arrays: Any, kind: str) -> None:
+    made = predicted(kernel, *arrays, blocks=BLOCKS)
+    assert made.interval.kind == kind
+    expected = quantiles()["measured", "lowering", kind]
+    low, high = made.interval_us
+    assert low == pytest.approx(made.time_us * expected.low)
+    assert high == pytest.approx(made.time_us * expected.high)
+
+
+def test_a_launch_that_is_mostly_overhead_is_short() -> None:
+    assert predicted(scaled, FLOATS, FLOATS.copy(), blocks=2).interval.kind == "short"
+
+
+def test_a_gpu_known_by_its_description_has_wider_intervals() -> None:
+    def width(device: str) -> float:
+        made = predicted(scaled, FLOATS, FLOATS.copy(), blocks=2, device=device)
+        low, high = made.interval_us
+        return (high - low) / made.time_us
+
+    assert width("a100-40gb") > width("h200")
+
+
+def test_the_interval_of_all_passes_is_that_of_their_times_together() -> None:
+    made = catalogue_job(Request("reduce3", 2**14, 128, passes="all")).in_code("lowering")
+    forecast = made.on("h200")
+    low, high = forecast.interval_us
+    assert len(forecast.predictions) > 1
+    assert forecast.first.interval.kind == "catalogue"
+    expected = quantiles()["measured", "lowering", "catalogue"]
+    assert low == pytest.approx(forecast.time_us * expected.low)
+    assert high == pytest.approx(forecast.time_us * expected.high)
+    assert forecast.to_dict()["interval_us"] == [low, high]
+
+
+@dataclass(frozen=True)
+class Time:
+    time_us: float
+    interval_us: tuple[float, float]
+
+
+def test_two_times_are_a_tie_where_each_lies_in_the_others_interval() -> None:
+    wide, narrow = Time(10, (8, 12)), Time(11, (10.5, 11.5))
+    assert is_tie(wide, Time(11, (9, 13)))
+    assert not is_tie(wide, narrow)
+    assert not is_tie(narrow, wide)
+
+
+def test_the_table_is_what_the_records_give() -> None:
+    """`python -m validate.residuals derive` writes it anew."""
+    for key, one in derived(residuals()).items():
+        held = quantiles()[key]
+        assert (held.launches, held.kernels) == (one.launches, one.kernels)
+        assert (held.low, held.high) == pytest.approx((one.low, one.high), abs=1e-4)
+
+
+def test_every_kind_has_a_row_for_both_generators() -> None:
+    keys = {("measured", code, kind) for code in ("nvcc", "lowering") for kind in KINDS}
+    assert keys <= set(quantiles())
+
+
+def test_sets_that_are_left_out_lie_inside_as_often_as_intended() -> None:
+    some = residuals()
+    for catalogue in (True, False):
+        for code, found in pooled(some, catalogue).items():
+            assert 0.85 <= found.inside <= 0.95, (catalogue, code)
+    assert pooled(some, False)["nvcc"].width <= 0.18
+    assert pooled(some, True)["nvcc"].width <= 0.18
+
+
+def test_a_kind_with_few_launches_spans_the_others() -> None:
+    def some(kind: str, ratios: list[float]) -> list[Residual]:
+        case = "set", "measured", "kernel", "nvcc", kind
+        return [Residual(*case, 1.0, ratio) for ratio in ratios]
+
+    many = [1 + k / 1000 for k in range(FEWEST)]
+    regular = some("regular", many) + some("regular", [])
+    short = some("short", [2 * ratio for ratio in many])
+    described = [Residual("gpu", "described", "k", code, "catalogue", 1.0, 1.5) for code in CODES]
+    lowering = [Residual("set", "measured", "k", "lowering", "regular", 1.0, r) for r in many]
+    found = derived([*regular, *short, *some("atomics", [9.0]), *described, *lowering])
+    key = "measured", "nvcc"
+    assert found[*key, "atomics"].low == found[*key, "regular"].low
+    assert found[*key, "atomics"].high == found[*key, "short"].high
+    assert found[*key, "atomics"].launches == 1
+
+
+CODES = ("nvcc", "lowering")
+
+
+def test_a_group_is_tried_with_the_quantiles_of_the_others() -> None:
+    """Of two groups far apart, no launch of one lies in the interval of the other."""
+    made = [
+        Residual(group, gpu, group, code, kind, 1.0, ratio + k / 1000)
+        for gpu, kind in (("measured", "regular"), ("described", "catalogue"))
+        for group, ratio in (("a", 1.0), ("b", 3.0))
+        for code in CODES
+        for k in range(FEWEST)
+    ]
+    assert {found.inside for found in cross_validated(made).values()} == {0.0}
