@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from validate.others import errors, launch_table, misses, traffic  # noqa: E402
+from validate.residuals import tables as residual_tables  # noqa: E402
+from validate.residuals.records import residuals  # noqa: E402
 
 Table = Callable[[], str]
 SEEN = ROOT / "tests" / "sass" / "corpus" / "seen.csv"
@@ -411,6 +413,16 @@ def rules() -> str:
     return _table(("rule", "severity", "finding", "fix"), rows)
 
 
+def intervals() -> str:
+    """Coverage and width of prediction intervals on the H200, by cross-validation."""
+    return "\n".join(residual_tables.whole(residuals()))
+
+
+def intervals_by_kind() -> str:
+    """Prediction intervals by kind, with their coverage."""
+    return "\n".join(residual_tables.by_kind(residuals()))
+
+
 def others() -> str:
     """How far off predictions of kernels are that are not in the catalogue, part by part."""
     found = errors.compared()
@@ -469,6 +481,8 @@ TABLES: dict[str, Table] = {
         memory_misses,
         benchmark,
         mnemonics,
+        intervals,
+        intervals_by_kind,
         others,
         others_by_kernel,
         others_by_group,

@@ -19,10 +19,11 @@ WHOLE = "code", "launches of", "launches", "coverage", "median half width"
 def tables() -> str:
     """Return the tables of intervals and of their coverage as Markdown."""
     some = residuals()
-    return "\n".join([*_whole(some), "", *_by_kind(some)])
+    return "\n".join([*whole(some), "", *by_kind(some)])
 
 
-def _whole(some: Sequence[Residual]) -> list[str]:
+def whole(some: Sequence[Residual]) -> list[str]:
+    """Return the cross-validated coverage on the measured GPU, catalogue and others apart."""
     rows = []
     for title, catalogue in (("the catalogue", True), ("other kernels", False)):
         for code, found in pooled(some, catalogue).items():
@@ -34,7 +35,8 @@ def _cells(found: Coverage) -> list[str]:
     return [str(found.launches), f"{found.inside:.1%}", f"±{found.width:.1%}"]
 
 
-def _by_kind(some: Sequence[Residual]) -> list[str]:
+def by_kind(some: Sequence[Residual]) -> list[str]:
+    """Return each kind's interval, with its cross-validated coverage."""
     covered, rows = cross_validated(some), []
     for key, one in derived(some).items():
         gpu, code, kind = key
