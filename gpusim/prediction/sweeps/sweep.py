@@ -27,6 +27,7 @@ from gpusim.host.workers import ignored, worked_out
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, job_of
 from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
+from gpusim.prediction.uncertainty.quantiles import TABLE
 
 DIGITS = 16  # of a row's key in the table, a digest of its inputs
 JOURNAL_SUFFIX = ".journal"
@@ -256,9 +257,9 @@ def _numbers(name: str) -> Any:
 
 @cache
 def _model() -> str:
-    """Return a digest of gpusim's own source: rows of another version are not reused."""
+    """Return a digest of gpusim's own source and quantiles: no other version's rows are reused."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[2]
-    for path in sorted(root.rglob("*.py")):
+    for path in [*sorted(root.rglob("*.py")), TABLE]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
