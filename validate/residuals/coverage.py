@@ -16,6 +16,7 @@ OTHERS, CATALOGUE_TIMES = FOLDER / "held_others.csv", FOLDER / "held_catalogue.j
 HEAD = (
     "launches of", "kind", "launches", "inside", "median half width", "mean error", "median error",
 )  # fmt: skip
+ENDS = "low", "predicted", "high"
 Key = tuple[str, int, str, str]  # kernel, n, block and type ("" outside the catalogue), L2
 
 
@@ -54,8 +55,9 @@ def held() -> list[Held]:
     for row in rows_of(PREDICTED):
         us = measured.get((row["kernel"], int(row["n"]), row["block"] + row["dtype"], row["l2"]))
         if us is not None:
-            times = (float(row[f"{part}_us"]) for part in ("low", "predicted", "high"))
-            found.append(Held(row["kernel"], bool(row["block"]), row["kind"], *times, us))
+            low, predicted, high = (float(row[f"{end}_us"]) for end in ENDS)
+            case = row["kernel"], bool(row["block"]), row["kind"]
+            found.append(Held(*case, low, predicted, high, us))
     return found
 
 
