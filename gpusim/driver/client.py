@@ -261,7 +261,8 @@ class Client:
         except GpusimError as error:
             self.execution.failed(one, error)
             self.execution.refused("")
-            raise RefusedError(status.NOT_SUPPORTED) from None
+            # Results that are not there must not be taken for some: later calls fail as well.
+            return Reply(status.NOT_SUPPORTED, (status.NOT_SUPPORTED,))
         taken = outcome.duration or self._unknown()
         self.timeline.launch(function.name, stream, taken)
         return Reply(0, (0,), outcome.printed)

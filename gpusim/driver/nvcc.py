@@ -89,7 +89,7 @@ def built(files: Sequence[str], options: Sequence[str], architecture: str) -> Pa
         done = _run([str(compiler()), *command])
         if done.returncode:
             lines = (done.stderr + done.stdout).strip().splitlines()
-            wrong = [line for line in lines if "error" in line] or lines
+            wrong = [line for line in lines if "error" in line or "undefined" in line] or lines
             raise InputError("nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES]))
         program.replace(made)
         if len(files) == 1:

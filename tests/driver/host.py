@@ -40,6 +40,12 @@ extern "C" __global__ void makes() {
 extern "C" __global__ void uses(int* out) { out[threadIdx.x] = 2 * slots[threadIdx.x][1]; }
 extern "C" __global__ void drops() { free(slots[threadIdx.x]); }
 extern "C" __global__ void prints() { printf("block %d of %d\\n", blockIdx.x, gridDim.x); }
+extern "C" __global__ void samples(float* out, unsigned long long texture) {
+    float a, b, c, d;
+    asm volatile("tex.1d.v4.f32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
+                 : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(texture), "r"(0));
+    *out = a + b + c + d;
+}
 struct Node { Node* next; int value; };
 extern "C" __global__ void follow(Node* first, int* sum) {
     for (Node* one = first; one; one = one->next) *sum += one->value;

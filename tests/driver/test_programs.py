@@ -119,6 +119,18 @@ def test_what_cannot_be_has_cudas_status_and_a_line(
     assert words in ran.err
 
 
+def test_a_launch_that_is_not_simulated_leaves_no_results(host: Host) -> None:
+    ran = host.run(
+        """
+x = take(4)
+launch("samples", 1, 1, x, C.c_uint64(0))
+print(back(x, 4))
+"""
+    )
+    assert ran.code == 2
+    assert ran.out == ["cuLaunchKernel 801", "cuMemcpyDtoH_v2 801", "None"]
+
+
 def test_what_is_not_simulated_is_exit_code_2_and_the_programs_own_code_goes_first(
     host: Host,
 ) -> None:

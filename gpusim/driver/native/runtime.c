@@ -455,6 +455,9 @@ API int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_
 API int cudaMemset3D(struct pitched to, int value, struct extent extent) { CALL(cuMemsetD2D8_v2((u64)to.pointer, to.pitch, (unsigned char)value, extent.width, extent.height * extent.depth)); }
 API int cudaMemset3DAsync(struct pitched to, int value, struct extent extent, handle stream) { CALL(cuMemsetD2D8Async((u64)to.pointer, to.pitch, (unsigned char)value, extent.width, extent.height * extent.depth, stream)); }
 
+struct channel { int x, y, z, w, kind; };
+API struct channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (struct channel){x, y, z, w, kind}; }
+
 // ---- Streams and events
 
 API int cudaStreamCreateWithPriority(handle *stream, unsigned flags, int priority) { CALL(cuStreamCreateWithPriority(stream, flags, priority)); }
