@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.isa.ops import OPS
+from gpusim.launch.grid import WARP_SIZE
 from gpusim.program.guards import deciding_lines
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
@@ -51,6 +52,40 @@ def decisions_of(trace: Trace) -> dict[int, list[Decision]]:
     for decision in found:
         table.setdefault(decision.line, []).append(decision)
     return dict(sorted(table.items()))
+
+
+def conditions_of(trace: Trace) -> list[tuple[Execution, int]]:
+    """Return a block's decisions as executions of conditions, each with its iteration.
+
+    For a Python kernel in nvcc's code, the lowering's code is run beside for those of the source.
+    """
+    _ = trace.source_executions
+    found = decisions_of(trace)
+    return [(_as_condition(one), one.iteration) for line in found.values() for one in line]
+
+
+def _as_condition(decision: Decision) -> Execution:
+    deciding, passed = set(decision.deciding), set(decision.passed)
+    there = tuple(lane in deciding for lane in range(WARP_SIZE))
+    return Execution(
+        pc=-1,
+        line=decision.line,
+        op=".IF",
+        warp=decision.warp,
+        occurrence=decision.iteration,
+        active=there,
+        on=there,
+        taken=tuple(lane in passed for lane in range(WARP_SIZE)),
+    )
+
+
+def passing_lanes(trace: Trace) -> dict[int, float]:
+    """Return the mean number of lanes that pass the condition of a source line, by line."""
+    return {
+        line: sum(len(one.passed) for one in decisions) / len(decisions)
+        for line, decisions in decisions_of(trace).items()
+        if any(one.deciding for one in decisions)
+    }
 
 
 def _of_source(executions: list[Execution]) -> list[Decision]:

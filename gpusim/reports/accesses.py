@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
+from gpusim.advice.decisions import conditions_of
 from gpusim.errors import InputError
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports.columns import Column, Columns
@@ -66,13 +67,17 @@ def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterat
     """
     texts = _checked(trace, line, warp)
     placed = list(zip(trace.executions, iterations(trace.executions), strict=True))
+    deciding = _deciding_lines(trace, line)
+    if not any(lanes.is_condition(e) for e in trace.executions):
+        known = conditions_of(trace)
+        placed = [(e, i) for e, i in placed if not lanes.is_machine_branch(e)] + known
+        deciding = [line] if any(e.line == line for e, _ in known) else []
     accesses = [(e, i) for e, i in placed if e.line == line and e.addresses is not None]
     title = Text(f"line {line}", TITLE)
     title.append(f"  {texts[line]}", style="not bold")
     yield title
-    deciding = _deciding_lines(trace, line)
     for decided in deciding:
-        conditions = [(e, i) for e, i in placed if e.line == decided and _decides(e, trace)]
+        conditions = [(e, i) for e, i in placed if e.line == decided and _decides(e, placed)]
         if warp is not None:
             conditions = [(e, i) for e, i in conditions if e.warp == warp]
         if conditions:
@@ -89,10 +94,10 @@ def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterat
     yield from _access_tables([(e, i) for e, i in accesses if e.warp == chosen], trace.cc, width)
 
 
-def _decides(execution: Execution, trace: Trace) -> bool:
+def _decides(execution: Execution, placed: Sequence[tuple[Execution, int]]) -> bool:
     if execution.taken is None or not lanes.deciding_lanes(execution):
         return False
-    conditions = any(lanes.is_condition(e) for e in trace.executions if e.line == execution.line)
+    conditions = any(lanes.is_condition(e) for e, _ in placed if e.line == execution.line)
     return lanes.is_condition(execution) == conditions
 
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gpusim.tracing.records import LineCounters
 
 
-def lanes_on(line: LineCounters) -> float:
-    """Return the mean number of lanes with a true guard, 0 where nothing is issued."""
+def lanes_on(line: LineCounters, passing: Mapping[int, float]) -> float:
+    """Return the mean number of lanes with a true guard, 0 where nothing is issued.
+
+    Of a line with a condition it is the number of lanes that pass it, given by line.
+    """
+    if line.line in passing:
+        return passing[line.line]
     issued = line.counters.get("instructions", 0)
     return line.counters.get("thread_instructions_guard_on", 0) / issued if issued else 0.0
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.text import Text
 
+from gpusim.advice.decisions import passing_lanes
 from gpusim.errors import InputError
 from gpusim.prediction.records import Prediction
 from gpusim.reports import line_counts, line_fetches
@@ -43,6 +44,7 @@ LINE_TITLES = (
 
 
 def _lines(trace: Trace) -> Iterator[Sequence[str]]:
+    passing = passing_lanes(trace)
     for line in trace.lines:
         counts = (
             line_counts.divergent(line),
@@ -54,7 +56,7 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
             str(line.line or ""),
             line.text if line.line else OF_NO_LINE,
             f"{line.executions:,}",
-            f"{line_counts.lanes_on(line):.1f}",
+            f"{line_counts.lanes_on(line, passing):.1f}",
             *(f"{count:,}" if count else "" for count in counts),
         )
 

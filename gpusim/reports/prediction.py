@@ -14,7 +14,7 @@ from gpusim.advice.records import NONE, Advice
 from gpusim.advice.stalls import STALLS
 from gpusim.advice.timed.limits import LIMIT
 from gpusim.gpu.device import ABLATIONS
-from gpusim.prediction.bounds import SPINNING
+from gpusim.prediction.bounds import SPINNING, Bound
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
@@ -248,7 +248,9 @@ def _passes(forecast: Forecast) -> Columns:
 def _bounds(prediction: Prediction) -> Columns:
     made = Columns(Column("", "left"), Column("time"), Column("share"), Column("", "left"))
     binding = prediction.limiter
-    for bound in sorted(prediction.bounds, key=lambda b: -b.time_us):
+    overhead = prediction.time_us - prediction.cycles / prediction.device.gpu.sm_clock_mhz
+    shown = [*prediction.bounds, Bound("launch overhead", max(0.0, overhead))]
+    for bound in sorted(shown, key=lambda b: -b.time_us):
         fraction = bound.time_us / prediction.time_us
         style = TITLE if bound is binding else ""
         made.row(

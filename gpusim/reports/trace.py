@@ -7,6 +7,7 @@ from textwrap import dedent, wrap
 
 from rich.text import Text
 
+from gpusim.advice.decisions import passing_lanes
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports import line_counts
 from gpusim.reports.advice import finding_lines
@@ -103,8 +104,9 @@ def lines_table(trace: Trace) -> Columns:
     marked = {finding.line for finding in trace.findings if finding.kind != "none"}
     most_divergent = max((line_counts.divergent(line) for line in trace.lines), default=0)
     most_conflicts = max((line_counts.conflicts(line) for line in trace.lines), default=0)
+    passing = passing_lanes(trace)
     for line, source in zip(trace.lines, texts, strict=True):
-        flagged = line.line in marked
+        flagged, on = line.line in marked, line_counts.lanes_on(line, passing)
         divergent, conflicts = line_counts.divergent(line), line_counts.conflicts(line)
         made.row(
             (">" if flagged else " ", BAD),
@@ -112,7 +114,7 @@ def lines_table(trace: Trace) -> Columns:
             (source.rstrip() if line.line else OF_NO_LINE, TITLE if flagged else ""),
             integer(line.executions),
             f"{line.active_lanes:.1f}" if line.executions else ".",
-            f"{line_counts.lanes_on(line):.1f}" if line.counters.get("instructions") else ".",
+            f"{on:.1f}" if line.counters.get("instructions") or line.line in passing else ".",
             (integer(divergent), _bad_if(0 < divergent == most_divergent)),
             integer(line_counts.wavefronts(line)),
             (integer(conflicts), _bad_if(0 < conflicts == most_conflicts)),

@@ -68,6 +68,13 @@ def drawn(axes: Any, name: str) -> int:
     return sum(int((path.codes == path.MOVETO).sum()) for path in paths)
 
 
+def test_a_scan_that_loads_before_a_barrier_and_stores_behind_it_has_a_tree() -> None:
+    """Kogge and Stone: in step k all threads from 2^k on add the element 2^k before their own."""
+    steps = tree_steps(traced("kogge_stone_scan_fixed", 128))
+    assert [len(step.additions) for step in steps] == [127, 126, 124, 120, 112, 96, 64]
+    assert steps[1].additions[0].sources == (0,)
+
+
 def test_what_combines_nothing_has_no_tree() -> None:
     @cuda.jit
     def copy(source: Any, target: Any) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
+from gpusim.advice.decisions import passing_lanes
 from gpusim.isa.ops import OPS, text_of
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.traffic import Fetch
@@ -137,7 +138,7 @@ def _source(subject: Subject, marked: set[int]) -> tuple[tuple[str, ...], tuple[
     for pc, one in enumerate(program.instructions):
         if OPS[one.op].issued:
             code.setdefault(one.line, []).append((pc, text_of(one, program.immediates)))
-    columns = _line_columns(trace.lines, subject.forecast)
+    columns = _line_columns(trace, subject.forecast)
     texts = dedent("\n".join(line.text or " " for line in trace.lines)).split("\n")
     rows = [
         SourceRow(
@@ -152,12 +153,11 @@ def _source(subject: Subject, marked: set[int]) -> tuple[tuple[str, ...], tuple[
     return tuple(name for name, _ in columns), tuple(rows)
 
 
-def _line_columns(
-    lines: Sequence[LineCounters], forecast: Forecast | None
-) -> list[tuple[str, list[Cell]]]:
+def _line_columns(trace: Trace, forecast: Forecast | None) -> list[tuple[str, list[Cell]]]:
+    lines, passing = trace.lines, passing_lanes(trace)
     columns = [
         ("executions", _heated([line.executions for line in lines])),
-        ("predicated-on threads per warp", [_mean(line) for line in lines]),
+        ("predicated-on threads per warp", [_mean(line, passing) for line in lines]),
         ("divergent", _heated([line_counts.divergent(line) for line in lines])),
         ("wavefronts", _heated([line_counts.wavefronts(line) for line in lines])),
         ("excessive wavefronts", _heated([line_counts.conflicts(line) for line in lines])),
@@ -176,8 +176,8 @@ def _heated(counts: Sequence[int]) -> list[Cell]:
     return [Cell(f"{count:,}" if count else "", count, count / most) for count in counts]
 
 
-def _mean(line: LineCounters) -> Cell:
-    mean = line_counts.lanes_on(line)
+def _mean(line: LineCounters, passing: Mapping[int, float]) -> Cell:
+    mean = line_counts.lanes_on(line, passing)
     return Cell(f"{mean:.1f}" if line.counters.get("instructions") else "", mean)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.advice.decisions import conditions_of
 from gpusim.errors import InputError
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
@@ -37,7 +38,8 @@ def decisions(trace: Trace) -> Decisions:
     """Return the conditions of the source that a block comes to; its branches where it has none."""
     placed = list(zip(trace.executions, iterations(trace.executions), strict=True))
     deciding = [(e, i) for e, i in placed if e.taken is not None and lanes.deciding_lanes(e)]
-    chosen = [(e, i) for e, i in deciding if lanes.is_condition(e)] or deciding
+    chosen = [(e, i) for e, i in deciding if lanes.is_condition(e)]
+    chosen = chosen or conditions_of(trace) or deciding
     rows = {key: place for place, key in enumerate(dict.fromkeys((e.line, i) for e, i in chosen))}
     threads = trace.launch.threads_per_block
     states = np.full((len(rows), -(-threads // WARP_SIZE) * WARP_SIZE), ABSENT)

@@ -39,9 +39,9 @@ class TreeStep:
 def tree_steps(trace: Trace) -> list[TreeStep]:
     """Return the steps in which threads combine elements of shared memory, in order.
 
-    A store belongs to the loads of its line and iteration by the same thread.
+    A store takes what its thread has loaded since its last store: before a barrier, in some scans.
     """
-    loaded: dict[tuple[int, int, int], set[int]] = {}
+    loaded: dict[int, set[int]] = {}
     steps: dict[tuple[int, int], list[Addition]] = {}
     placed = zip(trace.executions, iterations(trace.executions), strict=True)
     for execution, iteration in placed:
@@ -49,11 +49,10 @@ def tree_steps(trace: Trace) -> list[TreeStep]:
             continue
         for lane, element in lanes.element_numbers(execution).items():
             thread = execution.warp * WARP_SIZE + lane
-            key = (execution.line, iteration, thread)
             if execution.op.startswith("LD"):
-                loaded.setdefault(key, set()).add(element)
-            elif key in loaded:
-                found = Addition(thread, element, tuple(sorted(loaded[key] - {element})))
+                loaded.setdefault(thread, set()).add(element)
+            elif thread in loaded:
+                found = Addition(thread, element, tuple(sorted(loaded.pop(thread) - {element})))
                 steps.setdefault((execution.line, iteration), []).append(found)
     made = [TreeStep(line, number, tuple(a)) for (line, number), a in steps.items()]
     return [step for step in made if any(addition.sources for addition in step.additions)]
