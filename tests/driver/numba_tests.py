@@ -1,0 +1,123 @@
+"""Runs numba-cuda's own tests of its wheel, and prints their results as JSON.
+
+`gpusim run -- python numba_tests.py RESULTS [EVERY]` runs one in EVERY of them, in a fixed order.
+OUT_OF_SCOPE names the modules left out, with reasons.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import signal
+import sys
+import traceback
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FOLDERS = ("cudapy", "cudasim", "doc_examples")
+_TEXT, _CACHE, _TYPES, _FOREIGN, _PROCESSES = (
+    "about PTX, NVVM IR or debug information as text",
+    "about numba's caches on disk",
+    "about bytecode, numba's IR, typing and tracing",
+    "about linking of foreign code, or of packages that are not installed",
+    "about processes that share a GPU",
+)
+OUT_OF_SCOPE = {
+    "test_debug": _TEXT, "test_debuginfo": _TEXT, "test_debuginfo_types": _TEXT,
+    "test_inspect": _TEXT, "test_lineinfo": _TEXT, "test_optimization": _TEXT,
+    "test_cache_hints": _TEXT, "test_const_string": _TEXT,
+    "test_caching": _CACHE, "test_serialize": _CACHE,
+    "test_analysis": _TYPES, "test_byteflow": _TYPES, "test_copy_propagate": _TYPES,
+    "test_ir": _TYPES, "test_ir_utils": _TYPES, "test_ssa": _TYPES, "test_tracing": _TYPES,
+    "test_typeinfer": _TYPES,
+    "test_bfloat16_bindings": _FOREIGN, "test_cffi": _FOREIGN, "test_ffi": _FOREIGN,
+    "test_cupy_bfloat16_interop": _FOREIGN, "test_fp8_bindings": _FOREIGN,
+    "test_ipc": _PROCESSES, "test_multiprocessing": _PROCESSES,
+}  # fmt: skip
+SECONDS = 300  # of one test
+
+
+class LateError(Exception):
+    """A test that takes too long."""
+
+
+def late(*_: object) -> None:
+    raise LateError(f"it takes more than {SECONDS} s")
+
+
+class Results(unittest.TestResult):
+    """Keeps the name of each test with "passed", "skipped" or the error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[str, str]] = []
+
+    def startTest(self, test: unittest.TestCase) -> None:
+        super().startTest(test)
+        signal.alarm(SECONDS)
+
+    def stopTest(self, test: unittest.TestCase) -> None:
+        signal.alarm(0)
+        super().stopTest(test)
+
+    def addSuccess(self, test: unittest.TestCase) -> None:
+        self.rows.append((test.id(), "passed"))
+
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
+        self.rows.append((test.id(), "skipped"))
+
+    def addExpectedFailure(self, test: unittest.TestCase, error: Any) -> None:
+        self.rows.append((test.id(), "passed"))
+
+    def addError(self, test: unittest.TestCase, error: Any) -> None:
+        said = traceback.format_exception_only(error[0], error[1])
+        self.rows.append((test.id(), said[-1].strip()[:300]))
+
+    def addFailure(self, test: unittest.TestCase, error: Any) -> None:
+        self.addError(test, error)
+
+    def addSubTest(self, test: unittest.TestCase, subtest: Any, error: Any) -> None:
+        if error is not None:
+            self.addError(subtest, error)
+
+
+def flat(suite: Any) -> Iterator[unittest.TestCase]:
+    """Yield the tests of a suite."""
+    for one in suite:
+        if isinstance(one, unittest.TestSuite):
+            yield from flat(one)
+        else:
+            yield one
+
+
+def in_scope() -> list[unittest.TestCase]:
+    """Return the tests in an order that mixes modules, the same each time."""
+    import numba.cuda  # noqa: F401  it makes numba.cuda.tests importable
+
+    spec = importlib.util.find_spec("numba_cuda")
+    assert spec is not None
+    root = Path(str(spec.origin)).parent / "numba" / "cuda" / "tests"
+    names = [
+        f"numba.cuda.tests.{folder}.{file.stem}"
+        for folder in FOLDERS
+        for file in sorted((root / folder).glob("test_*.py"))
+        if file.stem not in OUT_OF_SCOPE
+    ]
+    tests = list(flat(unittest.defaultTestLoader.loadTestsFromNames(names)))
+    random.Random(5).shuffle(tests)
+    return tests
+
+
+def run(path: Path, every: int) -> None:
+    """Run tests in scope, and write the results to a file."""
+    signal.signal(signal.SIGALRM, late)
+    results = Results()
+    unittest.TestSuite(in_scope()[::every]).run(results)
+    path.write_text(json.dumps(results.rows, indent=1))
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)

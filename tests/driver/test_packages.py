@@ -1,0 +1,126 @@
+"""Programs of other packages run as they are; extra `programs`, else they are skipped."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpusim.cli.app import main
+from gpusim.sass import wheels
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="Linux alone")]
+
+NUMBA = """
+import numpy as np
+from numba import cuda, float32
+@cuda.jit
+def reduce(x, out):
+    s = cuda.shared.array(128, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    cuda.syncthreads()
+    k = 64
+    while k > 0:
+        if t < k:
+            s[t] += s[t + k]
+        cuda.syncthreads()
+        k //= 2
+    if t == 0:
+        cuda.atomic.add(out, 0, s[0])
+x = np.arange(1000, dtype=np.float32)
+out = cuda.to_device(np.zeros(1, np.float32))
+reduce[8, 128](cuda.to_device(x), out)
+print(out.copy_to_host()[0] == x.sum())
+"""
+CUDA_CORE = """
+import numpy as np
+from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, launch
+from cuda.core import Program, ProgramOptions
+code = 'extern "C" __global__ void twice(float* x, int n) { x[threadIdx.x] *= 2; }'
+device = Device(); device.set_current(); stream = device.create_stream()
+module = Program(code, "c++", ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin")
+memory = LegacyPinnedMemoryResource().allocate(400)
+held = np.from_dlpack(memory).view(np.float32); held[:] = np.arange(100)
+launch(stream, LaunchConfig(grid=1, block=100), module.get_kernel("twice"), memory, np.int32(100))
+stream.sync()
+print(held[99] == 198)
+"""
+TINYGRAD = """
+import os
+os.environ["DEV"] = "CUDA"
+from tinygrad import Tensor
+a = Tensor([[1.0, 2.0], [3.0, 4.0]])
+print((a @ a + 1).numpy().tolist() == [[8, 11], [16, 23]])
+"""
+CUDA = """
+#include <cstdio>
+#include <vector>
+__constant__ float factor;
+template <typename T> __global__ void scale(T *x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= factor;
+}
+int main(int count, char **words) {
+  int n = 1000; std::vector<float> h(n, 2); float f = atof(words[1]), *d;
+  cudaMalloc(&d, n * 4); cudaMemcpyToSymbol(factor, &f, 4);
+  cudaMemcpy(d, h.data(), n * 4, cudaMemcpyHostToDevice);
+  scale<<<8, 128>>>(d, n);
+  cudaMemcpy(h.data(), d, n * 4, cudaMemcpyDeviceToHost);
+  cudaDeviceProp p; cudaGetDeviceProperties(&p, 0);
+  printf("%s %g %s\\n", p.name, h[n - 1], cudaGetErrorString(cudaGetLastError()));
+  return count == 2 ? 3 : 0;
+}
+"""
+
+
+def needs(package: str) -> pytest.MarkDecorator:
+    """Skip a test without a package."""
+    found = importlib.util.find_spec(package.partition(".")[0])
+    there = found is not None and importlib.util.find_spec(package) is not None
+    return pytest.mark.skipif(not there, reason=f"needs {package}: pip install '.[programs]'")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(NUMBA, marks=needs("numba_cuda"), id="numba-cuda"),
+        pytest.param(CUDA_CORE, marks=needs("cuda.core"), id="cuda.core"),
+        pytest.param(TINYGRAD, marks=needs("tinygrad"), id="tinygrad"),
+    ],
+)
+def test_a_program_of_a_package_runs(
+    text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    assert main(["run", "--", sys.executable, str(program)]) == 0
+    assert capfd.readouterr().out.splitlines() == ["True"]
+
+
+@pytest.mark.skipif(
+    not any((folder / "nvcc").is_file() for folder in wheels.folders("bin")),
+    reason="needs nvcc: pip install '.[driver]'",
+)
+def test_cuda_cpp_with_its_host_code_runs(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "program.cu"
+    program.write_text(CUDA)
+    assert main(["run", "--device", "rtx3080", str(program), "--", "1.5"]) == 3
+    assert capfd.readouterr().out.splitlines() == ["GeForce RTX 3080 3 no error"]
+
+
+@needs("numba_cuda")
+def test_numba_cudas_own_tests_pass(tmp_path: Path) -> None:
+    every = os.environ.get("GPUSIM_NUMBA_EVERY", "60")  # 1 runs them all, for hours
+    file, results = Path(__file__).with_name("numba_tests.py"), tmp_path / "results.json"
+    main(["run", "--", sys.executable, str(file), str(results), every])
+    rows = [(name, said) for name, said in json.loads(results.read_text()) if said != "skipped"]
+    failed = [(name, said) for name, said in rows if said != "passed"]
+    assert rows
+    assert len(failed) <= 0.08 * len(rows), failed
