@@ -1035,6 +1035,10 @@ API int cuGraphAddDependencies(graph_t graph, const node_t *from, const node_t *
     if (place_of(graph, from[k]) > place_of(graph, to[k])) return gpusim_refuse("a graph's node that depends on a later one");
   return SUCCESS;
 }
+API int cuGraphAddDependencies_v2(graph_t graph, const node_t *from, const node_t *to, const void *edges, size_t count) {
+  (void)edges;
+  return cuGraphAddDependencies(graph, from, to, count);
+}
 API int cuGraphGetNodes(graph_t graph, node_t *nodes, size_t *count) {
   READY;
   for (size_t k = 0; nodes && k < *count && k < graph->count; k++) nodes[k] = graph->nodes[k];
