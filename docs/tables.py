@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from validate.others import errors, launch_table, misses, traffic  # noqa: E402
+from validate.residuals import coverage  # noqa: E402
 from validate.residuals import tables as residual_tables  # noqa: E402
 from validate.residuals.records import residuals  # noqa: E402
 
@@ -423,6 +424,11 @@ def intervals_by_kind() -> str:
     return "\n".join(residual_tables.by_kind(residuals()))
 
 
+def intervals_held() -> str:
+    """Coverage of intervals by launches measured after the intervals stood."""
+    return "\n".join(coverage.held_table(coverage.held()))
+
+
 def others() -> str:
     """How far off predictions of kernels are that are not in the catalogue, part by part."""
     found = errors.compared()
@@ -483,6 +489,7 @@ TABLES: dict[str, Table] = {
         mnemonics,
         intervals,
         intervals_by_kind,
+        intervals_held,
         others,
         others_by_kernel,
         others_by_group,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from gpusim import cuda
 from gpusim.catalogue import Request
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.uncertainty import KINDS, conformal, is_tie, quantiles
+from validate.residuals.coverage import held
 from validate.residuals.derivation import FEWEST, cross_validated, derived, pooled
 from validate.residuals.records import Residual, residuals
 
@@ -142,6 +144,16 @@ def test_sets_that_are_left_out_lie_inside_as_often_as_intended() -> None:
             assert 0.85 <= found.inside <= 0.95, (catalogue, code)
     assert pooled(some, False)["nvcc"].width <= 0.18
     assert pooled(some, True)["nvcc"].width <= 0.18
+
+
+@pytest.mark.parametrize("is_catalogue", [True, False])
+def test_launches_measured_after_the_intervals_lie_inside_as_often_as_intended(
+    is_catalogue: bool,
+) -> None:
+    some = [one for one in held() if one.is_catalogue == is_catalogue]
+    assert len(some) >= 60
+    assert 0.85 <= fmean(one.is_inside for one in some) <= 0.95
+    assert median(one.width for one in some) <= 0.18
 
 
 def test_a_kind_with_few_launches_spans_the_others() -> None:
