@@ -15,6 +15,7 @@ from typing import Any
 
 import gpusim
 from gpusim import catalogue
+from gpusim.advice import registry
 from gpusim.catalogue import Call, Entry
 from gpusim.checking.rules import RULES
 from gpusim.cli.plot import PICTURES
@@ -429,6 +430,20 @@ def intervals_held() -> str:
     return "\n".join(coverage.held_table(coverage.held()))
 
 
+def findings() -> str:
+    """Every kind of finding on performance; a few need the prediction of a device."""
+    untimed = registry.rules(timed=False)
+    rows = (
+        (
+            f"`{kind}`",
+            "" if kind in untimed else "a device",
+            _first_sentence(inspect.getdoc(one) or ""),
+        )
+        for kind, one in registry.rules(timed=True).items()
+    )
+    return _table(("kind", "needs", "meaning"), rows)
+
+
 def others() -> str:
     """How far off predictions of kernels are that are not in the catalogue, part by part."""
     found = errors.compared()
@@ -481,6 +496,7 @@ TABLES: dict[str, Table] = {
         passes,
         pictures,
         rules,
+        findings,
         sanitizer,
         letters,
         memory_keys,

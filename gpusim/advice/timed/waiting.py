@@ -154,29 +154,29 @@ def _throttled(evidence: Evidence, reason: str) -> Iterable[Advice]:
 
 @rule("short-scoreboard")
 def short_scoreboard(evidence: Evidence) -> Iterable[Advice]:
-    """Results of shared memory, shuffles, special registers and functions, constants."""
+    """Waits for shared memory, shuffles, special registers and functions, and constants."""
     return _throttled(evidence, "short_scoreboard")
 
 
 @rule("long-scoreboard")
 def long_scoreboard(evidence: Evidence) -> Iterable[Advice]:
-    """Data of global and local memory."""
+    """Waits for data of global and local memory."""
     return _throttled(evidence, "long_scoreboard")
 
 
 @rule("mio-throttle")
 def mio_throttle(evidence: Evidence) -> Iterable[Advice]:
-    """The queue of shared memory, shuffles and constants."""
+    """Waits for room in the queue of shared memory, shuffles and constants."""
     return _throttled(evidence, "mio_throttle")
 
 
 @rule("lg-throttle")
 def lg_throttle(evidence: Evidence) -> Iterable[Advice]:
-    """The queue of global memory."""
+    """Waits for room in the queue of global memory."""
     return _throttled(evidence, "lg_throttle")
 
 
 @rule("math-pipe-throttle")
 def math_pipe_throttle(evidence: Evidence) -> Iterable[Advice]:
-    """Pipes of arithmetic."""
+    """Waits for pipes of arithmetic."""
     return _throttled(evidence, "math_pipe_throttle")

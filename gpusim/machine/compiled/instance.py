@@ -71,7 +71,7 @@ class Instance:
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
-            raise LeftError("it stands still" if ended == 1 else "it has had too many turns")
+            raise LeftError("no warp makes progress" if ended == 1 else "it has had too many turns")
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""

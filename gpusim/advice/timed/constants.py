@@ -1,4 +1,4 @@
-"""Local memory, and constants at differing addresses."""
+"""Constants at differing addresses among the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -10,37 +10,6 @@ from gpusim.advice.registry import rule
 from gpusim.isa.ops import OPS
 
 LEAST_LOOKUPS = 2.0  # different constants of a warp's load, on the mean
-
-
-@rule("local-memory")
-def local_memory(evidence: Evidence) -> Iterable[Advice]:
-    """Arrays of a thread that are indexed, or registers that are spilled, in local memory."""
-    by_line: dict[int, float] = {}
-    for line, pcs in evidence.pcs_by_line():
-        cost = sum(evidence.runs[pc] for pc in pcs if _is_local(evidence, pc))
-        if cost:
-            by_line[line] = float(cost)
-    if not by_line:
-        return
-    line = max(by_line, key=lambda number: (by_line[number], -number))
-    cost = sum(by_line.values()) * 4  # sectors of a warp's words, side by side
-    if not evidence.is_worth_saying(cost):
-        return
-    yield Advice(
-        "local-memory",
-        line,
-        f"line {line}: {by_line[line]:,.0f} accesses of a block's warps are to local memory, for "
-        "an array that is indexed by a variable, or for registers that are spilled; shared memory "
-        "or constant indices would keep it on the SM.",
-        cost,
-        "local-memory",
-        explains=frozenset({"long-scoreboard", "lg-throttle", "latency"}),
-    )
-
-
-def _is_local(evidence: Evidence, pc: int) -> bool:
-    memory = evidence.instructions[pc].memory
-    return memory is not None and memory.space == "local"
 
 
 @rule("constants")

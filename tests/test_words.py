@@ -1,0 +1,104 @@
+"""Sentences have nouns: words of relative clauses are few in docstrings, comments and pages."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+CLAUSES = re.compile(
+    r"\b(what|whatever|which|those|whose|whom|so many|so much|of which|in which|such a)\b", re.I
+)
+WORD = re.compile(r"[A-Za-z']+")
+MOST = 12  # of 1,000 words
+LEAST_WORDS = 300  # of a folder: in fewer a single sentence decides
+CODE = re.compile(r"^```.*?^```$|^<!-- table.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+# Words that had a term of the field all along, as they stood in outputs.
+RETIRED = re.compile(
+    r"\b(what to make of it|what would change it|standstill|stands still|to mend|binds|"
+    r"nothing stands out|go(es)? round for ever)\b",
+    re.I,
+)
+
+
+def prose(path: Path) -> str:
+    """Return the docstrings and comments of a file of Python."""
+    text = path.read_text(encoding="utf-8")
+    kinds = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    return "\n".join([*(ast.get_docstring(node) or "" for node in nodes), *comments])
+
+
+def rate(text: str) -> float:
+    """Return words of relative clauses in 1,000 words of a text."""
+    return 1000 * len(CLAUSES.findall(text)) / max(1, len(WORD.findall(text)))
+
+
+def folders() -> list[Path]:
+    names = ("gpusim", "validate", "benchmarks")
+    return sorted({path.parent for name in names for path in (ROOT / name).rglob("*.py")})
+
+
+@pytest.mark.parametrize("folder", folders(), ids=lambda one: one.relative_to(ROOT).as_posix())
+def test_docstrings_and_comments_have_nouns(folder: Path) -> None:
+    text = "\n".join(map(prose, sorted(folder.glob("*.py"))))
+    assert len(WORD.findall(text)) <= LEAST_WORDS or rate(text) <= MOST
+
+
+# Pages above the bar, with the rate that none of them may exceed.
+ABOVE = {"architecture.md": 26.0}
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda one: one.name)
+def test_pages_have_nouns(page: Path) -> None:
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    assert rate(text) <= ABOVE.get(page.name, MOST)
+
+
+def test_each_term_stands_once_among_the_words() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs" / "words.md").read_text("utf-8"), re.M)
+    terms = Counter(
+        term.strip()
+        for row in rows
+        for term in re.sub(r"\([^)]*\)", "", row).split(",")
+        if row not in ("term", "---")
+    )
+    assert terms
+    assert [term for term, count in terms.items() if count > 1] == []
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Yield the texts of a file of Python that are no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
+            yield node.value
+
+
+def test_retired_words_stay_out_of_outputs() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in sorted((ROOT / "gpusim").rglob("*.py"))
+        for text in texts(path)
+        if RETIRED.search(text)
+    ]
+    assert found == []
+
+
+def test_a_text_of_relative_clauses_is_above_the_bar() -> None:
+    assert rate("what is read of those whose blocks wait, in which order") > MOST
+    assert rate("reads of waiting blocks, in order") == 0
