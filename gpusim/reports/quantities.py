@@ -25,6 +25,11 @@ def interval(first_us: float, last_us: float) -> str:
     return f"{number if last.endswith(f' {unit}') else first} to {last}"
 
 
+def deviations(time_us: float, low_us: float, high_us: float) -> str:
+    """Return an interval around a time as "-4 +8 %", for tables."""
+    return f"{100 * (low_us / time_us - 1):+.0f} {100 * (high_us / time_us - 1):+.0f} %"
+
+
 def rate(gbps: float) -> str:
     """Return a bandwidth in GB/s, with a decimal where it says something."""
     return f"{gbps:,.0f} GB/s" if gbps >= 1000 else f"{gbps:,.1f} GB/s"

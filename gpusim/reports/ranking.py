@@ -17,7 +17,7 @@ from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, size
 from gpusim.reports.operand_assumptions import assumption_lines
-from gpusim.reports.quantities import duration, interval, percent, rate
+from gpusim.reports.quantities import deviations, duration, percent, rate
 from gpusim.reports.runs import known_defect
 
 TIE = "within each other's intervals: a tie"
@@ -120,7 +120,7 @@ def _table(ranking: Ranking) -> Columns:
             (str(last - place + 1), DIM),
             (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),
             (duration(forecast.time_us), style),
-            (interval(*forecast.interval_us), DIM),
+            (deviations(forecast.time_us, *forecast.interval_us), DIM),
             (rate(forecast.gbps).removesuffix(" GB/s"), style),
             (percent(forecast.peak_fraction), style),
             (step, "cyan"),

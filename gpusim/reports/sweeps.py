@@ -13,7 +13,7 @@ from gpusim.prediction.sweeps.tables import Row
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural
-from gpusim.reports.quantities import duration, interval, percent, rate
+from gpusim.reports.quantities import deviations, duration, percent, rate
 
 
 def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
@@ -57,7 +57,7 @@ def _result(row: Row) -> tuple[Any, ...]:
     if row["reason"] is not None:
         return "-", "-", "-", "-", (row["reason"], BAD)
     gbps = rate(row["gbps"]).removesuffix(" GB/s")
-    between = interval(row["low_us"], row["high_us"])
+    between = deviations(row["time_us"], row["low_us"], row["high_us"])
     return duration(row["time_us"]), between, gbps, percent(row["peak_fraction"]), row["limiter"]
 
 
