@@ -70,7 +70,8 @@ def drawn(axes: Any, name: str) -> int:
 
 def test_a_scan_that_loads_before_a_barrier_and_stores_behind_it_has_a_tree() -> None:
     """Kogge and Stone: in step k all threads from 2^k on add the element 2^k before their own."""
-    steps = tree_steps(traced("kogge_stone_scan_fixed", 128))
+    call = catalogue.find("kogge_stone_scan_fixed").call(catalogue.sample(128, "int32"), block=128)
+    steps = tree_steps(gpusim.trace(call.configured, *call.arguments))
     assert [len(step.additions) for step in steps] == [127, 126, 124, 120, 112, 96, 64]
     assert steps[1].additions[0].sources == (0,)
 
