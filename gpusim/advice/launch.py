@@ -7,6 +7,7 @@ from collections.abc import Callable
 from gpusim.advice.findings import find
 from gpusim.advice.records import Advice
 from gpusim.advice.timed.limits import limit_of
+from gpusim.errors import GpusimError
 from gpusim.launch.events import Skip
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.bounds import SPINNING
@@ -27,11 +28,16 @@ def forecast_advice(forecast: Forecast) -> list[Advice]:
 def advice_on(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> list[Advice]:
     """Return advice on a predicted launch; `source` prepares it in the lowering's code.
 
-    Where blocks wait for each other, nothing but their waits would change the time much.
+    Where blocks wait for each other, nothing but their waits would change the time much; nor is
+    there more to say where a block does not run without the others.
     """
     if any(bound.name == SPINNING for bound in prediction.bounds):
         return [limit_of(prediction)]
-    return find(typical_block(prediction, source), prediction)
+    try:
+        trace = typical_block(prediction, source)
+    except GpusimError:
+        return [limit_of(prediction)]
+    return find(trace, prediction)
 
 
 def typical_block(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> Trace:

@@ -37,7 +37,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """What a test is called."""
+        """The name of a test."""
         return f"{self.defect}-{self.cure}"
 
     def line(self) -> int:
@@ -53,7 +53,7 @@ class Pair:
 
 
 def _flat(blocks: int, threads: int, k: int = 0, x: int = 1, y: int = 1) -> Launch:
-    """Return a launch of so many threads, with so many elements for each of them."""
+    """Return a launch with x and y elements for each thread."""
     n = blocks * threads
     return Launch((blocks,), (threads,), n * x, n * y, n, k)
 

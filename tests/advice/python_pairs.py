@@ -252,7 +252,7 @@ class PythonPair:
 
     @property
     def name(self) -> str:
-        """What a test is called."""
+        """The name of a test."""
         return f"{self.defect.__name__}-{self.cure.__name__}"
 
     def line(self) -> int:

@@ -1,4 +1,4 @@
-"""A defect is found at its line, and its cure has nothing of the kind; gains are those measured."""
+"""A defect is found at its line, and its cure has nothing of the kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.sass.kernels import CodeFile, cuda_file
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
-# What a trace alone tells: of the others it takes a device to say that they cost anything.
+# Kinds of a trace alone: the others cost nothing but on a device.
 TRACED = {
     "bank-conflict",
     "uncoalesced",
@@ -38,7 +38,7 @@ def file(name: str) -> CodeFile:
 
 
 def traced(pair: Pair, kernel: str, launch: Launch) -> list[Advice]:
-    """What the trace of a small launch finds."""
+    """The findings of a small launch's trace."""
     configured = file(pair.file)[kernel][launch.grid, launch.block]
     arrays = [np.zeros(size, pair.dtype) for size in (launch.x, launch.y)]
     return gpusim.trace(configured, *arrays, np.int32(launch.n), np.int32(launch.k)).findings

@@ -32,7 +32,7 @@ def test_a_trace_names_the_line_of_a_defect_and_not_its_cure(pair: PythonPair, c
 
 
 def traced(pair: PythonPair, kernel: Kernel, code: str) -> list[Advice]:
-    """What a trace finds."""
+    """The findings of a trace."""
     dtype = "int32" if pair.kind == "integer-division" else "float32"
     arrays = [np.zeros(size, dtype) for size in pair.sizes]
     return gpusim.trace(kernel[pair.grid, pair.block], *arrays, code=code).findings
