@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = ("run", "trace", "predict", "check", "report")
 _MAIN = re.compile(r"\bmain\s*\(")
-SEPARATOR, SUFFIX = "--", ".cu"
+SEPARATOR, SUFFIXES = "--", (".cu", ".cpp", ".cc", ".cxx", ".c")
 FOUND, REFUSED = 1, 2
 # Of one block: programs loop for longer than kernels that are looked at one by one.
 STEP_LIMIT_OF_PROGRAMS = 1 << 27
@@ -68,8 +68,9 @@ def is_meant(command: str, arguments: Sequence[str]) -> bool:
         return False
     if SEPARATOR in arguments:
         return True
-    named = [one for one in arguments if one.endswith(SUFFIX) and not one.startswith("-")]
-    return bool(named) and any(has_main(Path(one)) for one in named)
+    named = [one for one in arguments if one.endswith(SUFFIXES) and not one.startswith("-")]
+    has_cuda = any(one.endswith(SUFFIXES[0]) for one in named)
+    return has_cuda and any(has_main(Path(one)) for one in named)
 
 
 def has_main(path: Path) -> bool:

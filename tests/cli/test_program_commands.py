@@ -19,6 +19,9 @@ def test_a_program_stands_behind_two_dashes_or_is_a_file_with_a_main(tmp_path: P
     assert is_meant("run", ["--", "app"])
     assert is_meant("trace", [str(whole)])
     assert not is_meant("trace", [str(kernel)])
+    (tmp_path / "host.cpp").write_text("int main() { return 0; }")
+    assert is_meant("trace", [str(kernel), str(tmp_path / "host.cpp")])
+    assert not is_meant("trace", [str(tmp_path / "host.cpp")])
     assert not is_meant("trace", [f"{whole}:k"])
     assert not is_meant("lower", ["--", "app"])
 

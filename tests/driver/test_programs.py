@@ -6,8 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from driver.host import Host, needs_compilers
+from driver.host import KERNELS, Host, needs_compilers
+
+import gpusim
 
 pytestmark = needs_compilers
 
@@ -205,3 +208,21 @@ print(struct.unpack("100f", back(y, 400))[99], array[99])
 """,
     )
     assert ran.out == ["21.0 7.0"]
+
+
+def test_a_launch_within_a_program_is_what_it_is_by_hand(host: Host) -> None:
+    """Counters and times do not depend on the way in which a kernel is launched."""
+    out = host.folder / "out.json"
+    n = 1 << 16
+    host.run(
+        f"""
+y, x = take(4 * {n}), take(4 * {n})
+launch("scale", {n // 256}, 256, y, x, C.c_int({n}))
+""",
+        *("report", "--json", "--out", str(out)),
+    )
+    (launch,) = json.loads(out.read_text())["launches"]
+    x, y = np.zeros(n, np.float32), np.zeros(n, np.float32)
+    configured = gpusim.cuda_source(KERNELS)["scale"][n // 256, 256]
+    assert launch["counters"] == gpusim.trace(configured, y, x, n).counters
+    assert launch["time_us"] == pytest.approx(gpusim.predict(configured, y, x, n).time_us, rel=1e-3)
