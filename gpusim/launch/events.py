@@ -103,16 +103,30 @@ class Sums(NamedTuple):
     replays: Array | None = None
 
 
+class Touched(NamedTuple):
+    """Accesses of one kind, "load" or "store", to an array by instructions of a source line."""
+
+    line: int
+    access: str
+    array: str
+
+
 @dataclass(frozen=True)
 class Ran:
     """The rest of a batch, run in compiled code: sums by pc instead of steps.
 
-    Instructions of a basic block may share their sums: then they are the same object.
+    Instructions of a basic block may share their sums: then they are the same object. `touched`
+    marks the 32-byte sectors of global memory, from number `first_sector` on, that accesses
+    touched, in this batch or before. `steps` are those of the blocks that observers watch, one
+    warp each, in the order of each warp.
     """
 
     placement: Placement
     rows: Array
     sums: Mapping[int, Sums]
+    first_sector: int
+    touched: Mapping[Touched, Array]
+    steps: Sequence[Step]
 
 
 @dataclass(frozen=True)
@@ -181,6 +195,10 @@ class Observer:
 
     def step(self, step: Step) -> None:
         """Handle one step."""
+
+    def watched(self) -> Mapping[int, int]:
+        """Return the blocks with steps of interest in compiled code, and the most steps of each."""
+        return {}
 
     def ran(self, ran: Ran) -> None:
         """Handle sums of steps that are not reported one by one.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.launch.events import Observer, Step
+from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
 from gpusim.tracing.block_part import part_of
 
@@ -52,6 +52,15 @@ class BlockLog(Observer):
         self._wanted = [
             row.op in self._ops if self._ops else not OPS[row.op].gives_value for row in rows
         ]
+
+    def watched(self) -> Mapping[int, int]:
+        """Return the block, and one step more than there is room for."""
+        return {self.block_index: MAX_ENTRIES - len(self.entries) + 1}
+
+    def ran(self, ran: Ran) -> None:
+        """Keep the block's steps in compiled code."""
+        for step in ran.steps:
+            self.step(step)
 
     def step(self, step: Step) -> None:
         """Keep the part of a step that is this block's."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
-from gpusim.launch.events import Observer, Step
+from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
 from gpusim.machine.storage import Allocation
 from gpusim.tracing.copies import LastCopies
@@ -82,6 +82,14 @@ class Footprints(Observer):
         if len(moved) > 1:
             sectors = _once(sectors) + (moved[:, 0] >> SECTOR_BITS)
         marks[sectors] = True
+
+    def ran(self, ran: Ran) -> None:
+        """Mark the sectors that compiled code touched."""
+        first = ran.first_sector - int(self._first)
+        for key, touched in ran.touched.items():
+            marks, more = self._marked[key][max(first, 0) :], touched[max(-first, 0) :]
+            both = min(len(marks), len(more))
+            marks[:both] |= more[:both]
 
     def found(self, requested: Array) -> Iterator[Footprint]:
         """Yield the footprints, given the number of sectors requested by each pc."""

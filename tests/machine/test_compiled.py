@@ -19,6 +19,8 @@ from gpusim.machine import run, takeover
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
+from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.trace import trace
 
 pytest.importorskip("wasmtime")
 
@@ -172,6 +174,23 @@ LAUNCHES: dict[str, Callable[[], tuple[Any, ...]]] = {
 def test_compiled_code_leaves_the_same_bytes_and_counts(name: str, code: str) -> None:
     kernel, grid, block, *arguments = LAUNCHES[name]()
     agree(kernel, grid, block, code, *arguments)
+
+
+@pytest.mark.parametrize("name", ["divergent lanes", "tiles", "lanes together"])
+def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = []
+    for steps in (10**9, 0):
+        monkeypatch.setattr(takeover, "STEPS", steps)
+        kernel, grid, block, *arguments = LAUNCHES[name]()
+        traces.append(trace(kernel[grid, block], *arguments, code="lowering", block_index=grid - 1))
+    one, other = traces
+    assert one.to_dict() == other.to_dict()
+
+    def by_warp(made: Trace) -> list[Execution]:
+        return sorted(made.executions, key=lambda x: (x.warp, x.pc, x.occurrence, x.active))
+
+    assert by_warp(one) == by_warp(other)
+    assert len(one.executions) > 20
 
 
 @pytest.mark.parametrize(("name", "steps"), [("divergent lanes", 100), ("tiles", 20)])

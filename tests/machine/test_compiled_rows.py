@@ -127,8 +127,9 @@ def wrong(found: list[tuple[Form, list[Array], list[Array]]]) -> list[str]:
         made = derived(form, number, given)
         code, variables = made or ("", [])
         functions.append(
-            f'(func (export "f{number}") (local $W i32) (local $M i32) (local $g i32) (local $o i32)'
-            f"(local $r i32) (local $d i32) (local $mask v128) {' '.join(variables)}"
+            f'(func (export "f{number}") (local $W i32) (local $M i32) (local $g i32)'
+            f" (local $o i32) (local $r i32) (local $d i32) (local $mask v128)"
+            f" {' '.join(variables)}"
             f"(local.set $M (i32.const -1)) {code or '(unreachable)'})"
         )
     config = wasmtime.Config()
@@ -186,7 +187,7 @@ def tried(chosen: Iterator[Form]) -> Iterator[tuple[Form, list[Array], list[Arra
         try:
             with np.errstate(all="ignore"):
                 yield form, given, list(form.computed(*given))
-        except Exception:  # noqa: BLE001, S112 - a form that no compiler writes
+        except Exception:  # a form that no compiler writes
             continue
 
 

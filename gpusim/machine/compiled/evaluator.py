@@ -62,12 +62,17 @@ class CompiledLaunch:
         batch = context.batch
         self._listeners = hooks(observers, "ran")
         counting = bool(self._listeners)
+        self._watched: dict[int, int] = {}
+        for observer in observers:
+            self._watched |= observer.watched()
         constants = {
             pc: values.constant_value(context, row).dtype
             for pc, row in enumerate(batch.program.instructions)
             if OPS[row.op].kind == "constant" and row.dst
         }
-        self._made = translated(batch.program, constants, cc_major, counting=counting)
+        self._made = translated(
+            batch.program, constants, cc_major, counting=counting, watching=bool(self._watched)
+        )
         self._arrays_end = memory.arrays_end(self._made, context.allocations)
         self._allocations = context.allocations
         engine = _engine()
@@ -99,11 +104,13 @@ class CompiledLaunch:
             memory.bring_arrays(instance.memory, made, self._allocations)
             self._has_arrays = True
         memory.bring_constants(instance.memory, made, context)
-        memory.bring_batch(instance.memory, place, batch, min(step_limit, 2**31 - 1))
-        instance.run(place, context)
+        watched = self._watched.keys() & set(batch.placement.blocks.tolist())
+        turns = min(step_limit, 2**31 - 1)
+        memory.bring_batch(instance.memory, place, batch, turns, watched)
+        instance.run(place, context, max(self._watched.values(), default=0))
         memory.give_arrays(instance.memory, made, self._allocations)
         if self._listeners:
-            totals = totals_of(instance.memory, place, batch)
+            totals = totals_of(instance, place, batch)
             for listener in self._listeners:
                 listener(totals)
 

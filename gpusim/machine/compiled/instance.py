@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.errors import KernelFault
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
@@ -41,8 +42,16 @@ class Instance:
         self._store = wasmtime.Store(engine)
         kinds = [wasmtime.ValType.i32()] * 4
         host = wasmtime.Func(self._store, wasmtime.FuncType(kinds, []), self._called)
-        exports: Any = wasmtime.Instance(self._store, module, [host]).exports(self._store)
-        self._memory, self._run, self._shift = exports["memory"], exports["run"], exports["shift"]
+        drain = wasmtime.Func(self._store, wasmtime.FuncType([], []), self._drain)
+        made_now = wasmtime.Instance(self._store, module, [host, drain])
+        exports: Any = made_now.exports(self._store)
+        self._memory, self._run = exports["memory"], exports["run"]
+        self._globals = {
+            name: exports[name] for name in ("shift", "marks", "marks_size", "notes", "notes_end")
+        }
+        self.notes: list[Array] = []
+        self._most_notes = 0
+        self.shift = 0
         self.memory = self._seen()
         self._warp: _OneWarp | None = None
         self._place: BatchMemory | None = None
@@ -53,16 +62,29 @@ class Instance:
         if missing > 0:
             self._memory.grow(self._store, missing // PAGE + 1)
             self.memory = self._seen()
-        self._shift.set_value(self._store, shift)
+        self.shift = shift
+        self._globals["shift"].set_value(self._store, shift)
 
     def _seen(self) -> Array:
         return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)
 
-    def run(self, place: BatchMemory, context: Context) -> None:
-        """Run a batch to its end; LeftError if it does not come there."""
+    def run(self, place: BatchMemory, context: Context, most_notes: int) -> None:
+        """Run a batch to its end; LeftError if it does not come there.
+
+        At least `most_notes` steps of watched blocks are noted, if there are so many.
+        """
         import wasmtime
 
         self._place, self._warp = place, _OneWarp(context, self.made)
+        self.notes, self._most_notes = [], most_notes
+        end = place.notes_at + layout.NOTES * layout.NOTE_BYTES
+        for name, value in (
+            ("notes", place.notes_at),
+            ("notes_end", end),
+            ("marks", place.marks_at - arrays_begin(self.made) // SECTOR_BYTES),
+            ("marks_size", place.mark_bytes),
+        ):
+            self._globals[name].set_value(self._store, value)
         blocks = place.rows // place.warps
         try:
             ended = self._run(
@@ -72,6 +94,20 @@ class Instance:
             raise LeftError(str(error)) from error
         if ended:
             raise LeftError("no warp makes progress" if ended == 1 else "it has had too many turns")
+        self._drain()
+
+    def _drain(self) -> None:
+        """Take the steps that are written down; with enough of them, no more are wanted."""
+        place = self._place
+        assert place is not None
+        end = int(self._globals["notes"].value(self._store))
+        held = self.memory[place.notes_at : end].view(np.int32)
+        self.notes.append(held.reshape(-1, layout.NOTE_BYTES // 4).copy())
+        self._globals["notes"].set_value(self._store, place.notes_at)
+        if len(self.notes) * layout.NOTES > self._most_notes:
+            words = self.memory[place.warps_at :][: place.rows * self.made.warp_bytes]
+            warps = words.view(np.int32).reshape(place.rows, -1)
+            warps[:, layout.WATCHED // 4] = 0
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""

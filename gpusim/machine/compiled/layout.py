@@ -22,7 +22,9 @@ MOST_ARRAYS = 512
 CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
 
 # Of a warp.
-LIVE, SUMS, LOCAL, SHARED, TURNS = 8, 12, 16, 32, 36
+LIVE, SUMS, LOCAL, SHARED, TURNS, WATCHED = 8, 12, 16, 32, 36, 40
+NOTE_BYTES = 288
+NOTES = 4096  # steps that are written down before they are read
 SPLITS, SPLIT_BYTES = 64, 16
 TOKENS = SPLITS + 32 * SPLIT_BYTES
 READY, AT_BARRIER, AT_BSYNC = range(3)

@@ -6,11 +6,12 @@ arrays and batch stay untouched until a run has ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.machine import values
 from gpusim.machine.banks import word
 from gpusim.machine.compiled import layout
@@ -40,7 +41,10 @@ class BatchMemory:
         self.made = made
         self.warps = batch.launch.warps_per_block
         self.rows = self.warps * len(batch.placement.blocks)
-        self.warps_at = -(-arrays_end // 64) * 64
+        self.notes_at = -(-arrays_end // 64) * 64
+        self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
+        self.mark_bytes = -(-(arrays_end - arrays_begin(made)) // SECTOR_BYTES)
+        self.warps_at = -(-(self.marks_at + self.mark_bytes * len(made.touched)) // 64) * 64
         self.sum_bytes = -(-8 * made.sum_count // 16) * 16
         self.sums_at = self.warps_at + self.rows * made.warp_bytes
         self.local_bytes = 32 * (-(-program.local_bytes // 16) * 16)
@@ -169,7 +173,9 @@ class _Everyone:
         return value
 
 
-def bring_batch(memory: Array, place: BatchMemory, batch: Batch, turns: int) -> None:
+def bring_batch(
+    memory: Array, place: BatchMemory, batch: Batch, turns: int, watched: Collection[int]
+) -> None:
     """Copy a batch's warps, shared and local memory into linear memory."""
     made = place.made
     memory[place.warps_at : place.end] = 0
@@ -181,6 +187,8 @@ def bring_batch(memory: Array, place: BatchMemory, batch: Batch, turns: int) -> 
     words[:, layout.LOCAL // 4] = place.local_at + number * place.local_bytes
     words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
     words[:, layout.TURNS // 4] = turns
+    block = batch.placement.blocks[number // place.warps]
+    words[:, layout.WATCHED // 4] = np.isin(block, list(watched))
     _bring_splits(words, place, batch)
     _bring_tokens(words, batch)
     for register, at in made.registers.items():

@@ -2,7 +2,7 @@
 ;; wavefronts, and integer division. Addresses of operands and results are those of `layout.py`.
 ;;
 ;; A warp at $W: 0 number of splits, 8 live lanes, 12 its sums, 16 its local memory, 32 the shared
-;; memory of its block, 36 turns left; 64 splits of 16 bytes {block of code, lanes, state, barrier};
+;; memory of its block, 36 turns left, 40 whether its steps are watched; 64 splits of 16 bytes {block of code, lanes, state, barrier};
 ;; 576 tokens of the convergence barriers, a word for each lane.
 ;; States: 0 ready, 1 at a barrier, 2 at a BSYNC.
 
@@ -369,6 +369,37 @@
     (local.set $k (i32.add (local.get $k) (i32.const 16)))
     (br_if $next (i32.lt_u (local.get $k) (i32.const 256))))
   (i64x2.all_true (local.get $all)))
+
+;; Mark the sectors of global memory that lanes touch, in one of the tables of marks.
+(global $marks (export "marks") (mut i32) (i32.const 0))
+(global $marks_size (export "marks_size") (mut i32) (i32.const 0))
+(func $mark (param $on i32) (param $table i32)
+  (local.set $table (i32.add (global.get $marks)
+    (i32.mul (local.get $table) (global.get $marks_size))))
+  (block $done (loop $next
+    (br_if $done (i32.eqz (local.get $on)))
+    (i32.store8
+      (i32.add (local.get $table) (i32.wrap_i64 (i64.shr_u (i64.sub
+        (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))
+        (global.get $shift)) (i64.const 5))))
+      (i32.const 1))
+    (local.set $on (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))
+    (br $next))))
+
+;; Write a step down: its pc, warp, lanes, addresses of 64 bits (1) or 32 bits (2) of these.
+(global $notes (export "notes") (mut i32) (i32.const 0))
+(global $notes_end (export "notes_end") (mut i32) (i32.const 0))
+(func $note (param $W i32) (param $pc i32) (param $mask i32) (param $on i32) (param $taken i32)
+  (param $space i32)
+  (if (i32.ge_u (global.get $notes) (global.get $notes_end)) (then (call $drain)))
+  (i32.store (global.get $notes) (local.get $pc))
+  (i32.store offset=4 (global.get $notes) (local.get $W))
+  (i32.store offset=8 (global.get $notes) (local.get $mask))
+  (i32.store offset=12 (global.get $notes) (local.get $on))
+  (i32.store offset=16 (global.get $notes) (local.get $taken))
+  (i32.store offset=20 (global.get $notes) (local.get $space))
+  (memory.copy (i32.add (global.get $notes) (i32.const 32)) (i32.const @IN@) (i32.const 256))
+  (global.set $notes (i32.add (global.get $notes) (i32.const 288))))
 
 ;; Integer division as NumPy has it: 0 where the divisor is 0, rounded down.
 (func $floor_divide_u32 (param $a i32) (param $b i32) (result i32)

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.launch.events import Ran, Sums
-from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import Ran, Step, Sums
+from gpusim.machine.compiled.instance import Instance
+from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
 from gpusim.machine.state import Batch
 
 Array = np.ndarray[Any, Any]
 
 
-def totals_of(memory: Array, place: BatchMemory, batch: Batch) -> Ran:
+def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
     """Return what the warps of a batch did, from its sums in linear memory."""
-    made, rows = place.made, batch.program.instructions
+    memory, made, rows = instance.memory, place.made, batch.program.instructions
     held = memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes]
     words = held.view(np.int64).reshape(place.rows, -1).T.copy()
     ends = [*made.starts[1:], len(rows)]
@@ -30,7 +33,49 @@ def totals_of(memory: Array, place: BatchMemory, batch: Batch) -> Ran:
                 name: words[made.sums[pc, name]][None] for name in _NAMES if (pc, name) in made.sums
             }
             sums[pc] = plain._replace(**found) if found else plain
-    return Ran(batch.placement, np.arange(place.rows), sums)
+    touched = {
+        key: memory[place.marks_at + n * place.mark_bytes :][: place.mark_bytes].view(np.bool_)
+        for n, key in enumerate(made.touched)
+    }
+    return Ran(
+        batch.placement,
+        np.arange(place.rows),
+        sums,
+        (instance.shift + arrays_begin(made)) // SECTOR_BYTES,
+        touched,
+        [_step(note, place, batch) for notes in instance.notes for note in notes],
+    )
+
+
+def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:
+    """Return a step that was written down."""
+    pc, warp, mask, on, taken, space = note[:6].tolist()
+    instruction = batch.program.instructions[pc]
+    addresses: Array | None = None
+    if space:
+        words = note[8:72].view(np.int64) if space == 1 else note[8:40].astype(np.int64)
+        addresses = words.reshape(1, 1, 32)
+    decides = OPS[instruction.op].kind in _DECIDING
+    active, taking, ways = (lanes_of_word(bits) for bits in (mask, on, taken))
+    return Step(
+        pc,
+        instruction,
+        batch.placement,
+        np.array([place.warp_of(warp)]),
+        active,
+        active if mask == on else taking,
+        addresses,
+        ways if decides else None,
+    )
+
+
+def lanes_of_word(bits: int) -> Array:
+    """Return bits as lanes, shaped (1, 1, 32), the lowest first."""
+    word = np.array([bits], np.int32)
+    return np.unpackbits(word.view(np.uint8), bitorder="little").view(bool).reshape(1, 1, 32)
+
+
+_DECIDING = ("branch", "source_branch", "branch_if_apart", "jump")
 
 
 _NAMES = ("on", "any", "divergent", "wavefronts", "least", "sectors", "replays")

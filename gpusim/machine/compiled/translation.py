@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.events import Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import COMMUTATIVE, Access
 from gpusim.machine.compiled.register_types import WORD, register_types
@@ -50,7 +51,7 @@ class Translation:
     special registers by the pc that reads them first; `cells` are constants of the launch, by
     place: a pc, or a bank and an offset. `sums` are those of a warp, by pc and name, as indices of
     64-bit words; block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of
-    tables of jump targets, with the pcs.
+    tables of jump targets, with the pcs. `touched` are the accesses with marks of their sectors.
     """
 
     text: str = ""
@@ -62,26 +63,34 @@ class Translation:
     sums: dict[tuple[int, str], int] = field(default_factory=dict)
     jumps: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     operands: dict[int, list[DType]] = field(default_factory=dict)
+    touched: list[Touched] = field(default_factory=list)
     warp_bytes: int = 0
     sum_count: int = 0
     end: int = 0
 
 
 def translated(
-    program: Program, constants: dict[int, DType], cc_major: int, *, counting: bool
+    program: Program, constants: dict[int, DType], cc_major: int, *, counting: bool, watching: bool
 ) -> Translation:
     """Return a program's module; NotDerivedError for one that is left to NumPy.
 
-    `constants` are the types of the launch's constants by pc. With `counting`, sums are kept.
+    `constants` are the types of the launch's constants by pc. With `counting`, sums are kept
+    and sectors marked; with `watching`, steps of some warps are written down.
     """
     with tracing():
-        return _Translator(program, constants, cc_major, counting).translated()
+        return _Translator(program, constants, cc_major, counting, watching).translated()
 
 
 class _Translator:
     def __init__(
-        self, program: Program, constants: dict[int, DType], cc_major: int, counting: bool
+        self,
+        program: Program,
+        constants: dict[int, DType],
+        cc_major: int,
+        counting: bool,
+        watching: bool,
     ) -> None:
+        self._watching = watching
         self._program = program
         self._rows = program.instructions
         self._constants = constants
@@ -190,6 +199,7 @@ class _Translator:
         accesses = "\n".join(access.text for access in self._accesses.values())
         return f"""(module
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
+(import "gpusim" "drain" (func $drain))
 (memory (export "memory") 2)
 {layout.runtime()}
 {accesses}
@@ -272,6 +282,10 @@ class _Translator:
         guard = None if row.guard is None else segment.read(row.guard)
         if guard is not None and self._counting:
             segment.count(guard, row.negated, self._add(pc, "on", "(i32.popcnt {})"))
+        if self._watching and not OPS[row.op].gives_value:
+            lanes = np.bool_(True) if guard is None else guard
+            note = f"(local.set $on {{}}) {self._noted(pc, row, kind)}"
+            segment.count(lanes, guard is not None and row.negated, note)
         for register, value in zip(row.dst, values, strict=True):
             segment.write(register, value, self._types[register], guard, row.negated)
         return True
@@ -328,6 +342,9 @@ class _Translator:
         if guard is not None:
             parts.append(self._add(pc, "on", "(i32.popcnt (local.get $on))"))
         following = self._segment()
+        is_told = not OPS[row.op].gives_value and kind not in ("bounds", "branch_if_apart")
+        if self._watching and is_told:
+            parts.append(self._noted(pc, row, kind, found[-1] if decided else ""))
         if kind in ("load", "store", "atomic"):
             parts.append(self._access(pc, row, kind))
         elif kind == "source_branch":
@@ -414,6 +431,30 @@ class _Translator:
             beyond = wrong | beyond
         return beyond
 
+    def _noted(self, pc: int, row: Instruction, kind: str, condition: str = "") -> str:
+        """Return code that writes a step down, where those of the warp are wanted."""
+        space = 0
+        if row.memory is not None:
+            space = 1 if row.memory.space == "global" else 2
+        taken = "(local.get $on)"
+        if condition:
+            taken = f"(i32.and (local.get $on) {condition})"
+        return (
+            f"(if (i32.load offset={layout.WATCHED} (local.get $W)) (then (call $note"
+            f" (local.get $W) (i32.const {pc}) (local.get $M) (local.get $on) {taken}"
+            f" (i32.const {space}))))"
+        )
+
+    def _marked(self, row: Instruction, kind: str) -> str:
+        """Return code that marks the sectors of an access."""
+        assert row.memory is not None
+        if not self._counting or kind == "atomic":
+            return ""
+        key = Touched(row.line, kind, row.memory.name)
+        if key not in self._made.touched:
+            self._made.touched.append(key)
+        return f"(call $mark (local.get $on) (i32.const {self._made.touched.index(key)}))"
+
     def _receive(self, segment: Segment, row: Instruction, kind: str, guard: Any) -> None:
         """Read the results of an instruction at the begin of a segment."""
         fresh = None if row.guard is None else segment.read(row.guard)
@@ -463,6 +504,7 @@ class _Translator:
                 parts.append(self._replays(pc, "(call $most_alike (local.get $on))"))
             else:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
+                parts.append(self._marked(row, kind))
         else:
             at, limit = self._own_memory(memory)
             parts.append(
@@ -580,7 +622,11 @@ class _Translator:
         target = self._block_of[row.target]
         go = self._go(f"(i32.const {target})", backward=row.target <= pc)
         taken = go if row.guard is None else self._parting("", go, f"(i32.const {target})")
-        return f"{self._named()} (if {apart} (then {taken}))"
+        parts = [self._named(), f"(local.set $z {apart})"]
+        if self._watching:
+            chosen = "(i32.sub (i32.const 0) (local.get $z))"
+            parts.append(self._noted(pc, row, "branch_if_apart", chosen))
+        return " ".join((*parts, f"(if (local.get $z) (then {taken}))"))
 
     def _named(self) -> str:
         """Set $x to the lanes that the first operand of the lanes names."""
