@@ -370,6 +370,61 @@
     (br_if $next (i32.lt_u (local.get $k) (i32.const 256))))
   (i64x2.all_true (local.get $all)))
 
+;; Whether all lanes run, and name all lanes of the warp in their first operand.
+(func $are_all (param $on i32) (result i32)
+  (i32.and (i32.eq (local.get $on) (i32.const -1))
+    (i32.and (i32.eq (i32.load (i32.const @IN@)) (i32.const -1)) (call $rising (i32.const 0)))))
+
+;; Shuffle 32-bit values: `first` is where the operands value, lane and limits lie, 256 bytes
+;; apart, `mode` 0 idx, 1 up, 2 down, 3 bfly. Returns the lanes with a source inside their segment.
+(func $shuffle (param $on i32) (param $mode i32) (param $first i32) (param $out i32) (result i32)
+  (local $m i32) (local $l i32) (local $at i32) (local $lane i32) (local $segment i32)
+  (local $last i32) (local $source i32) (local $in i32) (local $inside i32)
+  (local.set $m (local.get $on))
+  (block $done (loop $next
+    (br_if $done (i32.eqz (local.get $m)))
+    (local.set $l (i32.ctz (local.get $m)))
+    (local.set $m (i32.and (local.get $m) (i32.sub (local.get $m) (i32.const 1))))
+    (local.set $at (i32.add (local.get $first) (i32.shl (local.get $l) (i32.const 2))))
+    (local.set $lane (i32.and (i32.load offset=256 (local.get $at)) (i32.const 31)))
+    (local.set $last (i32.load offset=512 (local.get $at)))
+    (local.set $segment
+      (i32.and (i32.shr_u (local.get $last) (i32.const 8)) (i32.const 31)))
+    (local.set $last (i32.or
+      (i32.and (local.get $l) (local.get $segment))
+      (i32.and (i32.and (local.get $last) (i32.const 31))
+        (i32.xor (local.get $segment) (i32.const -1)))))
+    (local.set $source (i32.or
+      (i32.and (local.get $l) (local.get $segment))
+      (i32.and (local.get $lane) (i32.xor (local.get $segment) (i32.const -1)))))
+    (if (i32.eq (local.get $mode) (i32.const 1))
+      (then (local.set $source (i32.sub (local.get $l) (local.get $lane)))))
+    (if (i32.eq (local.get $mode) (i32.const 2))
+      (then (local.set $source (i32.add (local.get $l) (local.get $lane)))))
+    (if (i32.eq (local.get $mode) (i32.const 3))
+      (then (local.set $source (i32.xor (local.get $l) (local.get $lane)))))
+    (local.set $in (select
+      (i32.ge_s (local.get $source) (local.get $last))
+      (i32.le_s (local.get $source) (local.get $last))
+      (i32.eq (local.get $mode) (i32.const 1))))
+    (local.set $inside (i32.or (local.get $inside) (i32.shl (local.get $in) (local.get $l))))
+    (local.set $source (select (local.get $source) (local.get $l) (local.get $in)))
+    (i32.store (i32.add (local.get $out) (i32.shl (local.get $l) (i32.const 2)))
+      (select
+        (i32.load (i32.add (local.get $first) (i32.shl (local.get $source) (i32.const 2))))
+        (i32.const 0)
+        (i32.and (i32.shr_u (local.get $on) (local.get $source)) (i32.const 1))))
+    (br $next)))
+  (local.get $inside))
+
+;; Set all lanes of a result.
+(func $splat (param $out i32) (param $value i32) (local $end i32)
+  (local.set $end (i32.add (local.get $out) (i32.const 128)))
+  (loop $next
+    (v128.store (local.get $out) (i32x4.splat (local.get $value)))
+    (local.set $out (i32.add (local.get $out) (i32.const 16)))
+    (br_if $next (i32.lt_u (local.get $out) (local.get $end)))))
+
 ;; Mark the sectors of global memory that lanes touch, in one of the tables of marks.
 (global $marks (export "marks") (mut i32) (i32.const 0))
 (global $marks_size (export "marks_size") (mut i32) (i32.const 0))

@@ -8,6 +8,7 @@ result and the operands. NotDerivedError where an evaluator depends on values of
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -292,6 +293,27 @@ class _TracedNumPy:
         if values and any(isinstance(x, Symbol) for x in (condition, *values)):
             return _where(condition, *values)
         return np.where(condition, *values)
+
+    class logical_or:  # noqa: N801 - NumPy's name
+        """`numpy.logical_or`, whose `reduce` takes symbols side by side."""
+
+        def __new__(cls, *values: Any) -> Any:
+            """Return the function's value."""
+            return np.logical_or(*values)
+
+        @staticmethod
+        def reduce(values: Any, **options: Any) -> Any:
+            """Return whether any of some values is true."""
+            if any(isinstance(value, Symbol) for value in values):
+                return functools.reduce(np.logical_or, values)
+            return np.logical_or.reduce(values, **options)
+
+    @staticmethod
+    def broadcast_arrays(*values: Any) -> Any:
+        """Return values of one shape: a symbol has that of all."""
+        if any(isinstance(value, Symbol) for value in values):
+            return values
+        return np.broadcast_arrays(*values)
 
 
 _TRACED_NUMPY = _TracedNumPy()

@@ -17,6 +17,7 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import COMMUTATIVE, Access
+from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
@@ -364,7 +365,7 @@ class _Translator:
             always = kind in ("collect", "part")
             parts.append("(unreachable)" if always else "(if (local.get $on) (then (unreachable)))")
         elif kind in CALLED or kind == "compute":
-            parts.append(self._called(pc, row))
+            parts.append(self._among_lanes(pc, row))
         else:
             raise NotDerivedError(kind)
         if kind not in CONTROL:
@@ -466,6 +467,15 @@ class _Translator:
                 loaded = row.memory.dtype
             value: Any = segment.leaf(Place(layout.result(number), loaded, "absolute"))
             segment.write(register, value, dtype, fresh, row.negated)
+
+    def _among_lanes(self, pc: int, row: Instruction) -> str:
+        """Return an operation of lanes, or a call where it has no code."""
+        called, code = self._called(pc, row), operation(row, self._made.operands[pc])
+        if not code:
+            return called
+        if not OPS[row.op].checks_mask:
+            return code
+        return f"(if (call $are_all (local.get $on)) (then {code}) (else {called}))"
 
     def _called(self, pc: int, row: Instruction) -> str:
         """Return a call of the machine's handler."""
