@@ -14,6 +14,7 @@ from gpusim.driver.attributes import described
 from gpusim.driver.client import Client
 from gpusim.driver.execution import Execution
 from gpusim.driver.wire import HungUpError, Reply
+from gpusim.errors import InputError
 from gpusim.gpu.device import Device
 
 _MOST_WAITING = 64
@@ -27,7 +28,14 @@ class Server:
         self.device, self.execution = device, execution
         self._lock = threading.Lock()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(self.path))
+        try:
+            self._listener.bind(str(self.path))
+        except OSError as error:
+            self._listener.close()
+            raise InputError(
+                f"no socket can be made in {folder}: {error}; set TMPDIR to a folder with a short "
+                "name"
+            ) from None
         self._listener.listen(_MOST_WAITING)
         self._threads: list[threading.Thread] = []
         self._accepting = threading.Thread(target=self._accept, daemon=True)
