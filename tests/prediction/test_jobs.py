@@ -151,8 +151,8 @@ def test_blocks_that_wait_for_each_other_are_told_to_do_so_sooner_and_nothing_el
     sentence = found.message
     assert "a shorter path from acquire to release in each block" in sentence
     text = " ".join(str(line).strip() for line in prediction_report(Answer(made), 100))
-    assert "where cycles go, but for waits for other blocks" in text
-    assert "The 256 blocks wait for each other; those that were watched are of" in text
+    assert "warp cycles without spinning on other blocks" in text
+    assert "The 256 blocks wait for each other;" in text
     assert "standard error" not in text
 
 
@@ -170,7 +170,7 @@ def test_more_useful_bytes_than_dram_can_move_are_said_not_to_be_moved(
     given = array_spec(size, "float32"), array_spec(size, "float32")
     made = own_job(copy[size // 256, 256], given).on("rtx4090")
     text = " ".join(str(line) for line in prediction_report(Answer(made), 100))
-    assert ("which does not move all of them" in text) == is_said
+    assert ("the L2 serves part of them" in text) == is_said
 
 
 def test_where_atomics_take_the_time_fewer_of_them_are_advised() -> None:
@@ -197,7 +197,7 @@ def test_steps_are_explained_by_what_changed() -> None:
     )
     assert "22 % fewer instructions" in changes(two.first, three.first)
     assert "no bank conflicts" in changes(two.first, three.first)
-    assert "now bank conflicts" in changes(three.first, two.first)
+    assert "new bank conflicts" in changes(three.first, two.first)
     assert "half the blocks" in changes(three.first, four.first)
     assert changes(three.first, three.first) == []
 
