@@ -119,6 +119,13 @@ def test_a_file_that_has_the_key_is_believed(tmp_path: Path) -> None:
     assert mine.facts["latency_cycles.barrier_per_queued_warp"].kind == "measured"
 
 
+def test_a_group_is_asked_for_without_the_keys_that_a_rule_gives(tmp_path: Path) -> None:
+    asked = re.search(r"\[queue\] is missing, with its keys (.*)",
+                      complaint(file_with(tmp_path, r"^\[queue\]", "[queues]")))  # fmt: skip
+    assert asked is not None
+    assert asked[1].split(", ") == ["lsu_depth", "store_depth"]
+
+
 @pytest.mark.parametrize("name", DEVICES)
 def test_a_rule_gives_what_a_file_might(name: str) -> None:
     gpu = device.load(name)

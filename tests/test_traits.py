@@ -48,6 +48,13 @@ LOCAL = {
     "lowering/selection/memory.py": "the instructions that are chosen for each space",
     "program/verify.py": "which instructions have a target, and which name a barrier",
     "machine/storage.py": "atomic operations, which are details of an op",
+    "machine/compiled/accesses.py": "the kinds of access that are written out as WebAssembly",
+    "machine/compiled/register_types.py": "the kinds with a word among their results",
+    "machine/compiled/totals.py": "the kinds of branch that are counted as WebAssembly",
+    "machine/compiled/translation.py": "the kinds that are written out, called, left or refused",
+    "machine/compiled/vectors.py": "the comparisons without a sign in WebAssembly",
+    "prediction/removals/mechanisms/accesses.py": "the kinds of access that a mechanism concerns",
+    "prediction/removals/mechanisms/warps.py": "the actions that stay without a mechanism",
 }
 
 

@@ -126,8 +126,8 @@ COMMAND = Command(
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts
   gpusim predict reduce2 -n 2^26 --block 256 --without bank-conflicts@81
   gpusim predict reduce7 -n 2^26 --set bandwidth.dram_gbps=3000
-  gpusim predict reduce2 -n 2^20 --block 128 --timeline --perfetto timeline.json
-  gpusim predict reduce7 --device my-gpu.toml -n 2^26 --passes all --why --json
+  gpusim predict reduce2 -n 2^20 --block 128 --timeline --perfetto t.json
+  gpusim predict reduce7 --device my-gpu.toml -n 2^26 --passes all --why
   gpusim predict mine.py:saxpy --grid 65536 --block 256 --arg 2.0 \\
       --arg "x=float32[2^24]" --arg "y=float32[2^24]" --arg "n=2^24\"""",
     ),

@@ -978,8 +978,8 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
             ]
     for group, cls in GROUPS.items():
         if group not in tree:
-            keys = ", ".join(item.name for item in fields(cls))
-            mistakes.append(f"[{group}] is missing, with its keys {keys}")
+            needed = (item.name for item in fields(cls) if item.metadata["default"] is None)
+            mistakes.append(f"[{group}] is missing, with its keys {', '.join(needed)}")
     facts = {}
     for dotted, key in KEYS.items():
         group, _, name = dotted.partition(".")
