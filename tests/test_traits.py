@@ -21,6 +21,7 @@ from gpusim.errors import KernelSourceError
 from gpusim.isa.ops import AFFINE, OPS, VECTOR_TWINS
 from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
+from gpusim.lowering.choices import CHOICES, SEQUENCES
 from gpusim.machine import barrier, warp
 from gpusim.machine.handlers import HANDLERS
 from gpusim.prediction.clock.steps import Action
@@ -91,6 +92,12 @@ def test_no_module_keeps_a_set_of_ops_of_its_own() -> None:
                     keepers[path.relative_to(PACKAGE).as_posix()] = ops
     assert {name: ops for name, ops in keepers.items() if name not in LOCAL} == {}
     assert set(LOCAL) <= set(keepers), "an exception that nobody needs any more"
+
+
+def test_an_instruction_that_is_chosen_has_a_row_of_ops() -> None:
+    sequences = [steps for table in SEQUENCES.values() for steps in table.values()]
+    chosen = " ".join([*(f"{c.before} {c.op}" for c in CHOICES.values()), *sequences])
+    assert set(chosen.split()) - set(OPS) == set()
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
