@@ -1,4 +1,4 @@
-"""The note in reports that elements without given values were taken for ordinary numbers."""
+"""The note in reports that elements without given values were taken for ordinary operands."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_long_line_of_a_report_folds_below_its_second_column(
         ("trace reduce1 --n 4096", "; did you mean -n?"),
         ("trace reduce1 --blok 64", "; did you mean --block or --block-index?"),
         ("check reduce1 --code nvcc", "; --code is an option of run, trace, "),
-        ("run reduce1 --device h200", "; --device is an option of check, "),
+        ("run reduce1 --device h200", "; --device is an option of trace, check, "),
     ],
 )
 def test_an_unknown_option_is_refused_with_the_nearest_or_its_commands(

@@ -21,6 +21,7 @@ from prediction.test_clock import Spans, plain_device, simulate
 from gpusim.catalogue import Request
 from gpusim.gpu import device
 from gpusim.gpu.memory import LINE_BYTES
+from gpusim.host import fast
 from gpusim.isa.ops import Instruction, Memory
 from gpusim.prediction.arithmetic import elementary
 from gpusim.prediction.clock import simulation
@@ -484,9 +485,9 @@ def test_a_prediction_is_the_same_without_the_compiled_clock(
     def predicted() -> dict[str, Any]:
         return jobs.catalogue_job(Request("reduce3", 2**18, block=128)).on("h200").to_dict()
 
-    fast = predicted()
-    monkeypatch.setenv(evaluator.SWITCH, "0")
-    assert predicted() == fast
+    compiled = predicted()
+    monkeypatch.setenv(fast.SWITCH, "0")
+    assert predicted() == compiled
 
 
 @pytest.mark.parametrize("are_few", [True, False])
@@ -563,7 +564,7 @@ print("wasmtime" in sys.modules)
 def test_the_switch_leaves_all_to_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
     said = {}
     for value in ("0", "1"):
-        monkeypatch.setenv(evaluator.SWITCH, value)
+        monkeypatch.setenv(fast.SWITCH, value)
         ran = subprocess.run(
             [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True
         )

@@ -412,7 +412,7 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
         command(*options, output), env=environment(), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"{rows} of them were there" in done.stdout
+    assert f"{rows} of them from an interrupted sweep" in done.stdout
     assert not journal.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv"]
     whole = tmp_path / "whole.csv"

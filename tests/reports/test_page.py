@@ -299,7 +299,7 @@ def test_a_kernel_in_a_file_has_a_page(tmp_path: Path) -> None:
     assert main(["report", *words, "--device", "h200", "--out", str(path)]) == 0
     read = Read(path.read_text(encoding="utf-8"))
     assert any("</pre><script>" in text for text in read.text_of("pre"))
-    assert any("on H200 (model)" in text for text in read.text_of("p"))
+    assert any("on H200 (model; 90 % interval" in text for text in read.text_of("p"))
 
 
 def test_what_a_check_finds_stands_on_the_page(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_what_a_check_finds_stands_on_the_page(tmp_path: Path) -> None:
     [
         (["reduce2", "--out", "a.txt"], "a report is a file that ends in .html, not a.txt"),
         (["reduce2", "--out", "nowhere/a.html"], "there is no directory nowhere for a.html"),
-        ([], "gpusim report is about at least one kernel: name it"),
+        ([], "gpusim report needs the name of at least one kernel"),
     ],
 )
 def test_what_cannot_be_written_is_said(words: list[str], complaint: str, capsys: Any) -> None:

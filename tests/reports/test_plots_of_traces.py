@@ -213,7 +213,7 @@ def test_the_command_draws_and_names_the_file(tmp_path: Path, capsys: Any) -> No
         (["tree", "reduce2", "--out", "a.gif"], "ends in .png or .svg, not a.gif"),
         (["forest", "reduce2"], "the picture is tree or divergence"),
         (["accurcy"], "timeline, not 'accurcy'; did you mean accuracy?"),
-        (["tree"], "gpusim plot tree draws one kernel: name it"),
+        (["tree"], "gpusim plot tree needs the name of one kernel"),
         (["tree", "reduce2", "--theme", "sepia"], "the theme is light or dark, not 'sepia'"),
         (["tree", "reduce2", "--out", "nowhere/a.svg"], "there is no directory nowhere for a.svg"),
     ],

@@ -33,7 +33,7 @@ class Outcome:
     by_pc: dict[int, float]
     instructions: int
     extrapolated: Extrapolated
-    reasons: dict[int, Array] = field(default_factory=dict)
+    reasons: dict[int, Array] = field(default_factory=dict, compare=False)  # arrays have no `==`
 
 
 def simulate(
