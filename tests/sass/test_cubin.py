@@ -155,8 +155,11 @@ def test_a_variable_outside_of_its_section_is_damage(made: bytes) -> None:
 
 
 WAITS = """
+import signal
 import sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by a job in the background
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from gpusim.__main__ import entry_point
 from gpusim.sass import wheels
 program = Path(sys.argv[1])
