@@ -80,12 +80,28 @@ def _as_condition(decision: Decision) -> Execution:
 
 
 def passing_lanes(trace: Trace) -> dict[int, float]:
-    """Return the mean number of lanes that pass the condition of a source line, by line."""
+    """Return the mean number of lanes that pass the condition of a source line, by line.
+
+    A guarded exit is its line's condition; branches beside it are the compiler's own.
+    """
     return {
         line: sum(len(one.passed) for one in decisions) / len(decisions)
-        for line, decisions in decisions_of(trace).items()
+        for line, decisions in (decisions_of(trace) | _of_exits(trace)).items()
         if any(one.deciding for one in decisions)
     }
+
+
+def _of_exits(trace: Trace) -> dict[int, list[Decision]]:
+    """Return the guarded exits by line: lanes pass that stay."""
+    rows = trace.prepared.program.instructions if trace.prepared is not None else ()
+    table: dict[int, list[Decision]] = {}
+    for e in trace.executions:
+        if rows and OPS[rows[e.pc].op].kind == "exit" and rows[e.pc].guard is not None:
+            deciding = tuple(lane for lane, there in enumerate(e.active) if there)
+            stays = tuple(lane for lane in deciding if not e.on[lane])
+            made = Decision(e.line, e.warp, e.occurrence, deciding, stays, BRANCH)
+            table.setdefault(e.line, []).append(made)
+    return table
 
 
 def _of_source(executions: list[Execution]) -> list[Decision]:
