@@ -11,7 +11,6 @@ import numpy as np
 
 from gpusim.advice.decisions import Decision, decisions_of
 from gpusim.isa.ops import OPS, Instruction
-from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, LineCounters, Trace
 
@@ -152,9 +151,3 @@ def when(numbered: Numbered, among: Iterable[Numbered]) -> str:
     """Return " (iteration k)" where the line runs in more than one."""
     several = len({p.iteration for p in among}) > 1
     return f" (iteration {numbered.iteration})" if several else ""
-
-
-def names_of(numbers: Iterable[int]) -> str:
-    """Return line numbers as "line 3" or "lines 3-5"."""
-    found = sorted(set(numbers))
-    return f"line{'s' if len(found) > 1 else ''} {lanes.ranges(found)}"

@@ -27,11 +27,6 @@ class Duration(NamedTuple):
     overhead_us: float
     gap_us: float
 
-    @property
-    def alone_us(self) -> float:
-        """The time between events around the launch alone."""
-        return self.kernel_us + self.overhead_us
-
 
 @dataclass(frozen=True)
 class Interval:

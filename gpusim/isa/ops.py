@@ -428,13 +428,6 @@ def _of_lanes(unit: str, kind: str, **traits: Any) -> Op:
     return _together(unit, kind, waits_for_lanes=True, checks_mask=True, **traits)
 
 
-def _gathering(kind: str) -> Op:
-    """Return the row of an op of a compiler's own code that waits for lanes."""
-    return Op(
-        "cbu", kind=kind, convergent=True, waits_for_lanes=True, is_replayed=True, redirects=True
-    )
-
-
 def _together(unit: str, kind: str, **traits: Any) -> Op:
     """Return the row of an op of the lanes that take part."""
     return Op(unit, kind=kind, convergent=True, orders_lanes=True, **traits)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
-from gpusim.isa.ops import OPS
 
 LEAST_REPLAYS = 1.0  # of an atomic instruction, on the mean
 BINDING = 0.3  # of the time that the bound of atomics has to be
@@ -61,8 +60,3 @@ def _binds(evidence: Evidence) -> bool:
         return False
     bounds = {bound.name: bound.time_us for bound in made.bounds}
     return bounds.get("atomics", 0.0) >= BINDING * made.time_us
-
-
-def has_atomics(evidence: Evidence, line: int) -> bool:
-    """Return whether a source line has atomics."""
-    return any(row.line == line and OPS[row.op].kind == "atomic" for row in evidence.instructions)

@@ -80,11 +80,6 @@ class CompiledLaunch:
         self._instance = Instance(engine, _module(engine, self._made), self._made)
         self._has_arrays = False
 
-    @property
-    def translation(self) -> Translation:
-        """The module's text and places."""
-        return self._made
-
     def run(self, context: Context, step_limit: int) -> None:
         """Run the rest of a batch, and report it; LeftError if NumPy has to.
 
