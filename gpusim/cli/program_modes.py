@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpusim import machine
 from gpusim.checking.check import check_prepared
@@ -20,7 +20,12 @@ from gpusim.launch.prepared import Prepared
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, launch_overhead_us
 from gpusim.reports.programs import ProgramLaunch, launch_line
+from gpusim.tracing.block_steps import BlockSteps
+from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace_prepared
+
+if TYPE_CHECKING:
+    from gpusim.reports.page.sections import Subject
 
 _MOST_LINES = 1000
 
@@ -43,6 +48,8 @@ class Watched:
     intervals: list[dict[str, Any]] = field(default_factory=list)
     is_refused: bool = False
     predictions: dict[str, tuple[float, str]] = field(default_factory=dict)
+    most_subjects: int = 0  # kernels that a page has a section of, of their first launch
+    subjects: dict[str, Subject] = field(default_factory=dict)
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         """Run a launch, with the analyses of the command."""
@@ -51,14 +58,23 @@ class Watched:
         made = _record(one, is_chosen)
         printed: list[bytes] = []
         running = replace(prepared, printed=printed)
+        is_subject = is_chosen and self._is_subject(one)
+        prediction: Prediction | None = None
         if is_chosen and "time" in self.looks:
+            if is_subject:
+                prediction = self._predict(prepared, timeline=True)
+                self.predictions[one.identity] = prediction.time_us, _bound(prediction)
             time_us, bound = self._predicted(one, prepared)
             made = replace(made, time_us=time_us, bound=bound)
         if is_chosen and "check" in self.looks:
             made = replace(made, findings=self._checked(running))
         elif is_chosen and "count" in self.looks:
-            traced = trace_prepared(running, step_limit=self.step_limit)
+            steps = BlockSteps(0)
+            observers = (steps,) if is_subject else ()
+            traced = trace_prepared(running, step_limit=self.step_limit, observers=observers)
             made = replace(made, counters=traced.counters)
+            if prediction is not None:
+                self._keep_subject(one, traced, steps, prediction)
         else:
             machine.run(running, step_limit=self.step_limit)
         self._keep(replace(made, seconds=time.perf_counter() - begun))
@@ -105,11 +121,34 @@ class Watched:
         """Return a launch's time and bound, looked up for an identical launch."""
         known = self.predictions.get(one.identity)
         if known is None:
-            found = predict_prepared(
-                replace(prepared, heap=None), self.device, l2=self.l2, step_limit=self.step_limit
-            )
+            found = self._predict(prepared)
             known = self.predictions[one.identity] = found.time_us, _bound(found)
         return known
+
+    def _predict(self, prepared: Prepared, *, timeline: bool = False) -> Prediction:
+        return predict_prepared(
+            replace(prepared, heap=None),
+            self.device,
+            l2=self.l2,
+            step_limit=self.step_limit,
+            timeline=timeline,
+        )
+
+    def _is_subject(self, one: LaunchOf) -> bool:
+        """Return whether a launch is its kernel's on the page: the first, of the first kernels."""
+        return one.kernel not in self.subjects and len(self.subjects) < self.most_subjects
+
+    def _keep_subject(
+        self, one: LaunchOf, traced: Trace, steps: BlockSteps, prediction: Prediction
+    ) -> None:
+        from gpusim.advice.findings import find
+        from gpusim.prediction.sweeps.jobs import Forecast, Job
+        from gpusim.reports.page.sections import Subject
+
+        forecast = Forecast(Job(one.kernel, ()), (prediction,))
+        named = replace(traced, kernel=one.kernel)
+        vars(named)["findings"] = find(traced, prediction)  # in place of those without times
+        self.subjects[one.kernel] = Subject(named, steps, forecast)
 
     def _checked(self, prepared: Prepared) -> Findings:
         return check_prepared(prepared, self.device, step_limit=self.step_limit)

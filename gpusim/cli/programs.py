@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.options import JSON, STEP_LIMIT, Option, Parser
+from gpusim.cli import output
+from gpusim.cli.options import JSON, PERFETTO, STEP_LIMIT, Option, Parser
 from gpusim.cli.timing import DEVICE, L2, L2_KNOWN, device_of, one_of
 from gpusim.errors import InputError
 from gpusim.host import files
@@ -29,6 +30,7 @@ FOUND, REFUSED = 1, 2
 # Of one block: programs loop for longer than kernels that are looked at one by one.
 STEP_LIMIT_OF_PROGRAMS = 1 << 27
 MOST_SOURCE_BYTES = 1 << 26
+PAGE = "report.html"
 
 OPTIONS = (
     Option("files", "CUDA C++ with a main, compiled with nvcc", "FILE.cu", arity="*"),
@@ -44,14 +46,15 @@ OPTIONS = (
     STEP_LIMIT,
     JSON,
     Option("--sarif", "write SARIF 2.1 in place of a report, of check"),
-    Option("--out", "where JSON or SARIF goes: the program keeps standard output", "FILE"),
+    PERFETTO,
+    Option("--out", "where JSON, SARIF or the page goes (report.html)", "FILE"),
 )
 DESCRIPTION = {
     "run": "Run a program on a simulated GPU; its launches are only executed.",
     "trace": "Run a program, and count what its launches do to the machine.",
     "predict": "Run a program, and say how long its launches take; its events have these times.",
     "check": "Run a program, and judge each launch: races, barriers, bounds, memory.",
-    "report": "Run a program, and count and time its launches.",
+    "report": "Run a program, and write a page about it: its timeline, its kernels, each line.",
 }
 NOTES = """examples:
   gpusim {0} -- python app.py             a program that loads CUDA's driver: numba-cuda, ...
@@ -87,20 +90,54 @@ def main(command: str, arguments: Sequence[str]) -> int:
     """Run a program under a command, and return the exit code."""
     own, program = _parted(arguments)
     chosen = _parser(command).parse_args(own)
-    if (chosen.json or chosen.sarif) != (chosen.out is not None):
-        raise InputError(
-            "--json and --sarif of a program go to a file, for standard output is the program's: "
-            "give --json --out FILE"
-        )
+    _check(command, chosen)
     watched, code = run(command, chosen, program)
     report = _report(watched, code, [*chosen.files, *program])
-    if chosen.out is not None:
+    if chosen.json or chosen.sarif:
         _write(chosen, report)
+    if chosen.perfetto is not None:
+        from gpusim.reports.perfetto import program_events, write_events
+
+        write_events(program_events(report.intervals, report.device), Path(chosen.perfetto))
     _print_summary(report)
+    if _has_page(command, chosen):
+        from gpusim.reports.page import program as page
+
+        page.write(report, watched.subjects, Path(chosen.out or PAGE))
+        output.complain(f"{chosen.out or PAGE} is the page")
     if code:
         return code
     found = command == "check" and watched.has_errors
     return FOUND if found else REFUSED if watched.is_refused else 0
+
+
+def _has_page(command: str, chosen: Namespace) -> bool:
+    return command == "report" and not (chosen.json or chosen.sarif)
+
+
+def _check(command: str, chosen: Namespace) -> None:
+    """Raise InputError for options that do not go together, before the program runs."""
+    if chosen.sarif and command != "check":
+        raise InputError(f"--sarif is of gpusim check, not of gpusim {command}")
+    if (chosen.json or chosen.sarif) and chosen.out is None:
+        raise InputError(
+            "--json and --sarif of a program go to a file, for standard output is the program's: "
+            "give --json --out FILE"
+        )
+    if _has_page(command, chosen):
+        from gpusim.reports.page import render
+
+        render.check(Path(chosen.out or PAGE))
+    elif chosen.out is not None and not (chosen.json or chosen.sarif):
+        raise InputError("--out is of --json, of --sarif, and of the page of gpusim report")
+    if chosen.perfetto is not None and "time" not in _looks(command):
+        raise InputError("--perfetto shows predicted times: gpusim predict and gpusim report")
+
+
+def _looks(command: str) -> frozenset[str]:
+    from gpusim.cli.program_modes import LOOKS
+
+    return LOOKS[command]
 
 
 def run(command: str, chosen: Namespace, program: Sequence[str]) -> tuple[Watched, int]:
@@ -116,6 +153,10 @@ def run(command: str, chosen: Namespace, program: Sequence[str]) -> tuple[Watche
     limit = chosen.step_limit
     steps = count(limit, "--step-limit", most=most) if limit else STEP_LIMIT_OF_PROGRAMS
     watched = Watched(device, choice, LOOKS[command], steps, one_of(chosen.l2, L2_KNOWN, "--l2"))
+    if _has_page(command, chosen):
+        from gpusim.reports.page.program import MOST_SECTIONS
+
+        watched.most_subjects = MOST_SECTIONS
     architecture = f"sm_{device.cc.major}{device.cc.minor}"
     command_line = [*_compiled(chosen, architecture), *program]
     if not command_line:

@@ -264,7 +264,7 @@ class Client:
             # Results that are not there must not be taken for some: later calls fail as well.
             return Reply(status.NOT_SUPPORTED, (status.NOT_SUPPORTED,))
         taken = outcome.duration or self._unknown()
-        self.timeline.launch(function.name, stream, taken)
+        self.timeline.launch(function.name, stream, taken, number)
         return Reply(0, (0,), outcome.printed)
 
     def _explained(self, fault: KernelFault) -> KernelFault:

@@ -30,7 +30,10 @@ class Duration(NamedTuple):
 
 @dataclass(frozen=True)
 class Interval:
-    """Work with its begin and end in microseconds, on a stream by number."""
+    """Work with its begin and end in microseconds, on a stream by number.
+
+    A launch has its `number` in the program; its first `overhead_us` pass before the kernel runs.
+    """
 
     kind: str
     name: str
@@ -38,6 +41,8 @@ class Interval:
     begin_us: float
     end_us: float
     bytes: int = 0
+    number: int = 0
+    overhead_us: float = 0.0
 
 
 @dataclass
@@ -61,21 +66,22 @@ class Timeline:
         """Take note of a new stream."""
         self._streams[number] = _Stream(follows=not flags & _NON_BLOCKING)
 
-    def launch(self, name: str, stream: int, taken: Duration) -> Interval:
+    def launch(self, name: str, stream: int, taken: Duration, number: int = 0) -> Interval:
         """Add a launch; behind another that the stream still runs, only the gap goes before it."""
         held = self._stream(stream)
         is_queued = held.has_launched_last and held.end_us > self._host_us
         before = taken.gap_us if is_queued else taken.overhead_us
-        made = self._add("kernel", name, stream, before + taken.kernel_us)
+        made = self._add(
+            "kernel", name, stream, before + taken.kernel_us, number=number, overhead_us=before
+        )
         held.has_launched_last = True
         return made
 
     def copy(self, direction: int, size: int, stream: int, *, waits: bool) -> Interval:
         """Add a copy; the host `waits` for one that is not asynchronous."""
         names = {TO_DEVICE: "host to device", TO_HOST: "device to host", WITHIN: "within device"}
-        made = self._add(
-            "copy", names.get(direction, "copy"), stream, self.copy_us(direction, size), size
-        )
+        name, taken_us = names.get(direction, "copy"), self.copy_us(direction, size)
+        made = self._add("copy", name, stream, taken_us, size=size)
         if waits:
             self.wait(stream)
         return made
@@ -90,7 +96,7 @@ class Timeline:
     def fill(self, size: int, stream: int) -> Interval:
         """Add a memset of `size` bytes."""
         taken = size / (self.device.bandwidth.dram_gbps * 1e3)
-        return self._add("memset", "memset", stream, taken, size)
+        return self._add("memset", "memset", stream, taken, size=size)
 
     def record(self, event: int, stream: int) -> None:
         """Set an event to the end of a stream's work so far."""
@@ -128,11 +134,21 @@ class Timeline:
             return max(one.end_us for one in self._streams.values() if one.follows)
         return max(held.end_us, self._streams[DEFAULT].end_us) if held.follows else held.end_us
 
-    def _add(self, kind: str, name: str, stream: int, taken_us: float, size: int = 0) -> Interval:
+    def _add(
+        self,
+        kind: str,
+        name: str,
+        stream: int,
+        taken_us: float,
+        *,
+        size: int = 0,
+        number: int = 0,
+        overhead_us: float = 0.0,
+    ) -> Interval:
         held = self._stream(stream)
         begin = max(self._end(stream), self._host_us)
         held.end_us = begin + taken_us
         held.has_launched_last = False
-        made = Interval(kind, name, stream, begin, held.end_us, size)
+        made = Interval(kind, name, stream, begin, held.end_us, size, number, overhead_us)
         self.intervals.append(made)
         return made

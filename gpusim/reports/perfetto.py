@@ -8,7 +8,7 @@ apart by their numbers alone, and draws no spans of a thread that overlap.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from gpusim.host.files import write_whole
 from gpusim.isa.ops import Instruction, Program, text_of
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, WarpLife
+from gpusim.reports.program_timeline import OVERHEAD, kind_of, stream_name
 from gpusim.tracing.block_steps import BlockSteps
 from gpusim.tracing.records import Trace
 
@@ -71,6 +72,34 @@ def trace_events(trace: Trace, steps: BlockSteps) -> dict[str, Any]:
         events.append(_counter("predicated-on threads", at, lanes=step.lanes_on))
         events.append(_counter("barrier interval", at, interval=step.interval))
     return _document(events, "step", kernel=trace.kernel, steps_are_all=steps.is_complete)
+
+
+def program_events(intervals: Sequence[Mapping[str, Any]], device: str) -> dict[str, Any]:
+    """Return the work of a program: a process of its own each, and a thread for each stream.
+
+    Launches, their overhead, copies and memsets are spans; here a microsecond is one.
+    """
+    events: list[Event] = []
+    threads: dict[tuple[int, int], int] = {}
+    processes = list(dict.fromkeys(one["process"] for one in intervals))
+    for number, process in enumerate(processes, FIRST_PROCESS):
+        events.append(_named("process_name", f"GPU of process {process}", number, number))
+    for one in intervals:
+        number = FIRST_PROCESS + processes.index(one["process"])
+        key = one["process"], one["stream"]
+        if key not in threads:
+            threads[key] = FIRST_THREAD + len(threads)
+            name = stream_name(*key, processes=1)
+            events.append(_named("thread_name", name, number, threads[key]))
+        begin, thread, overhead = one["begin_us"], threads[key], one["overhead_us"]
+        if overhead:
+            events.append(_complete(OVERHEAD, OVERHEAD, begin, overhead, number, thread))
+        args = {"launch": one["number"]} if one["number"] else {"bytes": one["bytes"]}
+        name = one["name"] if one["kind"] == "kernel" else kind_of(one)
+        begin += overhead
+        length = one["end_us"] - begin
+        events.append(_complete(name, one["kind"], begin, length, number, thread, **args))
+    return _document(events, "microsecond", device=device)
 
 
 def _spans(life: WarpLife, program: Program, thread: int) -> Iterator[Event]:

@@ -11,10 +11,12 @@ from rich.text import Text
 
 from gpusim.checking.findings import Findings
 from gpusim.reports.layout import BAD, DIM, TITLE, integer, plural, size
+from gpusim.reports.program_timeline import by_kind, timeline_line
 
 _LONGEST_NAME = 48
 _MOST_KERNELS = 40
-_NUMBERS: Mapping[str, str] = {
+_LEAST_NAME = 16
+NUMBERS: Mapping[str, str] = {
     "instructions": "instructions",
     "shared_load_bank_conflicts": "load conflicts",
     "shared_store_bank_conflicts": "store conflicts",
@@ -89,6 +91,7 @@ class ProgramReport:
             "kernels": [one.to_dict() for one in by_kernel(self.launches)],
             "errors": list(self.wrong),
             "refused": list(self.refused),
+            "work": [one.to_dict() for one in by_kind(self.intervals)],
             "timeline": [dict(one) for one in self.intervals],
         }
 
@@ -178,6 +181,8 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text | Table]
     yield Text(f"{total} of {plural(len(kernels), 'kernel')} on {report.device} (simulated)", TITLE)
     if kernels:
         yield _table(kernels[:_MOST_KERNELS], width)
+    if any(one.time_us is not None for one in report.launches):
+        yield Text(timeline_line(report.intervals))
     left = len(kernels) - _MOST_KERNELS
     if left > 0:
         yield Text(f"and {plural(left, 'more kernel')} (--json --out FILE has all)", DIM)
@@ -188,22 +193,33 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text | Table]
 
 
 def _table(kernels: Sequence[KernelSum], width: int) -> Table:
-    table = Table(box=None, pad_edge=False, width=None, header_style=DIM)
-    table.add_column("kernel", no_wrap=True, max_width=max(20, width // 2))
-    names = [name for name in _NUMBERS if any(name in one.counters for one in kernels)]
+    """Return a row for each kernel, with as many columns as the width has room for."""
+    names = [name for name in NUMBERS if any(one.counters.get(name) for one in kernels)]
     is_timed = any(one.time_us is not None for one in kernels)
     is_checked = any(one.is_checked for one in kernels)
-    headings = ["launches", *(_NUMBERS[name] for name in names)]
-    headings += ["us", "share"] * is_timed + ["findings"] * is_checked + ["simulated s"]
-    for heading in headings:
+    columns = [("launches", [integer(len(one.launches)) for one in kernels])]
+    if is_timed:
+        times = [one.time_us or 0.0 for one in kernels]
+        whole = sum(times)
+        columns.append(("us", [f"{time:,.2f}" for time in times]))
+        columns.append(("share", [f"{time / whole:.0%}" if whole else "." for time in times]))
+    if is_checked:
+        columns.append(("findings", [integer(one.findings) for one in kernels]))
+    columns.append(("simulated s", [f"{one.seconds:.2f}" for one in kernels]))
+    columns += [
+        (NUMBERS[name], [integer(one.counters.get(name, 0)) for one in kernels]) for name in names
+    ]
+    first = [short(one.kernel) for one in kernels]
+    room = width - min(max(map(len, first)), max(_LEAST_NAME, width // 3))
+    table = Table(box=None, pad_edge=False, width=None, header_style=DIM)
+    table.add_column("kernel", no_wrap=True)
+    kept = []
+    for heading, cells in columns:
+        room -= max(len(heading), *map(len, cells)) + 2
+        if room < 0:
+            break
+        kept.append(cells)
         table.add_column(heading, justify="right", no_wrap=True)
-    whole = sum(one.time_us or 0.0 for one in kernels)
-    for one in kernels:
-        cells = [short(one.kernel), integer(len(one.launches))]
-        cells += [integer(one.counters.get(name, 0)) for name in names]
-        if is_timed:
-            time = one.time_us or 0.0
-            cells += [f"{time:,.2f}", f"{time / whole:.0%}" if whole else "."]
-        cells += [integer(one.findings)] * is_checked
-        table.add_row(*cells, f"{one.seconds:.2f}")
+    for row in zip(first, *kept, strict=True):
+        table.add_row(*row)
     return table

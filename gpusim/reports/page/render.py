@@ -76,7 +76,17 @@ def page(subjects: Sequence[Subject], most_bytes: int = MOST_BYTES) -> str:
 def _page(subjects: Sequence[Subject], themes: Sequence[str]) -> str:
     """Return the page with its pictures on paper of these themes."""
     sections = [section(subject, MOST_CHARACTERS // len(subjects)) for subject in subjects]
-    images = [_images(subject, themes) for subject in subjects]
+    return rendered(
+        "page.html.jinja",
+        sections=sections,
+        images=[images(subject, themes) for subject in subjects],
+        are_pictures_left_out=not themes,
+        comparison=comparison(subjects) if len(subjects) > 1 else None,
+    )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a template of this package with its values, style and script."""
     jinja = _jinja()
     environment = jinja.Environment(
         loader=jinja.FunctionLoader(_resource),
@@ -85,15 +95,12 @@ def _page(subjects: Sequence[Subject], themes: Sequence[str]) -> str:
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )
-    text: str = environment.get_template("page.html.jinja").render(
-        sections=sections,
-        images=images,
-        are_pictures_left_out=not themes,
-        comparison=comparison(subjects) if len(subjects) > 1 else None,
+    text: str = environment.get_template(template).render(
         style=_resource("page.css"),
         script=_resource("page.js"),
         embedded=_embedded,
         most_remarks=MOST_REMARKS,
+        **values,
     )
     return text
 
@@ -116,7 +123,7 @@ def _embedded(document: Any) -> Any:
     return importlib.import_module("markupsafe").Markup(text)
 
 
-def _images(subject: Subject, themes: Sequence[str]) -> list[Image]:
+def images(subject: Subject, themes: Sequence[str]) -> list[Image]:
     """Return the pictures that can be drawn of a kernel; none without a theme."""
     found = []
     for draw, kind, text in _drawings(subject) if themes else ():

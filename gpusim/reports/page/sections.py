@@ -44,11 +44,12 @@ class Subject:
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell: its text, its sort key, and its heat from 0 to 1."""
+    """A table's cell: its text, its sort key, its heat from 0 to 1, a place of the page."""
 
     text: str
     value: float | str
     heat: float = 0.0
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""A program's report: the summary, the page and the events for Perfetto, of the same timeline."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from driver.host import Host, needs_compilers
+
+from gpusim.cli.app import main
+from gpusim.driver.timeline import TO_DEVICE, Duration, Timeline
+from gpusim.gpu.device import load
+from gpusim.reports.layout import console
+from gpusim.reports.page import program as page
+from gpusim.reports.perfetto import program_events
+from gpusim.reports.program_timeline import COLUMNS, by_kind, strips
+from gpusim.reports.programs import ProgramLaunch, ProgramReport, program_summary
+
+TAKEN = Duration(kernel_us=10, overhead_us=3, gap_us=1)
+MEGABYTES = 63_000_000  # in 1,000 us over the link
+
+
+def report(launches: int = 2, kernel: str = "scale(float*, int)") -> ProgramReport:
+    timeline = Timeline(load("h200"))
+    timeline.add_stream(20, 1)
+    timeline.copy(TO_DEVICE, MEGABYTES, 0, waits=True)
+    for number in range(1, launches + 1):
+        timeline.launch(kernel, 20, TAKEN, number)
+    found = [
+        ProgramLaunch(n, 7, kernel, (4, 1, 1), (64, 1, 1), 0, 20, 0.1, time_us=13, bound="dram")
+        for n in range(1, launches + 1)
+    ]
+    intervals = [{"process": 7, **vars(one)} for one in timeline.intervals]
+    return ProgramReport(("./a.out", "9"), "H200", 0, found, intervals=intervals)
+
+
+def test_work_is_summed_up_by_kind_with_overhead_apart() -> None:
+    sums = {one.kind: one for one in by_kind(report().intervals)}
+    assert list(sums) == ["copies host to device", "kernels", "launch overhead"]
+    assert sums["copies host to device"].gbps == pytest.approx(63)
+    assert (sums["kernels"].pieces, sums["kernels"].time_us) == (2, 20)
+    assert sums["launch overhead"].time_us == 3 + 1
+
+
+def test_time_without_work_is_idle() -> None:
+    first, second = report().intervals[0], dict(report().intervals[1])
+    second |= {"begin_us": first["end_us"] + 5, "end_us": first["end_us"] + 18}
+    assert by_kind([first, second])[-1].to_dict() == {"kind": "idle", "pieces": 1, "time_us": 5}
+
+
+def test_bars_narrower_than_a_column_are_one() -> None:
+    many = strips(report(launches=9000).intervals)[1].bars
+    assert len(many) < 3 * COLUMNS
+    assert many[-1].end_us == pytest.approx(1000 + 3 + 10 + 8999 * 11)
+
+
+def test_the_page_has_the_timeline_and_the_tables_and_no_foreign_markup() -> None:
+    pytest.importorskip("jinja2")
+    text = page.page(report(kernel="<script>evil"), {})
+    assert "<script>evil" not in text
+    assert text.count("<rect") == 1 + 2 * 2
+    assert "launch 2: &lt;script&gt;evil, 10.0 us" in text
+    assert "1000.0 us" not in text
+    assert "63.0 GB/s" in text
+    assert "Without a section of their own: &lt;script&gt;evil" in text
+
+
+def test_events_for_perfetto_have_the_pages_times() -> None:
+    document = program_events(report().intervals, "H200")
+    spans = [e for e in document["traceEvents"] if e["ph"] == "X"]
+    assert [(e["name"], e["dur"]) for e in spans] == [
+        ("copies host to device", 1000), ("launch overhead", 3), ("scale(float*, int)", 10),
+        ("launch overhead", 1), ("scale(float*, int)", 10),
+    ]  # fmt: skip
+    assert spans[2]["args"] == {"launch": 1}
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_the_summary_keeps_within_the_width(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    screen = console(sys.stdout)
+    screen.width = width
+    for line in program_summary(report(), width):
+        screen.print(line)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert any("scale(float*, int)" in line and "26.00" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["trace", "--sarif", "--out", "x", "--", "app"], "--sarif is of gpusim check"),
+        (["trace", "--out", "x.json", "--", "app"], "--out is of --json"),
+        (["trace", "--perfetto", "x.json", "--", "app"], "gpusim predict and gpusim report"),
+        (["report", "--out", "page.txt", "--", "app"], "ends in .html"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_before_the_program_runs(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+@needs_compilers
+def test_a_programs_page_has_a_section_of_each_kernel(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    out, events = tmp_path / "page.html", tmp_path / "events.json"
+    ran = Host(tmp_path, capfd).run(
+        """
+x, y = take(400), take(400)
+to(x, bytes(400))
+for turn in range(2): launch("scale", 2, 64, y, x, C.c_int(100))
+launch("count", 1, 32)
+""",
+        *("report", "--out", str(out), "--perfetto", str(events)),
+    )
+    assert ran.code == 0
+    text = out.read_text()
+    assert [text.count(f'id="kernel-{number}"') for number in range(3)] == [1, 1, 0]
+    assert text.count('href="#kernel-0"') == 2
+    assert f"{out} is the page" in ran.err
+    names = [e["name"] for e in json.loads(events.read_text())["traceEvents"] if e["ph"] == "X"]
+    assert names.count("scale") == 2
