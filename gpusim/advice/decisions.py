@@ -6,16 +6,21 @@ Python kernel. In other code a decision is a branch, or the guard of accesses th
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from gpusim.isa.ops import OPS
 from gpusim.launch.grid import WARP_SIZE
+from gpusim.program.fast_paths import branches_within_lines, slow_path_branches
 from gpusim.program.guards import deciding_lines
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, Trace
 
 SOURCE, BRANCH, GUARD = "source", "branch", "guard"
+# Conditions in C++ and Python; a comment has none.
+_CONDITION = re.compile(r"\b(?:if|elif|while|for|do|switch|case|and|or|assert)\b|[?]|&&|[|][|]")
+_COMMENT = re.compile(r"//.*|#.*|/[*].*?[*]/")
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,27 @@ def decisions_of(trace: Trace) -> dict[int, list[Decision]]:
     for decision in found:
         table.setdefault(decision.line, []).append(decision)
     return dict(sorted(table.items()))
+
+
+def compilers_own(trace: Trace) -> frozenset[int]:
+    """Return the pcs of branches without a condition of the source: of slow paths and the like.
+
+    A branch to a slow path's function is known by its structure. A path for special operands in
+    place looks like a short body; it is the compiler's on a line whose text has no condition.
+    """
+    if trace.prepared is None:
+        return frozenset()
+    program, plain = trace.prepared.program, lines_without_conditions(trace)
+    in_place = branches_within_lines(program)
+    return slow_path_branches(program) | {
+        pc for pc in in_place if program.instructions[pc].line in plain
+    }
+
+
+def lines_without_conditions(trace: Trace) -> set[int]:
+    """Return the lines with a known text that has no condition."""
+    texts = {line.line: _COMMENT.sub("", line.text) for line in trace.lines if line.text}
+    return {line for line, text in texts.items() if not _CONDITION.search(text)}
 
 
 def conditions_of(trace: Trace) -> list[tuple[Execution, int]]:
@@ -122,11 +148,12 @@ def _of_branches(trace: Trace) -> list[Decision]:
     The compiler's branch over a body is taken by the lanes that do not run it.
     """
     rows = trace.prepared.program.instructions if trace.prepared is not None else ()
+    own = compilers_own(trace)
     found = []
     for e, i in zip(trace.executions, iterations(trace.executions), strict=True):
         if not lanes.is_machine_branch(e) or e.taken is None:
             continue
-        if rows and rows[e.pc].guard is None:
+        if rows and (rows[e.pc].guard is None or e.pc in own):
             continue
         made = _decided(e, i, BRANCH)
         if rows and rows[e.pc].target > e.pc:

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusim.advice.decisions import Decision, decisions_of
 from gpusim.isa.ops import OPS, Instruction
+from gpusim.program.fast_paths import operation_lines
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.records import Execution, LineCounters, Trace
 
@@ -123,10 +124,12 @@ class Evidence:
 
     def pcs_by_line(self) -> Iterator[tuple[int, list[int]]]:
         """Yield each source line with its instructions that are issued."""
+        prepared = self.trace.prepared
+        lines = () if prepared is None else operation_lines(prepared.program)
         table: dict[int, list[int]] = {}
-        for pc, row in enumerate(self.instructions):
-            if OPS[row.op].issued and row.line:
-                table.setdefault(row.line, []).append(pc)
+        for pc, (row, line) in enumerate(zip(self.instructions, lines, strict=True)):
+            if OPS[row.op].issued and line:
+                table.setdefault(line, []).append(pc)
         yield from sorted(table.items())
 
     def stalls(self, reason: str) -> dict[int, float]:

@@ -16,7 +16,9 @@ from functools import lru_cache
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.program.memoisation import Same
+from gpusim.program.dataflow import reachable
+from gpusim.program.flow import successors
+from gpusim.program.memoisation import Same, once
 from gpusim.program.special_operands import answers, with_ordinary_operands
 from gpusim.program.taint import data_dependent_lines, tainted_registers
 
@@ -24,6 +26,7 @@ from gpusim.program.taint import data_dependent_lines, tainted_registers
 # divisor is known to be large.
 _SLOW_CALL = re.compile(r"CALL\.REL\S* `\(\$\S*__cuda_sm\w*(?:slowpath|mediumpath|full|_[su]64)")
 _OF_INTEGERS = re.compile(r"_[su]64\)")
+_FUNCTION = re.compile(r"CALL\.REL\S* `\(\$\S*__(?:cuda_sm|internal_)")  # any of the compiler's
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
@@ -55,6 +58,92 @@ def _decided(same: Same, without: frozenset[str]) -> Program:
         registers=never + 1,
         immediates={**program.immediates, never: np.bool_(False)},
     )
+
+
+@once
+def slow_path_branches(program: Program) -> frozenset[int]:
+    """Return the branches to the compiler's slow paths, and those within their functions.
+
+    No condition of the source stands behind them, although their line is the operation's.
+    """
+    rows = program.instructions
+    found = {
+        pc
+        for pc, row in enumerate(rows)
+        if row.guard is not None
+        and OPS[row.op].kind == "branch"
+        and _calls_a_slow_path(program, pc, row)
+    }
+    inside = {pc for called in _functions(program).values() for pc in called}
+    return frozenset(found | {pc for pc in inside if OPS[rows[pc].op].kind == "branch"})
+
+
+@once
+def operation_lines(program: Program) -> tuple[int, ...]:
+    """Return the source line of each instruction; of the compiler's functions, of their calls.
+
+    The line tables have none for these functions. Where several lines call one, its instructions
+    keep the line that the compiler lists.
+    """
+    lines = [row.line for row in program.instructions]
+    calls: dict[int, set[int]] = {}
+    for pc, called in _functions(program).items():
+        for inner in called:
+            calls.setdefault(inner, set()).add(lines[pc])
+    outer = {pc: found for pc, found in calls.items() if len(found) == 1}
+    for pc, found in outer.items():
+        lines[pc] = next(iter(found))
+    return tuple(lines)
+
+
+def _functions(program: Program) -> dict[int, set[int]]:
+    """Return the instructions of the compiler's functions, by the pcs of calls from other code."""
+    rows, following = program.instructions, successors(program)
+
+    def onward(pc: int) -> tuple[int, ...]:
+        return () if OPS[rows[pc].op].leads_elsewhere else following[pc]
+
+    found = {
+        pc: reachable([row.target], onward)
+        for pc, row in enumerate(rows)
+        if _FUNCTION.search(row.text)
+    }
+    nested = {pc for called in found.values() for pc in called}
+    return {pc: called for pc, called in found.items() if pc not in nested}
+
+
+def _calls_a_slow_path(program: Program, pc: int, row: Instruction) -> bool:
+    return bool(_SLOW_CALL.search(row.text)) or any(
+        _calls_slowly(program, *ways) for ways in ((row.target, pc + 1), (pc + 1, row.target))
+    )
+
+
+@once
+def branches_within_lines(program: Program) -> frozenset[int]:
+    """Return the branches that decide about operands and arithmetic of their own line alone.
+
+    Paths of a sine or a remainder for large operands are such, and short bodies of the source.
+    """
+    rows = program.instructions
+
+    def is_own(line: int, pcs: range) -> bool:
+        decided = [rows[pc] for pc in pcs if OPS[rows[pc].op].issued]
+        return all(row.line == line and _computes(row) for row in decided)
+
+    return frozenset(
+        pc
+        for pc, row in enumerate(rows)
+        if row.guard is not None
+        and OPS[row.op].is_branch
+        and is_own(row.line, range(*sorted((pc + 1, row.target))))
+    )
+
+
+def _computes(row: Instruction) -> bool:
+    """Return whether a row neither changes memory that others see nor meets lanes."""
+    op = OPS[row.op]
+    is_own = row.memory is not None and row.memory.space == "local"
+    return is_own or op.is_pure or op.access == "load" or op.kind == "bank"
 
 
 def _never(row: Instruction, false: int) -> Instruction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpusim.advice.evidence import SCHEDULERS, Evidence
@@ -9,7 +10,9 @@ from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 from gpusim.isa.ops import OPS
 from gpusim.program.addresses import address_registers
+from gpusim.program.uses import Slices
 
+_DIVISION = re.compile(r"\bI2F\b.* MUFU\b.* F2I\b")
 LEAST_SHARE = 0.1  # of the issue cycles of a block's warps
 THROTTLE = frozenset({"math-pipe-throttle", "dependent-instructions", "short-scoreboard"})
 
@@ -26,10 +29,6 @@ def _shares(evidence: Evidence) -> Iterator[tuple[int, list[int]]]:
         mine = [pc for pc in mine if evidence.runs[pc] > 0]
         if mine:
             yield line, mine
-
-
-def _names(evidence: Evidence, pcs: Iterable[int]) -> str:
-    return " ".join(evidence.instructions[pc].op for pc in pcs)
 
 
 @rule("integer-division")
@@ -56,8 +55,18 @@ def integer_division(evidence: Evidence) -> Iterable[Advice]:
 
 def divides(evidence: Evidence, pcs: Sequence[int]) -> bool:
     """Return whether instructions of a line divide integers: by way of a float's reciprocal."""
-    ops = _names(evidence, pcs)
-    return "I2F" in ops and "F2I" in ops and "MUFU" in ops
+    rows = [evidence.instructions[pc] for pc in pcs]
+    converted = {register for row in rows if "I2F" in row.op for register in row.dst}
+    if not converted:  # the lowering's sequences have no registers
+        return _DIVISION.search(" ".join(row.op for row in rows)) is not None
+    slices = Slices(rows)
+    inverse = {
+        register
+        for row in rows
+        if "MUFU" in row.op and not slices.of(row.src).isdisjoint(converted)
+        for register in row.dst
+    }
+    return any("F2I" in row.op and not slices.of(row.src).isdisjoint(inverse) for row in rows)
 
 
 @rule("double-precision")

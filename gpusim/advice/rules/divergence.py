@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpusim.advice.decisions import GUARD, SOURCE, Decision
+from gpusim.advice.decisions import (
+    GUARD,
+    SOURCE,
+    Decision,
+    compilers_own,
+    lines_without_conditions,
+)
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
@@ -47,8 +53,9 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
             f"divergence@{line}",
         )
 
+    plain = lines_without_conditions(evidence.trace)
     for line, pcs in evidence.pcs_by_line():
-        if line not in evidence.decisions:
+        if line not in evidence.decisions and line not in plain:
             yield from _by_predicates(evidence, line, pcs)
 
 
@@ -102,8 +109,9 @@ def _wasted(evidence: Evidence, line: int) -> float:
     assert evidence.trace.prepared is not None
     lines = deciding_lines(evidence.trace.prepared.program)
     decided = {pc for pc, by in lines.items() if by == line and not OPS[rows[pc].op].leaves}
+    own = compilers_own(evidence.trace)
     for pc, row in enumerate(rows):
-        mine = row.line == line or lines.get(pc) == line
+        mine = pc not in own and (row.line == line or lines.get(pc) == line)
         if mine and OPS[row.op].kind == "branch" and row.guard is not None:
             low, high = sorted((pc + 1, row.target))
             decided.update(range(low, high))

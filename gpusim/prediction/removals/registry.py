@@ -12,6 +12,7 @@ from gpusim.gpu.device import DeviceError
 from gpusim.host.files import shown
 from gpusim.prediction.removal import AT, Removal
 from gpusim.prediction.setting import Setting
+from gpusim.program.fast_paths import operation_lines
 
 Edit = Callable[[Setting, frozenset[int]], Setting]
 
@@ -94,7 +95,8 @@ def parse(text: str) -> Removal | None:
 def removed(removal: Removal, setting: Setting) -> Setting:
     """Return a launch without a mechanism; DeviceError for a line without instructions."""
     rows = setting.prepared.program.instructions
-    pcs = frozenset(pc for pc, row in enumerate(rows) if removal.line in (None, row.line))
+    lines_of = operation_lines(setting.prepared.program)
+    pcs = frozenset(pc for pc, line in enumerate(lines_of) if removal.line in (None, line))
     if not pcs:
         lines = sorted({row.line for row in rows if row.line})
         raise DeviceError(

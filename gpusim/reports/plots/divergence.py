@@ -35,11 +35,10 @@ class Decisions:
 
 
 def decisions(trace: Trace) -> Decisions:
-    """Return the conditions of the source that a block comes to; its branches where it has none."""
-    placed = list(zip(trace.executions, iterations(trace.executions), strict=True))
-    deciding = [(e, i) for e, i in placed if e.taken is not None and lanes.deciding_lanes(e)]
-    chosen = [(e, i) for e, i in deciding if lanes.is_condition(e)]
-    chosen = chosen or conditions_of(trace) or deciding
+    """Return the conditions that a block comes to, of the source or as compiled."""
+    placed = zip(trace.executions, iterations(trace.executions), strict=True)
+    chosen = [(e, i) for e, i in placed if lanes.is_condition(e) and lanes.deciding_lanes(e)]
+    chosen = chosen or conditions_of(trace)
     rows = {key: place for place, key in enumerate(dict.fromkeys((e.line, i) for e, i in chosen))}
     threads = trace.launch.threads_per_block
     states = np.full((len(rows), -(-threads // WARP_SIZE) * WARP_SIZE), ABSENT)
