@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,15 +86,64 @@ LIBRARY: Mapping[str, Callable[..., Array]] = {
 }
 
 PHASE_STEPS = 2.0**25  # of a turn: smaller angles and differences vanish (measured)
+# A number of which no fraction is left once it is added: the sum's lowest bits are an integer.
+_WHOLE = 1.5 * 2.0**52
+_WHOLE_BITS = 0x4338 << 48
+_HALF_ROOT_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
+_EXPONENT = 52  # the lowest bit of a double's exponent
+
+# Terms of series in double precision: what they leave out is below 2^-42 of the result.
+_EXP2 = tuple(math.log(2) ** k / math.factorial(k) for k in range(10))
+_LOG2 = tuple(2 / math.log(2) / (2 * k + 1) for k in range(8))
+_SINE = tuple((-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(9))
+
+
+def _series(x: Array, terms: Sequence[float]) -> Array:
+    """Return a polynomial by Horner's rule; `terms` begin with the constant."""
+    *lower, total = terms
+    made = x * total
+    for term in reversed(lower[1:]):
+        made = (made + term) * x
+    return np.asarray(made + lower[0])
+
+
+def _power_of_two(x: Array) -> Array:
+    bound = np.minimum(np.maximum(x, -1000.0), 1000.0)
+    shifted = bound + _WHOLE
+    made = _series(bound - (shifted - _WHOLE), _EXP2)
+    return np.asarray((made.view(np.int64) + (shifted.view(np.int64) << _EXPONENT)).view(x.dtype))
+
+
+def _binary_logarithm(x: Array) -> Array:
+    bits = x.view(np.int64)
+    exponent = (bits - _HALF_ROOT_BITS) >> _EXPONENT
+    part = (bits - (exponent << _EXPONENT)).view(x.dtype)
+    ratio = (part - 1.0) / (part + 1.0)
+    whole = (exponent + _WHOLE_BITS).view(x.dtype) - _WHOLE
+    made = whole + ratio * _series(ratio * ratio, _LOG2)
+    limit = np.where(x == 0, -np.inf, np.nan)
+    return np.where(x > 0, np.where(x == np.inf, x, made), limit)
+
+
+def _hyperbolic_tangent(x: Array) -> Array:
+    size = np.abs(x)
+    made = 1.0 - 2.0 / (_power_of_two(size * (2 / math.log(2))) + 1.0)
+    small = size - size * size * size / 3
+    return np.copysign(np.where(size < 2.0**-9, small, made), x)
 
 
 def _phase(turns: Array) -> Array:
-    return np.trunc(np.fmod(np.abs(turns), 1.0) * PHASE_STEPS) / PHASE_STEPS
+    size = np.abs(turns)
+    return np.trunc((size - np.trunc(size)) * PHASE_STEPS) / PHASE_STEPS
 
 
 def _sine_of_phase(phase: Array) -> Array:
     half_turns = 2 * phase
-    return np.where(half_turns == np.rint(half_turns), 0.0, np.sin(np.pi * half_turns))
+    shifted = half_turns + _WHOLE
+    rest = half_turns - (shifted - _WHOLE)
+    made = rest * _series(rest * rest, _SINE)
+    odd = shifted.view(np.int64) << 63
+    return np.where(rest == 0, 0.0, (made.view(np.int64) ^ odd).view(made.dtype))
 
 
 def _sine(turns: Array) -> Array:
@@ -110,16 +160,16 @@ def reciprocal(value: Array) -> Array:
     return np.asarray(value.dtype.type(1) / value)
 
 
-# By MUFU's names; angles in turns.
+# By MUFU's names, of double precision; angles in turns.
 SPECIAL: Mapping[str, Callable[[Array], Array]] = {
     "RCP": reciprocal,
     "RSQ": LIBRARY["rsqrt"],
     "SQRT": LIBRARY["sqrt"],
-    "EX2": LIBRARY["exp2"],
-    "LG2": LIBRARY["log2"],
+    "EX2": _power_of_two,
+    "LG2": _binary_logarithm,
     "SIN": _sine,
     "COS": _cosine,
-    "TANH": LIBRARY["tanh"],
+    "TANH": _hyperbolic_tangent,
 }
 
 
