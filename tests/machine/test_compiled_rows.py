@@ -135,7 +135,8 @@ def wrong(found: list[tuple[Form, list[Array], list[Array]]]) -> list[str]:
     config = wasmtime.Config()
     config.wasm_relaxed_simd_deterministic = True
     engine = wasmtime.Engine(config)
-    text = f"""(module (memory (export "memory") 2) (func $warp (param i32 i32)) (func $drain)
+    text = f"""(module (memory (export "memory") 2) (func $warp (param i32 i32))
+(func $start (param i32)) (func $drain)
 {layout.runtime()} {" ".join(functions)})"""
     store = wasmtime.Store(engine)
     exports: Any = wasmtime.Instance(store, wasmtime.Module(engine, text), []).exports(store)

@@ -86,11 +86,12 @@ class CompiledLaunch:
         A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
         """
         batch, made, instance = context.batch, self._made, self._instance
-        if batch.placement.folded:
+        anew = batch.placement.folded and not batch.clock
+        if not anew and batch.placement.folded:
             batch.unfold()
         if not memory.is_importable(batch):
             raise LeftError("lanes wait for others")
-        place = memory.BatchMemory(made, batch, self._arrays_end)
+        place = memory.BatchMemory(made, batch, self._arrays_end, anew=anew)
         if place.end > memory.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         shift = memory.first_address(self._allocations) - memory.arrays_begin(made)
@@ -102,7 +103,7 @@ class CompiledLaunch:
         watched = self._watched.keys() & set(batch.placement.blocks.tolist())
         turns = min(step_limit, 2**31 - 1)
         memory.bring_batch(instance.memory, place, batch, turns, watched)
-        instance.run(place, context, max(self._watched.values(), default=0))
+        instance.run(place, context, max(self._watched.values(), default=0), turns)
         memory.give_arrays(instance.memory, made, self._allocations)
         if self._listeners:
             totals = totals_of(instance, place, batch)

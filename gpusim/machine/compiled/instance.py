@@ -45,9 +45,11 @@ class Instance:
         drain = wasmtime.Func(self._store, wasmtime.FuncType([], []), self._drain)
         made_now = wasmtime.Instance(self._store, module, [host, drain])
         exports: Any = made_now.exports(self._store)
-        self._memory, self._run = exports["memory"], exports["run"]
+        self._memory = exports["memory"]
+        self._run, self._run_anew = exports["run"], exports["run_anew"]
         self._globals = {
-            name: exports[name] for name in ("shift", "marks", "marks_size", "notes", "notes_end")
+            name: exports[name]
+            for name in ("shift", "marks", "marks_size", "notes", "notes_end", "sum_bytes")
         }
         self.notes: list[Array] = []
         self._most_notes = 0
@@ -68,7 +70,7 @@ class Instance:
     def _seen(self) -> Array:
         return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)
 
-    def run(self, place: BatchMemory, context: Context, most_notes: int) -> None:
+    def run(self, place: BatchMemory, context: Context, most_notes: int, turns: int) -> None:
         """Run a batch to its end; LeftError if it does not come there.
 
         At least `most_notes` steps of watched blocks are noted, if there are so many.
@@ -83,13 +85,16 @@ class Instance:
             ("notes_end", end),
             ("marks", place.marks_at - arrays_begin(self.made) // SECTOR_BYTES),
             ("marks_size", place.mark_bytes),
+            ("sum_bytes", place.sum_bytes),
         ):
             self._globals[name].set_value(self._store, value)
-        blocks = place.rows // place.warps
+        size = place.warps_at, self.made.warp_bytes, place.warps, place.blocks
         try:
-            ended = self._run(
-                self._store, place.warps_at, self.made.warp_bytes, place.warps, blocks
-            )
+            if place.anew:
+                memory = 32 * place.local_bytes, place.shared_step
+                ended = self._run_anew(self._store, *size, place.blocks_at, *memory, turns)
+            else:
+                ended = self._run(self._store, *size)
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
@@ -105,15 +110,15 @@ class Instance:
         self.notes.append(held.reshape(-1, layout.NOTE_BYTES // 4).copy())
         self._globals["notes"].set_value(self._store, place.notes_at)
         if len(self.notes) * layout.NOTES > self._most_notes:
-            words = self.memory[place.warps_at :][: place.rows * self.made.warp_bytes]
-            warps = words.view(np.int32).reshape(place.rows, -1)
-            warps[:, layout.WATCHED // 4] = 0
+            words = self.memory[place.warps_at :][: place.held * self.made.warp_bytes]
+            words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0
+            place.entries(self.memory)[:, 3] = 0
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""
         assert self._place is not None
         assert self._warp is not None
-        row = self._place.warp_of(warp) % self._place.warps
+        row = (warp - self._place.warps_at) // self.made.warp_bytes % self._place.warps
         words = self.memory[warp : warp + layout.TOKENS].view(np.int32)
         self._warp.run(self.memory, words, pc, row, split, on)
 

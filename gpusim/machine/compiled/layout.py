@@ -22,7 +22,8 @@ MOST_ARRAYS = 2048
 CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
 
 # Of a warp.
-LIVE, SUMS, LOCAL, SHARED, TURNS, WATCHED = 8, 12, 16, 32, 36, 40
+LIVE, SUMS, LOCAL, BLOCK, SHARED, TURNS, WATCHED, ROW, LANES = 8, 12, 16, 20, 32, 36, 40, 44, 48
+BLOCK_BYTES = 16  # of an entry for a block: its place on the grid's axes, whether it is watched
 NOTE_BYTES = 288
 NOTES = 4096  # steps that are written down before they are read
 SPLITS, SPLIT_BYTES = 64, 16

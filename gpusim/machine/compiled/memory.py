@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.launch.events import Placement
+from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.banks import word
 from gpusim.machine.compiled import layout
@@ -34,29 +36,43 @@ _STATES: Mapping[int, int] = {
 
 
 class BatchMemory:
-    """Where a batch lies in linear memory, behind the arrays."""
+    """Where a batch lies in linear memory, behind the arrays.
 
-    def __init__(self, made: Translation, batch: Batch, arrays_end: int) -> None:
-        program = batch.program
-        self.made = made
-        self.warps = batch.launch.warps_per_block
-        self.rows = self.warps * len(batch.placement.blocks)
-        self.notes_at = -(-arrays_end // 64) * 64
+    Blocks that run from their start do so one after the other, in the memory of one (`anew`);
+    others have memory of their own each. Sums of all warps are kept.
+    """
+
+    def __init__(self, made: Translation, batch: Batch, arrays_end: int, *, anew: bool) -> None:
+        self.made, self.anew = made, anew
+        self.warps, self.blocks = batch.launch.warps_per_block, len(batch.placement.blocks)
+        self.placement = batch.placement
+        if anew:
+            self.placement = Placement(batch.placement.blocks, self.warps, folded=False)
+        self.rows = self.warps * self.blocks
+        at_once = 1 if anew else self.blocks
+        self.held = self.warps * at_once
+        self.notes_at = _aligned(arrays_end, 64)
         self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
         self.mark_bytes = -(-(arrays_end - arrays_begin(made)) // SECTOR_BYTES)
-        self.warps_at = -(-(self.marks_at + self.mark_bytes * len(made.touched)) // 64) * 64
-        self.sum_bytes = -(-8 * made.sum_count // 16) * 16
-        self.sums_at = self.warps_at + self.rows * made.warp_bytes
-        self.local_bytes = 32 * (-(-program.local_bytes // 16) * 16)
-        self.local_at = -(-(self.sums_at + self.rows * self.sum_bytes) // 64) * 64
+        self.blocks_at = _aligned(self.marks_at + self.mark_bytes * len(made.touched), 64)
+        self.sum_bytes = _aligned(8 * made.sum_count, 16)
+        self.sums_at = _aligned(self.blocks_at + layout.BLOCK_BYTES * self.blocks, 64)
+        self.warps_at = _aligned(self.sums_at + self.rows * self.sum_bytes, 64)
+        self.local_bytes = _aligned(batch.program.local_bytes, 16)  # of a lane
+        self.local_at = self.warps_at + self.held * made.warp_bytes
         self.shared_bytes = batch.shared.shape[1]
-        self.shared_at = -(-(self.local_at + self.rows * self.local_bytes) // 128) * 128
-        self.shared_step = -(-self.shared_bytes // 128) * 128
-        self.end = self.shared_at + self.shared_step * len(batch.placement.blocks)
+        self.shared_at = _aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
+        self.shared_step = _aligned(self.shared_bytes, 128)
+        self.end = self.shared_at + self.shared_step * at_once
 
-    def warp_of(self, address: int) -> int:
-        """Return the row of a warp by its address."""
-        return (address - self.warps_at) // self.made.warp_bytes
+    def entries(self, memory: Array) -> Array:
+        """Return the blocks' places on the grid's axes, and whether they are watched."""
+        held = memory[self.blocks_at :][: layout.BLOCK_BYTES * self.blocks]
+        return held.view(np.int32).reshape(-1, 4)
+
+
+def _aligned(address: int, to: int) -> int:
+    return -(-address // to) * to
 
 
 def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
@@ -162,7 +178,7 @@ def _as_words(value: Array) -> Array:
 
 
 class _Everyone:
-    """All warps of an unfolded batch, as special registers and constant banks see them."""
+    """All warps of a batch, as special registers and constant banks see them."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
@@ -178,37 +194,56 @@ def bring_batch(
 ) -> None:
     """Copy a batch's warps, shared and local memory into linear memory."""
     made = place.made
-    memory[place.warps_at : place.end] = 0
-    size = place.rows * made.warp_bytes
-    warps = memory[place.warps_at : place.warps_at + size].reshape(place.rows, made.warp_bytes)
-    words = warps.view(np.int32)
-    number = np.arange(place.rows)
-    words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
-    words[:, layout.LOCAL // 4] = place.local_at + number * place.local_bytes
+    memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
+    entries, blocks = place.entries(memory), batch.placement.blocks
+    entries[:, :3] = np.stack(places_of(blocks, batch.launch.grid), axis=1)
+    entries[:, 3] = np.isin(blocks, list(watched)) if watched else 0
+    end = place.warps_at + place.held * made.warp_bytes
+    warps = memory[place.warps_at : end].reshape(place.held, made.warp_bytes)
+    words, number = warps.view(np.int32), np.arange(place.held)
+    # A warp that begins anew goes on to the sums and rows of the next block.
+    row = number - place.warps if place.anew else number
+    words[:, layout.ROW // 4] = row
+    words[:, layout.SUMS // 4] = place.sums_at + row * place.sum_bytes
+    words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes
     words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
-    words[:, layout.TURNS // 4] = turns
-    block = batch.placement.blocks[number // place.warps]
-    words[:, layout.WATCHED // 4] = np.isin(block, list(watched))
-    _bring_splits(words, place, batch)
-    _bring_tokens(words, batch)
-    for register, at in made.registers.items():
-        value = batch.registers[register]
-        if value is not None:
-            _bring(warps, at, value)
-    group: Any = _Everyone(batch)
+    if place.anew:
+        words[:, layout.LANES // 4] = _bits(batch.splits.mask[0])
+    else:
+        words[:, : layout.SUMS // 4] = 0
+        words[:, layout.TURNS // 4] = turns
+        words[:, layout.BLOCK // 4 : layout.BLOCK // 4 + 3] = np.repeat(
+            entries[:, :3], place.warps, axis=0
+        )
+        words[:, layout.WATCHED // 4] = np.repeat(entries[:, 3], place.warps)
+        _bring_state(memory, place, batch, warps)
+    group: Any = _Everyone(batch)  # folded, these are the warps of a block
     for pc, at in made.specials.items():
         _bring(warps, at, values.special_value(group, batch.program.instructions[pc]))
+    limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
+    dynamic = batch.launch.dynamic_shared_bytes
+    limits[:] = batch.program.addressable_shared(dynamic), dynamic
+
+
+def _bring_state(memory: Array, place: BatchMemory, batch: Batch, warps: Array) -> None:
+    """Copy what warps have done so far."""
+    words = warps.view(np.int32)
+    _bring_splits(words, place, batch)
+    _bring_tokens(words, batch)
+    for register, at in place.made.registers.items():
+        value = batch.registers[register]
+        if value is None:
+            warps[:, at.offset : at.offset + at.bytes] = 0
+        else:
+            _bring(warps, at, value)
     if place.shared_bytes:
         blocks = len(batch.placement.blocks)
         held = memory[place.shared_at : place.shared_at + blocks * place.shared_step]
         held.reshape(blocks, -1)[:, : place.shared_bytes] = batch.shared
     if batch.local is not None:
         lanes = batch.local.reshape(place.rows, 32, -1, 4).transpose(0, 2, 1, 3)
-        end = place.local_at + place.rows * place.local_bytes
+        end = place.local_at + place.rows * 32 * place.local_bytes
         memory[place.local_at : end].reshape(lanes.shape)[:] = lanes
-    limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
-    dynamic = batch.launch.dynamic_shared_bytes
-    limits[:] = batch.program.addressable_shared(dynamic), dynamic
 
 
 def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:

@@ -1,12 +1,14 @@
 ;; What every module has: splits and their reconvergence, the scheduler of a block, sectors,
 ;; wavefronts, and integer division. Addresses of operands and results are those of `layout.py`.
 ;;
-;; A warp at $W: 0 number of splits, 8 live lanes, 12 its sums, 16 its local memory, 32 the shared
-;; memory of its block, 36 turns left, 40 whether its steps are watched; 64 splits of 16 bytes {block of code, lanes, state, barrier};
-;; 576 tokens of the convergence barriers, a word for each lane.
+;; A warp at $W: 0 number of splits, 4 tokens given, 8 live lanes, 12 its sums, 16 its local memory,
+;; 20 its block's place on the grid's three axes, 32 the shared memory of its block, 36 turns left,
+;; 40 whether its steps are watched, 44 its row, 48 its lanes at the start; 64 splits of 16 bytes
+;; {block of code, lanes, state, barrier}; 576 tokens of the convergence barriers, a word a lane.
 ;; States: 0 ready, 1 at a barrier, 2 at a BSYNC.
 
 (global $shift (export "shift") (mut i64) (i64.const 0))
+(global $sum_bytes (export "sum_bytes") (mut i32) (i32.const 0)) ;; of a warp
 
 (func $append (param $W i32) (param $pc i32) (param $mask i32) (local $S i32) (local $n i32)
   (local.set $n (i32.load (local.get $W)))
@@ -137,6 +139,44 @@
     (local.set $blocks (i32.sub (local.get $blocks) (i32.const 1)))
     (br $next)))
   (i32.const 0))
+
+;; Run blocks from their start, one after the other in the memory of one block.
+(func (export "run_anew") (param $W i32) (param $size i32) (param $warps i32) (param $blocks i32)
+  (param $entry i32) (param $local_bytes i32) (param $shared_bytes i32) (param $turns i32)
+  (result i32) (local $end i32) (local $w i32) (local $V i32)
+  (block $done (loop $next
+    (br_if $done (i32.eqz (local.get $blocks)))
+    (memory.fill (i32.load offset=32 (local.get $W)) (i32.const 0) (local.get $shared_bytes))
+    (local.set $w (local.get $warps))
+    (local.set $V (local.get $W))
+    (loop $warp
+      (i32.store offset=36 (local.get $V) (local.get $turns))
+      (call $anew (local.get $V) (local.get $entry) (local.get $warps) (local.get $local_bytes))
+      (local.set $V (i32.add (local.get $V) (local.get $size)))
+      (br_if $warp (local.tee $w (i32.sub (local.get $w) (i32.const 1)))))
+    (local.set $end (call $block (local.get $W) (local.get $size) (local.get $warps)))
+    (if (local.get $end) (then (return (local.get $end))))
+    (local.set $entry (i32.add (local.get $entry) (i32.const 16)))
+    (local.set $blocks (i32.sub (local.get $blocks) (i32.const 1)))
+    (br $next)))
+  (i32.const 0))
+
+;; Set a warp to its start in another block: the rows of warps in a block follow one another.
+(func $anew (param $W i32) (param $entry i32) (param $warps i32) (param $local_bytes i32)
+  (i64.store (local.get $W) (i64.const 1))
+  (i32.store offset=8 (local.get $W) (i32.load offset=48 (local.get $W)))
+  (i32.store offset=12 (local.get $W) (i32.add (i32.load offset=12 (local.get $W))
+    (i32.mul (local.get $warps) (global.get $sum_bytes))))
+  (i64.store offset=20 align=4 (local.get $W) (i64.load (local.get $entry)))
+  (i32.store offset=28 (local.get $W) (i32.load offset=8 (local.get $entry)))
+  (i32.store offset=40 (local.get $W) (i32.load offset=12 (local.get $entry)))
+  (i32.store offset=44 (local.get $W)
+    (i32.add (i32.load offset=44 (local.get $W)) (local.get $warps)))
+  (v128.store offset=64 (local.get $W) (i32x4.replace_lane 1
+    (v128.const i64x2 0 0) (i32.load offset=48 (local.get $W))))
+  (if (local.get $local_bytes) (then
+    (memory.fill (i32.load offset=16 (local.get $W)) (i32.const 0) (local.get $local_bytes))))
+  (call $start (local.get $W)))
 
 (func $block (param $first i32) (param $size i32) (param $warps i32) (result i32)
   (local $w i32) (local $W i32) (local $i i32) (local $S i32)
@@ -448,7 +488,7 @@
   (param $space i32)
   (if (i32.ge_u (global.get $notes) (global.get $notes_end)) (then (call $drain)))
   (i32.store (global.get $notes) (local.get $pc))
-  (i32.store offset=4 (global.get $notes) (local.get $W))
+  (i32.store offset=4 (global.get $notes) (i32.load offset=44 (local.get $W)))
   (i32.store offset=8 (global.get $notes) (local.get $mask))
   (i32.store offset=12 (global.get $notes) (local.get $on))
   (i32.store offset=16 (global.get $notes) (local.get $taken))

@@ -33,7 +33,12 @@ class Place(NamedTuple):
 
     offset: int
     dtype: DType
-    base: str = "warp"  # warp, absolute, or cell
+    base: str = "warp"  # warp, absolute, "of warp" for all its lanes, or cell for all of a launch
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of a register."""
+        return 16 if self.dtype.kind == "b" else 256 if is_wide(self.dtype) else 128
 
 
 class Operand(NamedTuple):
@@ -197,9 +202,12 @@ class _Writer:
 
     def _loaded(self, node: Symbol) -> list[str]:
         place: Place = node.operands[0]
-        if place.base == "cell":
+        if place.base in ("cell", "of warp"):
             load = "v128.load64_splat" if is_wide(place.dtype) else "v128.load32_splat"
-            return [f"({load} (i32.const {place.offset}))"] * (2 if is_wide(place.dtype) else 1)
+            at = f"(i32.const {place.offset})"
+            if place.base != "cell":
+                at, load = "(local.get $W)", f"{load} offset={place.offset}"
+            return [f"({load} {at})"] * (2 if is_wide(place.dtype) else 1)
         if place.dtype.kind == "b":
             base = "(local.get $W)" if place.base == "warp" else "(i32.const 0)"
             name = self._word(f"(i32.load offset={place.offset} {base})")

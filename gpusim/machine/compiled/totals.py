@@ -38,7 +38,7 @@ def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
         for n, key in enumerate(made.touched)
     }
     return Ran(
-        batch.placement,
+        place.placement,
         np.arange(place.rows),
         sums,
         (instance.shift + arrays_begin(made)) // SECTOR_BYTES,
@@ -49,7 +49,7 @@ def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
 
 def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:
     """Return a step that was written down."""
-    pc, warp, mask, on, taken, space = note[:6].tolist()
+    pc, row, mask, on, taken, space = note[:6].tolist()
     instruction = batch.program.instructions[pc]
     addresses: Array | None = None
     if space:
@@ -60,8 +60,8 @@ def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:
     return Step(
         pc,
         instruction,
-        batch.placement,
-        np.array([place.warp_of(warp)]),
+        place.placement,
+        np.array([row]),
         active,
         active if mask == on else taking,
         addresses,

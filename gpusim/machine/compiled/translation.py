@@ -21,7 +21,7 @@ from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
-from gpusim.machine.compiled.vectors import is_wide
+from gpusim.machine.compiled.vectors import constant
 from gpusim.program.flow import leaders, successors
 from gpusim.program.liveness import Liveness
 
@@ -29,6 +29,7 @@ DType = np.dtype[Any]
 
 WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)
+AXES = "xyz"
 BITS = np.dtype(np.bool_)
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
@@ -117,11 +118,10 @@ class _Translator:
         return found
 
     def _reserved(self, dtype: DType) -> Place:
-        size = 16 if dtype.kind == "b" else 256 if is_wide(dtype) else 128
         if dtype.itemsize > 8:
             raise NotDerivedError(f"a register of {dtype}")
         place = Place(self._at, dtype)
-        self._at += size
+        self._at += place.bytes
         return place
 
     def _fixed(self, register: int) -> Any:
@@ -204,6 +204,7 @@ class _Translator:
 (memory (export "memory") 2)
 {layout.runtime()}
 {accesses}
+{self._start()}
 (func $warp (param $W i32) (param $i i32)
 (local $C i32) (local $M i32) (local $pc i32) (local $on i32) (local $x i32) (local $y i32)
 (local $z i32) (local $g i32) (local $o i32) (local $r i32) (local $d i32) (local $mask v128)
@@ -215,6 +216,28 @@ class _Translator:
 (loop $L {opens}(br_table {table} (local.get $pc)))
 {body})
 (unreachable)))"""
+
+    def _start(self) -> str:
+        """Return the function that sets the registers that are read before they are written."""
+        code = []
+        if self._program.barriers:
+            size = 128 * self._program.barriers
+            code.append(_filled(layout.TOKENS, f"(i32.const 0) (i32.const {size})"))
+        for register, place in self._made.registers.items():
+            if not self._live.is_live(register, 0):
+                continue
+            value = self._program.initial.get(register, place.dtype.type(0))
+            if place.dtype.kind == "b":
+                bits = -1 if value else 0
+                code.append(f"(i32.store offset={place.offset} (local.get $W) (i32.const {bits}))")
+                continue
+            scalar: Any = np.asarray(value).astype(place.dtype)[()]
+            parts = constant(scalar)
+            code += [
+                f"(v128.store offset={place.offset + 16 * k} (local.get $W) {parts[0]})"
+                for k in range(8 * len(parts))
+            ]
+        return f"(func $start (param $W i32) {' '.join(code)})"
 
     def _block(self, number: int, begin: int, end: int) -> str:
         """Return the code of a basic block."""
@@ -265,7 +288,8 @@ class _Translator:
         if kind in ("fence",) or (kind == "compute" and not row.dst):
             values = ()
         elif kind == "special":
-            values = (segment.leaf(self._special(pc, row)),) * len(row.dst)
+            value = segment.leaf(self._special(pc, row))
+            values = (value,) * len(row.dst)
         elif kind == "constant" and row.dst:
             values = (segment.leaf(self._cell_of(("constant", pc, 0), self._constants[pc])),)
         elif kind == "constant":
@@ -308,6 +332,9 @@ class _Translator:
         return results if segment.has_code(results) else None
 
     def _special(self, pc: int, row: Instruction) -> Place:
+        name, _, axis = str(row.detail).partition(".")
+        if name == "ctaid":
+            return Place(layout.BLOCK + 4 * AXES.index(axis), NARROW, "of warp")
         dtype = self._types[row.dst[0]] if row.dst else NARROW
         key = row.detail, dtype
         if key not in self._specials:
@@ -713,6 +740,10 @@ class _Translator:
         return f"""(if (local.get $on) (then
 (if (i32.eq (local.get $on) (local.get $M)) (then {wait}))
 (call $append (local.get $W) (i32.const {number + 1}) {rest}) {part} (return)))"""
+
+
+def _filled(offset: int, value_and_size: str) -> str:
+    return f"(memory.fill (i32.add (local.get $W) (i32.const {offset})) {value_and_size})"
 
 
 def _converted(value: Any, dtype: DType) -> Any:
