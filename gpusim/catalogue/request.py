@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpusim.catalogue.oracle import Array, DType
 from gpusim.catalogue.registry import REDUCTION, Entry, Setup, find
-from gpusim.errors import InputError
+from gpusim.errors import InputError, LaunchError
 
 PASSES = ("one", "all")
 
@@ -51,9 +52,32 @@ class Request:
         """Return the same request for this many numbers of this type."""
         return replace(self, n=data.size, dtype=data.dtype)
 
-    def sized(self, n: int | None, block: int | None) -> Request:
-        """Return the same request for another size and block."""
+    def sized(self, n: int | None, block: int | str | None) -> Request:
+        """Return the same request for another size and block; LaunchError for one of more axes."""
+        if isinstance(block, str):
+            raise LaunchError(f"a block of {self.kernel} has one dimension, not {block}")
         return replace(self, n=n, block=block)
+
+    def with_values(self, values: Mapping[str, int | str]) -> Request:
+        """Return the same request with another block, grid or coarse factor.
+
+        InputError for parameters that the kernel does not have, LaunchError for a block with more
+        than one dimension.
+        """
+        made = self
+        for name, value in values.items():
+            if name == "block":
+                made = made.sized(self.n, value)
+            elif name == "grid" and isinstance(value, int):
+                made = replace(made, grid=value)
+            elif name == "coarse" and isinstance(value, int):
+                made = replace(made, coarse=value)
+            else:
+                raise InputError(
+                    f"{self.kernel} has no parameter {name}={value}; a kernel of the catalogue has "
+                    "a block, and some a grid or a coarse factor"
+                )
+        return made
 
     def setup(self) -> Setup:
         """Return the first launch; InputError or LaunchError where the kernel cannot do it."""

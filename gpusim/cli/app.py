@@ -30,6 +30,7 @@ MODULES = {
     "predict": "predict",
     "rank": "rank",
     "sweep": "sweep",
+    "tune": "tune",
     "plot": "plot",
     "report": "report",
     "devices": "devices",
@@ -48,6 +49,7 @@ EXAMPLES = """examples:
   gpusim lower reduce3 --block 256         SSA and machine code by source line
   gpusim predict reduce3 -n 2^26           duration on an H200, and limiter
   gpusim rank --device k40m                seven reductions by duration
+  gpusim tune reduce7 -n 2^24              the fastest block, grid, coarsening
   gpusim plot banks reduce2 --out b.svg    bank conflicts, as a picture
   gpusim report reduce2 --block 128        a page with findings and a stepper
   gpusim run -- python app.py              a whole CUDA program, without a GPU

@@ -41,6 +41,7 @@ def code_file(path: str, chosen: Namespace) -> CodeFile:
         includes=getattr(chosen, "include", None) or (),
         definitions=getattr(chosen, "define", None) or (),
         standard=getattr(chosen, "std", None) or "c++17",
+        values=getattr(chosen, "values", None),
     )
 
 

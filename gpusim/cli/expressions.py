@@ -58,11 +58,16 @@ def size_of(text: str, names: Mapping[str, int]) -> int | None:
     return value_of(text, names) if is_expression(text, names) else whole_number(text)
 
 
-def parts_of(text: str) -> list[str]:
-    """Return the parts between commas, or an x between sizes, outside parentheses."""
+def parts_of(text: str, *, commas: bool = True) -> list[str]:
+    """Return the parts between commas, or an x between sizes, outside parentheses.
+
+    Without `commas`, those do not separate parts.
+    """
     parts, begin = [], 0
     for comma in _COMMA.finditer(text):
         before = text[: comma.start()]
+        if comma[0] == "," and not commas:
+            continue
         if before.count("(") == before.count(")"):
             parts.append(text[begin : comma.start()])
             begin = comma.end()

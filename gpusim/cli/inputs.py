@@ -101,8 +101,13 @@ def count(text: str, what: str = "n", *, least: int = 1, most: int = MAX_ELEMENT
 
 
 def sizes(text: str, what: str) -> tuple[int, ...]:
-    """Return a grid or block written as 256, 16x16 or 8,8,4; limits are the launch's business."""
-    parts = re.split(r"[x,]", text.strip().strip("()"))
+    """Return a grid or block written as 256, 16x16 or 8x8x4; limits are the launch's business."""
+    if "," in text:
+        raise InputError(
+            f"{what} is {shown(text)!r}; dimensions are written 16x16 or 8x8x4, and commas "
+            "separate alternatives, which gpusim sweep and tune take"
+        )
+    parts = text.strip().strip("()").split("x")
     values = [whole_number(part) for part in parts]
     if len(values) > 3 or any(value is None or value >= 2**64 for value in values):
         raise InputError(
@@ -119,16 +124,25 @@ def listed(text: str, what: str) -> list[str]:
     return parts
 
 
-def counts(text: str, what: str, each: str) -> list[int]:
+def counts(text: str, what: str, each: str, *, most: int = MAX_ELEMENTS) -> list[int]:
     """Return the counts of a list with commas; 2^20..2^24 is 2^20 and twice that, up to 2^24."""
     found = []
     for part in listed(text, what):
         first, dots, last = part.partition("..")
-        value = count(first, each)
-        most = count(last, each, least=value) if dots else value
-        while value <= most:
+        value = count(first, each, most=most)
+        end = count(last, each, least=value, most=most) if dots else value
+        while value <= end:
             found.append(value)
             value *= 2
+    return found
+
+
+def blocks(text: str, what: str) -> list[int | str]:
+    """Return the alternatives for a block: counts, or texts of several sizes such as 16x16."""
+    found: list[int | str] = []
+    for part in listed(text, what):
+        is_count = ".." in part or whole_number(part) is not None
+        found += counts(part, what, "a block") if is_count else [part]
     return found
 
 

@@ -12,6 +12,7 @@ from gpusim.cli.code_files import COMPILING
 from gpusim.cli.kept_launches import with_kept_launch
 from gpusim.cli.options import BLOCK, COARSE, COUNT, DATA_TYPE, GRID, INPUT, OPERATION, Option
 from gpusim.errors import InputError
+from gpusim.host.files import shown
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
@@ -110,6 +111,8 @@ def grid_of(text: str, names: Mapping[str, int]) -> tuple[int, ...]:
     parts = parts_of(text)
     if not any(is_expression(part, names) for part in parts):
         return inputs.sizes(text, "the grid")
+    if len(parts) != len(parts_of(text, commas=False)):
+        raise InputError(f"the grid is {shown(text)!r}; its sizes are written with x between them")
     sizes = tuple(value_of(part, names) for part in parts)
     if len(sizes) > 3:
         raise InputError(f"the grid has one to three sizes, not {len(sizes)}")
@@ -131,7 +134,9 @@ def kernel_of(chosen: Namespace) -> Kernel | MachineCode:
     from gpusim.cli.user_files import kernel_of_file
 
     name = chosen.kernel
-    return code_kernel(name, chosen) if parted(name)[0] else kernel_of_file(name)
+    if parted(name)[0]:
+        return code_kernel(name, chosen)
+    return kernel_of_file(name, getattr(chosen, "values", None) or {})
 
 
 def own_arguments(

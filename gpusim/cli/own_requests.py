@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli.code_files import parted
 from gpusim.cli.kept_launches import with_kept_launch
 from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
+from gpusim.cli.tuning_parameters import require_used, with_values
 from gpusim.cli.user_files import python_file
 from gpusim.errors import InputError
 from gpusim.host import files
@@ -33,7 +34,7 @@ class OwnRequest:
     """A kernel by file and name, its size, and the options of its launch by their destination.
 
     It is without a size where neither grid nor arguments depend on n. `digest` is that of the files
-    that it is made from.
+    that it is made from, `parameters` are the values of tuning parameters.
     """
 
     kernel: str
@@ -41,6 +42,7 @@ class OwnRequest:
     block: int | str | None
     options: tuple[tuple[str, Any], ...]
     digest: str = ""
+    parameters: tuple[tuple[str, str], ...] = ()
     operation: str | None = None
     dtype: str | None = None
     passes: str = "one"
@@ -57,7 +59,8 @@ class OwnRequest:
             raise InputError(f"--passes all is for reductions of the catalogue, not {kernel}")
         chosen = with_kept_launch(Namespace(**{**vars(chosen), "kernel": kernel}))
         options = tuple((name, _frozen(getattr(chosen, name, None))) for name in TAKEN)
-        made = cls(kernel, None, None, options)
+        first = {name: values[0] for name, values in (getattr(chosen, "axes", None) or {}).items()}
+        made = cls(kernel, None, None, options, parameters=tuple(first.items()))
         digest = hashlib.sha256("\0".join(_headers(kernel_of(made._chosen()), ccs)).encode())
         for path in dict.fromkeys(made._files()):
             with files.opened(path, again=True) as file:
@@ -67,6 +70,19 @@ class OwnRequest:
     def sized(self, n: int | None, block: int | str | None) -> OwnRequest:
         """Return the same for another size and block."""
         return replace(self, n=n if depends_on("n", self._chosen()) else None, block=block)
+
+    def with_values(self, values: Mapping[str, int | str]) -> OwnRequest:
+        """Return the same with a block, a grid, and values of tuning parameters.
+
+        InputError for a parameter that stands neither in its file nor in its launch.
+        """
+        left = {name: str(value) for name, value in values.items()}
+        block, grid = left.pop("block", self.block), left.pop("grid", None)
+        options = dict(self.options) | ({} if grid is None else {"grid": str(grid)})
+        made = replace(self, block=block, options=tuple(options.items()))
+        made = replace(made, parameters=tuple({**dict(self.parameters), **left}.items()))
+        require_used(made._chosen())
+        return made
 
     def job(self) -> Job:
         """Return its launch, ready to be predicted; GpusimError where it cannot be."""
@@ -90,7 +106,8 @@ class OwnRequest:
     def _chosen(self) -> Namespace:
         n = None if self.n is None else str(self.n)
         block = None if self.block is None else str(self.block)
-        return Namespace(kernel=self.kernel, n=n, block=block, **dict(self.options))
+        chosen = Namespace(kernel=self.kernel, n=n, block=block, **dict(self.options))
+        return with_values(chosen, dict(self.parameters))
 
 
 def _frozen(value: Any) -> Any:

@@ -35,8 +35,14 @@ class Bar:
     def start(self, done: int = 0) -> None:
         """Show the bar, with the pieces that are there already."""
         self._done = done
-        if has_terminal() and done < self._total:
+        if has_terminal() and done < self._total and self._bar is None:
             self._show()
+
+    def restart(self, total: int) -> None:
+        """Count other pieces, from none of `total`."""
+        self._total, self._done = total, 0
+        if self._bar is not None:
+            self._bar.update(self._task, total=total, completed=0)
 
     def advance(self, what: str = "") -> None:
         """Record that a piece is finished; `what` is shown beside the bar."""

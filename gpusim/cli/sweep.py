@@ -56,7 +56,7 @@ def sweep(chosen: Namespace) -> int:
     ccs = [device.cc for device in devices]
     cases = crossed(
         [request_of(name, chosen, ccs) for name in _names(chosen)],
-        inputs.counts(chosen.blocks, "--blocks", "a block"),
+        inputs.blocks(chosen.blocks, "--blocks"),
         inputs.counts(chosen.sizes, "--sizes", "a size"),
         gpus,
         l2=l2,
@@ -111,7 +111,13 @@ COMMAND = Command(
             arity="*",
         ),
         Option("--kernels", "the same, with commas", "A,B,...", destination="listed"),
-        Option("--blocks", "threads per block (256)", "64,128,...", "256", alias="--block"),
+        Option(
+            "--blocks",
+            "threads per block: 64,128 or 8x8 (256)",
+            "64,128,...",
+            "256",
+            alias="--block",
+        ),
         Option("--sizes", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE, alias="-n"),
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv or .json", "FILE"),

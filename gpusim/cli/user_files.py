@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
+from types import CodeType, MappingProxyType
 from typing import Any
 
 from gpusim.cli import numba_files
 from gpusim.cli.code_files import parted
+from gpusim.cli.inputs import number
 from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
 
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
 MAX_SOURCE_BYTES = 2**22  # hundreds of times the size of usual files
 
 
@@ -40,10 +44,10 @@ def kernels_of_file(text: str) -> dict[str, Kernel]:
     return _kernels(_names_of(python_file(text)[0]))
 
 
-def _names_of(path: Path) -> dict[str, Any]:
-    """Run a file, and return its names."""
+def _names_of(path: Path, values: Mapping[str, str] = NO_VALUES) -> dict[str, Any]:
+    """Run a file with other values of its constants, and return its names."""
     text = files.text(path, MAX_SOURCE_BYTES, again=True)  # raises errors about the file itself
-    return _of_numba(path) if numba_files.is_for_numba(text) else _imported(path)
+    return _of_numba(path, values) if numba_files.is_for_numba(text) else _imported(path, values)
 
 
 def _kernels(module: dict[str, Any]) -> dict[str, Kernel]:
@@ -54,14 +58,15 @@ def _kernels(module: dict[str, Any]) -> dict[str, Kernel]:
     }
 
 
-def kernel_of_file(text: str) -> Kernel:
+def kernel_of_file(text: str, values: Mapping[str, str] = NO_VALUES) -> Kernel:
     """Return the kernel that `path/to/file.py:function` names.
 
-    Without `:function` the file must have one kernel. Raises InputError where the file
-    does not import or has no such kernel, KernelSourceError for syntax outside the dialect.
+    Without `:function` the file must have one kernel. `values` replace those of the module's
+    constants, by name. Raises InputError where the file does not import or has no such kernel,
+    KernelSourceError for syntax outside the dialect.
     """
     path, function = python_file(text)
-    module = _names_of(path)
+    module = _names_of(path, values)
     kernels = _kernels(module)
     if not function:
         if len(kernels) == 1:
@@ -86,14 +91,14 @@ def _of_the_dialect(kernel: Kernel) -> Kernel:
     return kernel
 
 
-def _of_numba(path: Path) -> dict[str, Any]:
+def _of_numba(path: Path, values: Mapping[str, str]) -> dict[str, Any]:
     """Run a file that imports numba, with the dialect in its place, and return its names."""
     print(numba_files.NOTE.format(file=path), file=sys.stderr)
     with numba_files.as_the_dialect():
-        return _imported(path)
+        return _imported(path, values)
 
 
-def _imported(path: Path) -> dict[str, Any]:
+def _imported(path: Path, values: Mapping[str, str]) -> dict[str, Any]:
     """Run a file as a module, with its directory importable, and return its names."""
     name = f"gpusim_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
@@ -105,7 +110,10 @@ def _imported(path: Path) -> dict[str, Any]:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         with _interrupts_of_the_user(), refused_when_used():
-            spec.loader.exec_module(module)
+            if values:
+                exec(_with_values(path, values), vars(module))
+            else:
+                spec.loader.exec_module(module)
     except (GpusimError, _InterruptError):
         raise
     except BaseException as error:  # a file may raise anything: SystemExit, KeyboardInterrupt
@@ -115,6 +123,27 @@ def _imported(path: Path) -> dict[str, Any]:
         sys.path = before
         sys.setrecursionlimit(depth)
     return vars(module)
+
+
+def _with_values(path: Path, values: Mapping[str, str]) -> CodeType:
+    """Return a module's code with other values of its constants; InputError where it has none."""
+    tree = ast.parse(files.text(path, MAX_SOURCE_BYTES, again=True), str(path.resolve()))
+    left = dict(values)
+    for statement in tree.body:
+        targets = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            targets = [statement.target]
+        for target in targets:
+            if isinstance(target, ast.Name) and target.id in values:
+                value = number(values[target.id])
+                if value is None:
+                    raise InputError(f"{target.id} is {values[target.id]}, not a number")
+                assert isinstance(statement, ast.Assign | ast.AnnAssign)
+                statement.value = ast.copy_location(ast.Constant(value), statement)
+                left.pop(target.id, None)
+    if left:
+        raise InputError(f"{path} assigns no constant {', '.join(left)} at the level of the module")
+    return compile(tree, str(path.resolve()), "exec")
 
 
 class _InterruptError(KeyboardInterrupt):

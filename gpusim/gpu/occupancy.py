@@ -37,7 +37,7 @@ def occupancy(prepared: Prepared, device: Device) -> Occupancy:
     program, launch = prepared.program, prepared.launch
     sm, warps = device.sm, launch.warps_per_block
     registers = _up(program.register_estimate * WARP_SIZE, sm.register_unit) * warps
-    shared = program.shared_bytes + launch.dynamic_shared_bytes + sm.shared_reserved_bytes
+    shared = prepared.block_shared_bytes + sm.shared_reserved_bytes
     shared = _up(shared, sm.shared_unit_bytes)
     limits = {
         "threads": sm.max_threads // (warps * WARP_SIZE),

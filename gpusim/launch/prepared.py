@@ -73,6 +73,11 @@ class Prepared:
         return sum(int(value.nbytes) for value in arrays.values())
 
     @property
+    def block_shared_bytes(self) -> int:
+        """The static and dynamic shared memory of a block, in bytes."""
+        return self.program.shared_bytes + self.launch.dynamic_shared_bytes
+
+    @property
     def kernel(self) -> str:
         """The kernel's name."""
         return self.program.name

@@ -41,6 +41,7 @@ from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
+from gpusim.sass.named_values import with_values
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
 from gpusim.sass.symbols import BUILTIN
@@ -470,16 +471,18 @@ def cuda_file(
     includes: Sequence[str] = (),
     definitions: Sequence[str] = (),
     standard: str = "c++17",
+    values: Mapping[str, str] | None = None,
 ) -> CodeFile:
     """Return the kernels of a `.cu` file or a `.cubin`; InputError where it cannot be read.
 
-    `includes` are folders of headers, `definitions` macros such as "N=4".
+    `includes` are folders of headers, `definitions` macros such as "N=4". `values` replace those of
+    macros and constants that the file itself defines, by name.
     """
     file = Path(path)
     if file.suffix == ".cubin":
         return CubinFile(files.contents(file, MAX_CODE_BYTES, again=True), str(file))
-    text = files.text(file, MAX_CODE_BYTES, again=True)
-    options = Options(tuple(map(str, includes)), tuple(definitions), standard)
+    text, added = with_values(files.text(file, MAX_CODE_BYTES, again=True), values or {})
+    options = Options(tuple(map(str, includes)), (*definitions, *added), standard)
     return CudaSource(text, str(file), options)
 
 

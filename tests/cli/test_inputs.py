@@ -75,9 +75,15 @@ def test_a_count_has_bounds() -> None:
         inputs.count("2^40")
 
 
+def test_commas_separate_alternatives_and_no_dimensions() -> None:
+    with pytest.raises(InputError, match="written 16x16 or 8x8x4"):
+        inputs.sizes("8,8,4", "the block")
+    assert inputs.blocks("64..256,8x8", "--block") == [64, 128, 256, "8x8"]
+
+
 @pytest.mark.parametrize(
     ("text", "sizes"),
-    [("256", (256,)), ("16x16", (16, 16)), ("8,8,4", (8, 8, 4)), ("2^10", (1024,)), ("0", (0,))],
+    [("256", (256,)), ("16x16", (16, 16)), ("8x8x4", (8, 8, 4)), ("2^10", (1024,)), ("0", (0,))],
 )
 def test_sizes_have_one_to_three_directions(text: str, sizes: tuple[int, ...]) -> None:
     assert inputs.sizes(text, "the block") == sizes

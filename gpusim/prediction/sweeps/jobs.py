@@ -6,7 +6,7 @@ is one launch. `predict`, `rank` and `sweep` all start here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prediction.removals import Removal
+from gpusim.prediction.workload import BUDGET, Budget
 
 # Definition of useful bytes for a kernel outside the catalogue.
 COMPULSORY = "sectors loaded and stored, each once"
@@ -67,12 +68,14 @@ class Job:
         l2: str = "cold",
         step_limit: int = DEFAULT_STEP_LIMIT,
         timeline: bool = False,
+        budget: Budget = BUDGET,
         removals: Sequence[Removal] = (),
     ) -> Forecast:
         """Return the job's prediction on a device, with its first launch's timeline if requested.
 
         `l2` is the state of the L2 before the first launch, "cold" or "warm". Later launches read
-        the output of the one before, present in the L2 as far as it fits.
+        the output of the one before, present in the L2 as far as it fits. `budget` is that of
+        `predict_prepared`.
         """
         gpu = devices.load(device)
         made = [
@@ -82,6 +85,7 @@ class Job:
                 l2="warm" if number else l2,
                 step_limit=step_limit,
                 timeline=timeline and not number,
+                budget=budget,
                 removals=removals,
             )
             for number, launch in enumerate(self.launches)
@@ -207,8 +211,14 @@ class Asked(Protocol):
     def passes(self) -> str:
         """One launch, or all."""
 
-    def sized(self, n: int | None, block: int | None) -> Asked:
+    def sized(self, n: int | None, block: int | str | None) -> Asked:
         """Return the request with another size and block."""
+
+    def with_values(self, values: Mapping[str, int | str]) -> Asked:
+        """Return the request with another block or grid, and values of its parameters.
+
+        InputError for parameters that it does not have.
+        """
 
     def job(self) -> Job:
         """Return the job; raises GpusimError if there is none."""

@@ -17,17 +17,20 @@ from typing import Any
 
 from gpusim.catalogue import Request
 from gpusim.codegen import generators
-from gpusim.errors import GpusimError, InputError, shown_at_the_call
+from gpusim.errors import GpusimError, InputError, LaunchError, shown_at_the_call
 from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device, Value
 from gpusim.host.fast import is_wanted
 from gpusim.host.files import refusing, shown, write_whole
 from gpusim.host.journal import opened
 from gpusim.host.workers import ignored, worked_out
+from gpusim.launch.grid import Launch
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.sweeps.jobs import Asked, Forecast, job_of
+from gpusim.prediction.sweeps.choices import with_choices
+from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
 from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 from gpusim.prediction.uncertainty.quantiles import TABLE
+from gpusim.prediction.workload import BUDGET, Budget
 
 DIGITS = 16  # of a row's key in the table, a digest of its inputs
 JOURNAL_SUFFIX = ".journal"
@@ -38,7 +41,9 @@ class Case:
     """One prediction of a sweep; `device` is a name or a file, `without` its ablations.
 
     `changed` are overridden keys of the device, `code` the generator of the machine code, as in
-    `gpusim.predict`.
+    `gpusim.predict`. `choices` are values of the launch's parameters: block, coarse, those of
+    `--tune`, and "waves" for a grid of that many full waves. `limits` are the most registers of a
+    thread and bytes of shared memory of a block, by name.
     """
 
     request: Request | Asked
@@ -48,11 +53,14 @@ class Case:
     step_limit: int = DEFAULT_STEP_LIMIT
     code: str = field(default_factory=generators.chosen)
     changed: tuple[tuple[str, Value], ...] = ()
+    choices: tuple[tuple[str, int | str], ...] = ()
+    limits: tuple[tuple[str, int], ...] = ()
+    budget: Budget = BUDGET
 
 
 def crossed(
     requests: Sequence[Request | Asked],
-    blocks: Sequence[int],
+    blocks: Sequence[int | str],
     sizes: Sequence[int],
     gpus: Sequence[str],
     **settings: Any,
@@ -73,13 +81,29 @@ def row_of(case: Case) -> Row:
     row: Row = dict.fromkeys(COLUMNS) | _asked(case)
     try:
         row["digest"] = _key(case)[:DIGITS]
-        job = job_of(case.request)
         device = devices.load(case.device).having(dict(case.changed)).without(*case.without)
+        request = with_choices(case.request, dict(case.choices), device, case.code)
+        job = job_of(request).in_code(case.code)
+        if case.limits:
+            _check_limits(job, device, dict(case.limits))
         return row | _predicted(
-            job.in_code(case.code).on(device, l2=case.l2, step_limit=case.step_limit)
+            job.on(device, l2=case.l2, step_limit=case.step_limit, budget=case.budget)
         )
     except GpusimError as error:
         return row | {"reason": " ".join(str(error).split())}
+
+
+def _check_limits(job: Job, device: Device, limits: Mapping[str, int]) -> None:
+    """Raise LaunchError for a launch beyond the limits on registers or shared memory."""
+    prepared = job.launches[0].prepared(device.cc)
+    used = {
+        "registers": (prepared.program.register_estimate, "registers of a thread"),
+        "shared_bytes": (prepared.block_shared_bytes, "bytes of shared memory"),
+    }
+    for name, most in limits.items():
+        value, what = used[name]
+        if value > most:
+            raise LaunchError(f"{value:,} {what}, over the limit of {most:,}")
 
 
 def _asked(case: Case) -> Row:
@@ -96,6 +120,7 @@ def _asked(case: Case) -> Row:
         "passes": request.passes,
         "without": " ".join(case.without),
         "set": " ".join(f"{key}={value}" for key, value in case.changed),
+        "choices": " ".join(f"{name}={value}" for name, value in case.choices),
         "code": case.code,
     }
 
@@ -108,6 +133,7 @@ def _predicted(forecast: Forecast) -> Row:
         "dtype": setup.dtype.name if setup else None,
         "generator": first.prepared.program.generator,
         "fallback": first.prepared.fallback or None,
+        "block": _block(first.launch),
         "launches": len(forecast.predictions),
         "grid": first.launch.blocks,
         "time_us": forecast.time_us,
@@ -120,6 +146,8 @@ def _predicted(forecast: Forecast) -> Row:
         "limiter_us": bounds[first.limiter.name],
         "occupancy": first.occupancy.fraction,
         "occupancy_limit": first.occupancy.limit,
+        "registers": first.prepared.program.register_estimate,
+        "shared_bytes": first.prepared.block_shared_bytes,
         "waves": first.waves,
         "instructions": first.instructions,
         "blocks_on_sm": first.extent.blocks_on_sm,
@@ -127,6 +155,13 @@ def _predicted(forecast: Forecast) -> Row:
         "spread": first.extent.spread,
         **{f"stall_{name}": spent for name, spent in first.stalls.items()},
     }
+
+
+def _block(launch: Launch) -> int | str:
+    """Return the threads of a block, or its dimensions such as 16x16."""
+    sizes = launch.block
+    most = max((axis for axis, size in enumerate(sizes, 1) if size > 1), default=1)
+    return sizes[0] if most == 1 else "x".join(map(str, sizes[:most]))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,18 +22,21 @@ MAX_BYTES = 2**28  # a quarter of a million rows
 
 COLUMNS = (
     "kernel", "device", "n", "block", "operation", "dtype", "l2", "passes", "without", "set",
-    "code", "generator", "fallback",
+    "choices", "code", "generator", "fallback",
     "launches", "grid", "time_us", "low_us", "high_us", "gbps", "peak_fraction", "cycles",
-    "limiter", "limiter_us", "occupancy", "occupancy_limit", "waves", "instructions",
+    "limiter", "limiter_us", "occupancy", "occupancy_limit",
+    "registers", "shared_bytes", "waves", "instructions",
     "blocks_on_sm", "blocks_simulated", "spread",
     *(f"stall_{name}" for name in STALLS), "reason", "digest",
 )  # fmt: skip
 TEXTS = frozenset(
-    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "set", "code",
-     "generator", "fallback", "limiter", "occupancy_limit", "reason", "digest")
+    ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "set", "choices",
+     "code",     "generator", "fallback", "limiter", "occupancy_limit", "reason", "digest")
 )  # fmt: skip
 
-LISTS = ("without", "set")  # empty rather than absent
+SIZES = re.compile(r"\d+(?:x\d+)+")  # of a block with several dimensions
+
+LISTS = ("without", "set", "choices")  # empty rather than absent
 
 
 def table(rows: Sequence[Row], suffix: str) -> str:
@@ -64,16 +68,21 @@ def rows_of(output: Path) -> list[Row]:
 
 def _typed(row: Mapping[str, str]) -> Row:
     """Return a row of a .csv file with its original types."""
-    cells = {
-        name: cell if name in TEXTS else json.loads(cell) for name, cell in row.items() if cell
-    }
+    cells = {name: _cell(name, cell) for name, cell in row.items() if cell}
     return {name: cells.get(name, "" if name in LISTS else None) for name in row}
+
+
+def _cell(column: str, cell: str) -> Any:
+    is_text = column in TEXTS or (column == "block" and SIZES.fullmatch(cell))
+    return cell if is_text else json.loads(cell)
 
 
 def is_cell(column: str, value: object) -> bool:
     """Whether a column may hold a value: text, a finite number, or nothing."""
     if value is None or column in TEXTS:
         return value is None or isinstance(value, str)
+    if column == "block" and isinstance(value, str):
+        return bool(SIZES.fullmatch(value))
     if isinstance(value, int):
         return not isinstance(value, bool) and value.bit_length() <= MAX_BITS
     return isinstance(value, float) and math.isfinite(value)

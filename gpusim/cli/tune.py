@@ -1,0 +1,218 @@
+"""`gpusim tune`: the best launch of a kernel on a GPU."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.code_files import CODE
+from gpusim.cli.options import (
+    DATA_TYPE,
+    JSON,
+    OPERATION,
+    STEP_LIMIT,
+    Command,
+    Option,
+    print_json,
+    print_lines,
+)
+from gpusim.cli.output import complain
+from gpusim.cli.own_kernels import OWN
+from gpusim.cli.progress import Bar
+from gpusim.cli.timing import (
+    DEFAULT_DEVICE,
+    DEFAULT_SIZE,
+    L2,
+    L2_KNOWN,
+    SET,
+    device_of,
+    one_of,
+)
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.catalogue import Request
+    from gpusim.cli.own_requests import OwnRequest
+    from gpusim.prediction.sweeps.choices import Choices, Value
+    from gpusim.prediction.sweeps.sweep import Case
+
+SHOWN = 8  # candidates of a launch in the table
+
+
+def tune(chosen: Namespace) -> int:
+    """Search the best launch of kernels: block, grid, coarsening factor, parameters.
+
+    Every candidate is predicted; candidates whose times lie in each other's intervals tie. A kernel
+    of the catalogue is tuned over blocks, coarsening factors and full waves, as far as its launch
+    rule leaves them open, a kernel of your own over the alternatives that you give. --tune varies a
+    macro, a constant or a template argument of its file, and names in --block, --grid and --arg.
+    More than 256 candidates of a kernel are searched by successive halving.
+    """
+    from gpusim.cli import inputs
+    from gpusim.prediction.sweeps.tuning import tune as best_launches
+    from gpusim.reports.tuning import tuning_document, tuning_report
+
+    cases = _cases(chosen)
+    workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
+    shown = inputs.count(chosen.top, "--top") if chosen.top else SHOWN
+    with Bar(len(cases), "candidates") as bar:
+
+        def rung(asked: Sequence[Case]) -> Mapping[str, Any]:
+            bar.restart(len(asked))
+            return {}
+
+        found = best_launches(
+            cases,
+            Path(chosen.out) if chosen.out is not None else None,
+            rung=rung,
+            workers=workers,
+            overwrite=chosen.overwrite,
+            started=bar.start,
+            progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
+            remark=complain,
+        )
+    if chosen.json:
+        print_json(tuning_document(found))
+    else:
+        print_lines(lambda width: tuning_report(found, shown, width))
+    return 0
+
+
+def _cases(chosen: Namespace) -> list[Case]:
+    """Return the candidates of all kernels, sizes and GPUs, those without choices first."""
+    from gpusim.catalogue import Request
+    from gpusim.cli import inputs
+    from gpusim.cli.own_requests import request_of
+    from gpusim.cli.selection import step_limit
+    from gpusim.cli.tuning_parameters import axes as parameters
+    from gpusim.codegen.generators import chosen as code_chosen
+    from gpusim.prediction.sweeps.choices import axes_of, crossed_choices
+    from gpusim.prediction.sweeps.sweep import Case
+
+    l2 = one_of(chosen.l2, L2_KNOWN, "--l2")
+    if not chosen.kernels:
+        raise InputError("there is no kernel to tune; name one at least")
+    gpus = inputs.listed(chosen.device, "--device")
+    devices = [device_of(name, None, chosen.changed) for name in gpus]
+    asked = Namespace(**{**vars(chosen), "passes": "one", "axes": parameters(chosen.tune or [])})
+    given = _axes(asked)
+    limits = {
+        name: inputs.count(text, f"--max-{option}")
+        for name, option, text in (
+            ("registers", "registers", chosen.max_registers),
+            ("shared_bytes", "shared", chosen.max_shared),
+        )
+        if text is not None
+    }
+    cases = []
+    for name in chosen.kernels:
+        request = request_of(name, asked, [device.cc for device in devices])
+        choices: list[Choices] = []
+        axes = given
+        if isinstance(request, Request):
+            choices.append(())  # the launch rule's own
+            axes = given or axes_of(request)
+        _require_axes(request, axes)
+        choices += crossed_choices(axes)
+        cases += [
+            Case(
+                request.sized(n, None),
+                gpu,
+                l2=l2,
+                step_limit=step_limit(chosen),
+                code=code_chosen(chosen.code),
+                changed=devices[0].changed,
+                choices=one,
+                limits=tuple(limits.items()),
+            )
+            for gpu in gpus
+            for n in inputs.counts(chosen.n, "-n", "a size")
+            for one in choices
+        ]
+    return cases
+
+
+def _axes(chosen: Namespace) -> dict[str, Sequence[Value]]:
+    """Return the alternatives that the options give, by the name of what varies."""
+    from gpusim.cli import inputs
+
+    axes: dict[str, Sequence[Value]] = {}
+    if chosen.block is not None:
+        axes["block"] = inputs.blocks(chosen.block, "--block")
+    for name in ("coarse", "waves"):
+        text = getattr(chosen, name)
+        if text is not None:
+            axes[name] = inputs.counts(text, f"--{name}", "a value", most=2**16)
+    if chosen.waves is not None and chosen.grid is not None:
+        raise InputError("--waves makes the grid; give it or --grid")
+    return {**axes, **chosen.axes}
+
+
+def _require_axes(request: Request | OwnRequest, axes: Mapping[str, Sequence[Value]]) -> None:
+    """Raise InputError if nothing varies, or a kernel has no such parameter."""
+    from gpusim.catalogue import Request
+
+    if not axes:
+        raise InputError(
+            f"nothing varies: give --block 64..1024, --waves 1..8 or --tune NAME=8,16 for "
+            f"{request.kernel}"
+        )
+    values = {name: values[0] for name, values in axes.items() if name != "waves"}
+    if isinstance(request, Request):
+        if "coarse" in axes and not request.entry.default_coarse:
+            raise InputError(f"{request.kernel} has no coarsening factor")
+        if "waves" in axes and not request.entry.grid_free:
+            raise InputError(f"the grid of {request.kernel} follows from n and the block")
+    elif "coarse" in axes:
+        raise InputError(
+            f"--coarse is for kernels of the catalogue; for {request.kernel} give --tune NAME=1..32"
+        )
+    request.with_values(values)
+
+
+COMMAND = Command(
+    "tune",
+    tune,
+    (
+        Option(
+            "kernels",
+            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
+            "KERNEL",
+            arity="*",
+        ),
+        Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
+        Option("-n", "numbers of elements (2^26)", "2^20,2^24", DEFAULT_SIZE),
+        Option("--block", "threads per block: 64..1024, or 8x8,16x16", "64,128,..."),
+        Option("--waves", "grids of so many full waves, for kernels of any grid", "1..8"),
+        Option("--coarse", "coarsening factors, for kernels of the catalogue", "1..32"),
+        Option("--tune", "values of a parameter of your own; may be repeated", "NAME=8,16", None,
+               True),
+        Option("--max-registers", "most registers of a thread", "N"),
+        Option("--max-shared", "most bytes of shared memory of a block", "BYTES"),
+        Option("--top", "candidates shown of each launch (8)", "N"),
+        Option("--out", "all candidates: a file that ends in .csv or .json", "FILE"),
+        Option("--overwrite", "replace the contents of --out"),
+        Option("--workers", "worker processes, at most one for each core", "N"),
+        L2,
+        SET,
+        OPERATION,
+        DATA_TYPE,
+        *OWN,
+        CODE,
+        STEP_LIMIT,
+        JSON,
+    ),
+    (
+        """examples:
+  gpusim tune reduce7 -n 2^24
+  gpusim tune reduce3 reduce6 --device h200,k40m --block 64..1024
+  gpusim tune gemm.cu:gemm --tune TILE=8,16,32 --block TILExTILE \\
+      --grid 'ceil(n/TILE)xceil(n/TILE)' -n 1024 \\
+      --arg 'float32[n,n]' --arg 'float32[n,n]' --arg 'float32[n,n]' --arg n
+  gpusim tune 'sum.cu:sum<BLOCK>' --tune BLOCK=64..1024 --block BLOCK --waves 1..8 \\
+      --arg 'float32[n]' --arg 'float32[1]' --arg n --max-registers 64""",
+        """lists: 64..1024 is 64 and twice that, up to 1024""",
+    ),
+)  # fmt: skip

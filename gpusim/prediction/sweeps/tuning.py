@@ -1,0 +1,168 @@
+"""The best launch: candidates of a search space, predicted and ordered by time.
+
+Small spaces are searched exhaustively. In larger ones all candidates are predicted with a fraction
+of the simulated work, and the fastest quarter of them again with four times as much, until few
+enough are left (successive halving: Karnin et al. 2013, Jamieson and Talwalkar 2016).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpusim.errors import InputError, shown_at_the_call
+from gpusim.prediction.sweeps.sweep import Case, sweep
+from gpusim.prediction.sweeps.tables import Row
+from gpusim.prediction.uncertainty import is_tie
+from gpusim.prediction.workload import BUDGET, Budget
+
+EXHAUSTIVE = 256  # candidates of a launch that are all predicted in full
+KEPT = 4  # one of so many candidates of a rung goes on
+FEWEST_KEPT = 16
+
+
+class Timed(NamedTuple):
+    """A row's time and its interval (low, high), in microseconds."""
+
+    time_us: float
+    interval_us: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The candidates of one kernel, device and size, as rows of a sweep.
+
+    `rows` are predicted in full, fastest first; `cannot` have a reason in place of a time, and
+    `dropped` candidates were slower in an earlier rung.
+    """
+
+    kernel: str
+    device: str
+    n: int | None
+    rows: Sequence[Row]
+    cannot: Sequence[Row]
+    dropped: int = 0
+
+    @property
+    def best(self) -> Row | None:
+        """The fastest candidate, None where none can run."""
+        return self.rows[0] if self.rows else None
+
+    @cached_property
+    def ties(self) -> int:
+        """The number of other candidates that tie with the fastest.
+
+        The times of a tie lie in each other's prediction intervals.
+        """
+        return sum(is_tie(_timed(self.rows[0]), _timed(row)) for row in self.rows[1:])
+
+    @property
+    def launch_rule(self) -> Row | None:
+        """The candidate without choices, None where there is none or it cannot run."""
+        return next((row for row in self.rows if not row["choices"]), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        rule = self.launch_rule
+        return {
+            "kernel": self.kernel,
+            "device": self.device,
+            "n": self.n,
+            "best": self.best,
+            "ties": self.ties if self.rows else 0,
+            "speedup": rule["time_us"] / self.rows[0]["time_us"] if rule else None,
+            "candidates": list(self.rows),
+            "cannot_run": list(self.cannot),
+            "dropped": self.dropped,
+        }
+
+
+def _no_listeners(_: Sequence[Case]) -> Mapping[str, Any]:
+    return {}
+
+
+@shown_at_the_call
+def tune(
+    cases: Sequence[Case],
+    output: Path | None = None,
+    *,
+    exhaustive: int = EXHAUSTIVE,
+    rung: Callable[[Sequence[Case]], Mapping[str, Any]] = _no_listeners,
+    **settings: Any,
+) -> list[Tuned]:
+    """Return the candidates of each kernel, device and size by time, fastest first.
+
+    `cases` are in any order, `settings` and `output` those of `sweep`; the rows of `output` are
+    those predicted in full. `rung` is called with the cases of each rung, and returns further
+    settings for it, such as listeners to its progress.
+    """
+    if not cases:
+        raise InputError("the search space is empty")
+    groups: dict[Any, list[Case]] = {}
+    for case in cases:
+        request = case.request
+        groups.setdefault((case.device, request.n, request.kernel), []).append(case)
+    searches = [_Search(found) for found in groups.values()]
+    for budget in _budgets(max(map(len, groups.values())), exhaustive):
+        large = [one for one in searches if len(one.left) > exhaustive]
+        asked = [replace(case, budget=budget) for one in large for case in one.left]
+        rows = iter(sweep(asked, **settings, **rung(asked)).rows)
+        for one in large:
+            one.narrow(list(islice(rows, len(one.left))))
+    last = [case for one in searches for case in one.left]
+    rows = iter(sweep(last, output, **settings, **rung(last)).rows)
+    return [one.tuned(list(islice(rows, len(one.left)))) for one in searches]
+
+
+class _Search:
+    """The candidates of one kernel, device and size that are `left`."""
+
+    def __init__(self, cases: Sequence[Case]) -> None:
+        self.left = list(cases)
+        self._cannot: list[Row] = []
+        self._dropped = 0
+
+    def narrow(self, rows: Sequence[Row]) -> None:
+        """Keep the fastest candidates by the rows of a rung, in the order they had."""
+        able = [place for place, row in enumerate(rows) if row["reason"] is None]
+        able.sort(key=lambda place: rows[place]["time_us"])
+        kept = sorted(able[: max(FEWEST_KEPT, math.ceil(len(able) / KEPT))])
+        self._dropped += len(able) - len(kept)
+        self._cannot += [row for row in rows if row["reason"] is not None]
+        self.left = [self.left[place] for place in kept]
+
+    def tuned(self, rows: Sequence[Row]) -> Tuned:
+        """Return the result by the rows of the candidates that were left."""
+        able = sorted((row for row in rows if row["reason"] is None), key=lambda r: r["time_us"])
+        cannot = [*self._cannot, *(row for row in rows if row["reason"] is not None)]
+        any_row = next(iter([*able, *cannot]))
+        return Tuned(
+            any_row["kernel"], any_row["device"], any_row["n"], able, cannot, self._dropped
+        )
+
+
+def _budgets(most: int, exhaustive: int) -> list[Budget]:
+    """Return the simulated work of the rungs before the last, least first."""
+    found: list[Budget] = []
+    while most > exhaustive:
+        most = max(exhaustive, math.ceil(most / KEPT))
+        part = KEPT ** (len(found) + 1)
+        found.append(
+            Budget(
+                iterations=max(4, BUDGET.iterations // part),
+                waves=max(2, BUDGET.waves // part),
+                blocks=max(4, BUDGET.blocks // part),
+                instructions=BUDGET.instructions // part,
+                steps=BUDGET.steps // part,
+            )
+        )
+    return found[::-1]
+
+
+def _timed(row: Row) -> Timed:
+    return Timed(row["time_us"], (row["low_us"], row["high_us"]))

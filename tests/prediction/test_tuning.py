@@ -1,0 +1,79 @@
+"""The search for the best launch: rungs, ties, and the fastest of all."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusim.catalogue import Request
+from gpusim.prediction.sweeps import tuning
+from gpusim.prediction.sweeps.choices import axes_of, crossed_choices
+from gpusim.prediction.sweeps.sweep import Case, Swept
+from gpusim.prediction.sweeps.tables import COLUMNS, Row
+from gpusim.prediction.sweeps.tuning import Tuned, tune
+from gpusim.prediction.workload import BUDGET
+
+
+def timed(time_us: float, low: float, high: float, choices: str = "a=1") -> Row:
+    row: Row = dict.fromkeys(COLUMNS)
+    return row | {"time_us": time_us, "low_us": low, "high_us": high, "choices": choices}
+
+
+def test_a_tie_is_mutual() -> None:
+    rows = [timed(10, 9, 12), timed(11, 9, 14), timed(11.5, 11, 13), timed(13, 9, 15)]
+    assert Tuned("k", "h200", 1, rows, []).ties == 1  # the third excludes 10, the last is beyond 12
+
+
+def test_the_default_space_is_what_the_launch_rule_leaves_open() -> None:
+    assert list(axes_of(Request("reduce7"))) == ["block", "waves"]
+    assert list(axes_of(Request("reduce3"))) == ["block"]
+    assert "coarse" in axes_of(Request("reduce_coarsening_gpu"))
+
+
+def test_candidates_are_crossed_in_order() -> None:
+    assert list(crossed_choices({"a": [1, 2], "b": ["x"]})) == [
+        (("a", 1), ("b", "x")),
+        (("a", 2), ("b", "x")),
+    ]
+
+
+def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[Case]] = []
+
+    def predicted(cases: list[Case], *_: object, **__: object) -> Swept:
+        asked.append(cases)
+        rows = []
+        for case in cases:
+            value = dict(case.choices)["a"]
+            assert isinstance(value, int)
+            reason = "too large" if value % 100 == 99 else None
+            rows.append(timed(abs(value - 321), 0, 0) | {"reason": reason, "kernel": "reduce3"})
+        return Swept(rows, 0)
+
+    monkeypatch.setattr(tuning, "sweep", predicted)
+    cases = [Case(Request("reduce3"), "h200", choices=(("a", value),)) for value in range(1000)]
+    (found,) = tune(cases, exhaustive=100)
+    assert [len(rung) for rung in asked] == [1000, 248, 62]
+    budgets = [rung[0].budget for rung in asked]
+    assert budgets[-1] == BUDGET
+    assert [one.instructions * 4 for one in budgets[:-1]] == [b.instructions for b in budgets[1:]]
+    assert found.best is not None
+    assert found.best["time_us"] == 0
+    assert (len(found.rows), len(found.cannot), found.dropped) == (62, 10, 928)
+
+
+def test_each_kernel_device_and_size_has_its_own_order() -> None:
+    cases = [
+        Case(Request("reduce3").sized(n, None), device, choices=(("block", block),))
+        for device in ("h200", "k40m")
+        for n in (2**10, 2**12)
+        for block in (64, 128)
+    ]
+    found = tune(cases, workers=1)
+    assert [(one.device, one.n) for one in found] == [
+        ("h200", 2**10), ("h200", 2**12), ("k40m", 2**10), ("k40m", 2**12),
+    ]  # fmt: skip
+    for one in found:
+        assert [row["time_us"] for row in one.rows] == sorted(row["time_us"] for row in one.rows)
+        assert {row["choices"] for row in one.rows} == {"block=64", "block=128"}
