@@ -63,3 +63,17 @@ def test_all_goes_on_where_nothing_can_be_kept(
 def test_names_depend_on_each_part_and_where_it_ends() -> None:
     names = {key(parts) for parts in (["a", "b"], ["ab"], ["a", "b", ""], ["b", "a"])}
     assert len(names) == 4
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no modes")
+def test_what_is_run_is_not_loaded_from_a_folder_that_others_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    private = DiskCache("code", most_bytes=1000, is_private=True)
+    private.store("one", b"MOV R1")
+    assert private.load("one") == b"MOV R1"
+    private.folder.chmod(0o777)
+    assert private.load("one") is None
+    private.store("two", b"MOV R2")
+    assert not (private.folder / "two").exists()

@@ -24,10 +24,15 @@ def key(parts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """Entries of one kind, in a folder of their own of limited size in bytes."""
+    """Entries of one kind, in a folder of their own of limited size in bytes.
+
+    Entries that are run are kept and read in an `is_private` folder alone: nobody else can write
+    there.
+    """
 
     kind: str
     most_bytes: int
+    is_private: bool = False
 
     @property
     def folder(self) -> Path:
@@ -38,6 +43,8 @@ class DiskCache:
     def load(self, name: str) -> bytes | None:
         """Return an entry, None where there is none or it is damaged."""
         try:
+            if self.is_private and not _is_mine(self.folder):
+                return None
             held = (self.folder / name).read_bytes()
             digest, body = held[:_DIGEST], held[_DIGEST:]
             if hashlib.sha256(body).hexdigest().encode() != digest:
@@ -50,7 +57,10 @@ class DiskCache:
     def store(self, name: str, body: bytes) -> None:
         """Keep an entry, and drop the oldest where there is too much."""
         with contextlib.suppress(OSError, RuntimeError):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            mode = 0o700 if self.is_private else 0o777
+            self.folder.mkdir(mode, parents=True, exist_ok=True)
+            if self.is_private and not _is_mine(self.folder):
+                return
             with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
                 try:
                     file.write(hashlib.sha256(body).hexdigest().encode() + body)
@@ -71,3 +81,11 @@ class DiskCache:
             total += size
             if total > self.most_bytes:
                 file.unlink(missing_ok=True)
+
+
+def _is_mine(folder: Path) -> bool:
+    """Return whether a folder is this user's, and nobody else can write to it."""
+    if not hasattr(os, "getuid"):
+        return True  # Windows: a user's own folders are
+    stat = folder.stat()
+    return stat.st_uid == os.getuid() and not stat.st_mode & 0o022

@@ -85,22 +85,22 @@ class Step(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over an instruction's steps, by warp: each is shaped (1, rows).
+    """Sums over an instruction's steps, as rows of a table: None where there is nothing to sum.
 
     `times` are executions, `active` and `on` the lanes of their masks, `any` the executions with a
     lane that is on, `divergent` the ones with lanes that decide differently; of accesses there are
     wavefronts with the least they could take, sectors, and replays.
     """
 
-    times: Array
-    active: Array
-    on: Array
-    any: Array
-    divergent: Array | None = None
-    wavefronts: Array | None = None
-    least: Array | None = None
-    sectors: Array | None = None
-    replays: Array | None = None
+    times: int
+    active: int
+    on: int
+    any: int
+    divergent: int | None = None
+    wavefronts: int | None = None
+    least: int | None = None
+    sectors: int | None = None
+    replays: int | None = None
 
 
 class Touched(NamedTuple):
@@ -115,7 +115,8 @@ class Touched(NamedTuple):
 class Ran:
     """The rest of a batch, run in compiled code: sums by pc instead of steps.
 
-    Instructions of a basic block may share their sums: then they are the same object. `touched`
+    `table` has the sums by row, and by warp; `sums`, the same object for each launch of a program,
+    the rows of each pc. `touched`
     marks the 32-byte sectors of global memory, from number `first_sector` on, that accesses
     touched, in this batch or before. `steps` are those of the blocks that observers watch, one
     warp each, in the order of each warp.
@@ -123,6 +124,7 @@ class Ran:
 
     placement: Placement
     rows: Array
+    table: Array
     sums: Mapping[int, Sums]
     first_sector: int
     touched: Mapping[Touched, Array]

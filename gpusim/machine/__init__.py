@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from gpusim.launch.events import Observer, hooks
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
-from gpusim.machine.context import OnFault
+from gpusim.machine.context import Context, OnFault
 from gpusim.machine.host_allocator import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.livelock import Changes
@@ -39,6 +40,7 @@ LOCAL_BYTES_PER_CHUNK = 1 << 28
 QUANTUM = 5_000
 TURNS = 16  # before a block reaches its step limit, others have had theirs
 
+Array = np.ndarray[Any, Any]
 Progress = Callable[[int], None]
 
 
@@ -95,8 +97,22 @@ def run(
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)
     keep_freed_memory()
+
+    def beginning() -> Context:
+        first = Batch(program, launch, np.zeros(1, np.int64), liveness)
+        return Context(first, arguments, allocations, observers)
+
+    takeover.begins(beginning)
     with np.errstate(all="ignore"):
         while running or following < count:
+            if not running and takeover.launch is not None:
+                chunk = np.arange(following, min(following + takeover.launch.most_blocks, count))
+                chosen = chunk if blocks is None else np.take(blocks, chunk)
+                if takeover.runs_anew(chosen):
+                    following += len(chunk)
+                    finished += len(chunk)
+                    _tell_end(chosen, finished, batch_ends, progress)
+                continue
             while following < count and _has_room(running, size, resident):
                 chunk = np.arange(following, min(following + size, count))
                 following += len(chunk)
@@ -113,22 +129,30 @@ def run(
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             quantum = takeover.quantum(longest)
             for interpreter in list(running):
-                if takeover.launch is not None and takeover.goes_on(interpreter):
-                    is_over = True
-                else:
-                    is_over = _is_over(interpreter, quantum, step_limit, can_change=can_change)
+                is_over = _is_over(interpreter, quantum, step_limit, can_change=can_change)
                 if not is_over and len(running) == 1:
                     is_over = takeover.runs(interpreter)
                 if is_over:
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
-                    for batch_end in batch_ends:
-                        batch_end(interpreter.batch.placement.blocks)
-                    if progress is not None:
-                        progress(finished)
+                    _tell_end(interpreter.batch.placement.blocks, finished, batch_ends, progress)
+    takeover.close()
     prepared.give_back()
     for end in hooks(observers, "end"):
         end()
+
+
+def _tell_end(
+    blocks: Array,
+    finished: int,
+    batch_ends: Sequence[Callable[[Array], None]],
+    progress: Progress | None,
+) -> None:
+    """Report blocks that have ended."""
+    for batch_end in batch_ends:
+        batch_end(blocks)
+    if progress is not None:
+        progress(finished)
 
 
 def _on_copies(prepared: Prepared) -> Prepared:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from gpusim.isa.ops import Program
-from gpusim.launch.events import Observer, Placement, Ran, Step
+from gpusim.launch.events import Observer, Placement, Ran, Step, Sums
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.tracing.copies import LastCopies
-from gpusim.tracing.counters import COUNTERS
+from gpusim.tracing.counters import COUNTERS, CounterSpec
 from gpusim.tracing.tally import Access, Seen, SummedTally, Tally
 
 Array = np.ndarray[Any, Any]
@@ -68,6 +69,51 @@ class _Batch:
         return known
 
 
+@dataclass(frozen=True)
+class _Linear:
+    """Counters as linear functions of a table of sums.
+
+    A row of the table, weighted, is a part of a pc's counter; `by_counter` has rows and weights for
+    a warp's. It keeps the `sums` that it is of.
+    """
+
+    sums: Mapping[int, Sums]
+    pcs: Array
+    counters: Array
+    rows: Array
+    weights: Array
+    by_counter: Mapping[int, tuple[Array, Array]]
+
+    @classmethod
+    def of(
+        cls, sums: Mapping[int, Sums], wanted: Sequence[Wanted], specs: Sequence[CounterSpec]
+    ) -> _Linear:
+        """Return the functions for a program with such sums."""
+        units = SummedTally()
+        weights = [spec.count(units)[0].tolist() for spec in specs]  # type: ignore[arg-type]
+        parts = [
+            (pc, number, row, weight)
+            for pc, places in sums.items()
+            for number in wanted[pc]
+            for row, weight in zip(places, weights[number], strict=True)
+            if weight and row is not None
+        ]
+        by_counter: dict[int, Counter[int]] = {}
+        for _, number, row, weight in parts:
+            by_counter.setdefault(number, Counter())[row] += weight
+        pcs, counters, rows, factors = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+        of_warps = {number: _arrays(found) for number, found in by_counter.items()}
+        return cls(sums, pcs, counters, rows, factors, of_warps)
+
+
+def _arrays(weights: Mapping[int, int]) -> tuple[Array, Array]:
+    return np.array(list(weights)), np.array(list(weights.values()), dtype=np.int64)
+
+
+_LINEAR: dict[Any, _Linear] = {}
+MOST_PROGRAMS = 64
+
+
 def _rise(rows: Array) -> bool:
     return len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())
 
@@ -118,15 +164,27 @@ class Counters(Observer):
             self._add_up(batch)
 
     def ran(self, ran: Ran) -> None:
-        """Count the sums of compiled code: instructions that share theirs are counted at once."""
+        """Count the sums of compiled code: each counter is a linear function of them."""
         batch = self._batch(ran)
-        tallies: dict[int, Any] = {}
-        for pc, sums in ran.sums.items():
-            wanted = self._wanted[pc]
-            if wanted:
-                tally = tallies.setdefault(id(sums), SummedTally(sums))
-                batch.times.setdefault((tally, wanted), {})[pc] = 1
         self._add_up(batch)
+        linear = self._linear(ran.sums)
+        totals = ran.table.sum(axis=1)[linear.rows] * linear.weights
+        np.add.at(self.by_pc, (linear.pcs, linear.counters), totals)
+        batch.add(
+            {
+                number: (weights @ ran.table[rows])[None]
+                for number, (rows, weights) in linear.by_counter.items()
+            }
+        )
+
+    def _linear(self, sums: Mapping[int, Sums]) -> _Linear:
+        """Return the counters as functions of a table of sums, kept for each program."""
+        key = id(sums), tuple(self.specs)
+        if key not in _LINEAR:
+            while len(_LINEAR) >= MOST_PROGRAMS:
+                del _LINEAR[next(iter(_LINEAR))]
+            _LINEAR[key] = _Linear.of(sums, self._wanted, self.specs)
+        return _LINEAR[key]
 
     def _work_out(self, tally: Tally, access: Access, wanted: Wanted) -> None:
         """Compute the counters of an access while its addresses are still in the cache."""

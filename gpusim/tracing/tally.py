@@ -146,7 +146,7 @@ class Tally(NamedTuple):
 
 
 class SummedMasks(NamedTuple):
-    """Sums over an instruction's steps in place of the counts of one: see `Masks`."""
+    """Sums over steps in place of the counts of one: see `Masks`."""
 
     one: Array
     active_lanes: Array
@@ -155,7 +155,7 @@ class SummedMasks(NamedTuple):
 
 
 class SummedAccess(NamedTuple):
-    """Sums over the accesses of an instruction: see `Access`."""
+    """Sums over accesses: see `Access`."""
 
     passes: tuple[Array, Array]
     conflicts: Array
@@ -164,19 +164,21 @@ class SummedAccess(NamedTuple):
 
 
 class SummedTally:
-    """A tally of sums: counters are linear, so that a counter of sums is the sum of a counter."""
+    """A tally of sums, one beside the other: the unit vectors of a counter's linear function.
 
-    def __init__(self, sums: Sums) -> None:
-        none = np.zeros_like(sums.times)
-        wavefronts, least, sectors, replays, divergent = (
-            none if value is None else value
-            for value in (sums.wavefronts, sums.least, sums.sectors, sums.replays, sums.divergent)
-        )
-        self.masks = SummedMasks(sums.times, sums.active, sums.on, sums.any)
-        self.served = SummedAccess((wavefronts, least), wavefronts - least, sectors, replays)
-        self.divergent = divergent
-        self.nbytes = 0
-        self.access = None
+    Counters are linear: a counter of sums is the sum of a counter.
+    """
+
+    nbytes = 0
+    access = None
+
+    def __init__(self) -> None:
+        units = np.identity(len(Sums._fields), dtype=np.int64)[:, None]
+        one = dict(zip(Sums._fields, units, strict=True))
+        self.masks = SummedMasks(one["times"], one["active"], one["on"], one["any"])
+        passes = one["wavefronts"], one["least"]
+        self.served = SummedAccess(passes, passes[0] - passes[1], one["sectors"], one["replays"])
+        self.divergent = one["divergent"]
 
 
 class Seen:

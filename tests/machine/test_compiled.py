@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from gpusim.errors import GpusimError, OutOfBoundsError
 from gpusim.launch.events import Observer, Ran
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run, takeover
+from gpusim.machine.compiled import modules
+from gpusim.machine.compiled.translation import translated
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
@@ -45,11 +48,16 @@ class Went(Observer):
 def evaluated(
     kernel: Kernel, grid: int, block: int, code: str, arguments: tuple[Any, ...], *, steps: int
 ) -> tuple[list[Any], Counters, bool]:
-    """Return the arguments after a launch that goes over after some steps, and its counters."""
+    """Return the arguments after a launch that goes over after some steps, and its counters.
+
+    With no steps, it begins in compiled code.
+    """
     given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     counters, went = Counters(HOPPER, LastCopies()), Went()
+    modules.forget()
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(takeover, "STEPS", steps)
+        patched.setattr(takeover, "LOAD_STEPS", steps)
         prepared = prepare(kernel[grid, block], given, HOPPER, code=code)
         run(prepared, observers=(counters, went))
     return given, counters, went.over
@@ -258,3 +266,36 @@ def test_a_loop_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     prepared = prepare(forever[1, 32], (np.zeros(2, np.int32),), HOPPER, code="lowering")
     with pytest.raises(GpusimError, match="instructions"):
         run(prepared, step_limit=2000)
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_a_module_is_kept_on_disk_and_never_trusted_damaged(
+    damage: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kernel, grid, block, *arguments = LAUNCHES["tiles"]()
+    first = evaluated(kernel, grid, block, "lowering", arguments, steps=0)
+    (entry,) = (tmp_path / "gpusim" / "machine").iterdir()
+    if damage:
+        held = bytearray(entry.read_bytes())
+        held[-1] ^= 1
+        entry.write_bytes(bytes(held))
+    made: list[Any] = []
+    monkeypatch.setattr(
+        modules, "translated", lambda *a, **b: made.append(a) or translated(*a, **b)
+    )
+    again = evaluated(kernel, grid, block, "lowering", arguments, steps=0)
+    assert len(made) == damage
+    assert again[2]
+    np.testing.assert_array_equal(first[0][1], again[0][1])
+    np.testing.assert_array_equal(first[1].by_pc, again[1].by_pc)
+
+
+def test_a_program_seen_before_begins_in_compiled_code() -> None:
+    kernel, grid, block, *arguments = LAUNCHES["long loops"]()
+    _, _, went = evaluated(kernel, grid, block, "lowering", arguments, steps=0)
+    assert went
+    prepared = prepare(kernel[grid, block], arguments, HOPPER, code="lowering")
+    over = Went()
+    run(prepared, observers=(over,))
+    assert over.over

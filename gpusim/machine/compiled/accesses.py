@@ -119,6 +119,8 @@ class Access:
             "(local.set $low (i64.load (local.get $e)))\n"
             f"(local.set $size (i64.load offset={bytes_at} (local.get $e)))"
         )
+        if self.kind != "load":
+            entry += "(i32.store offset=24 (local.get $e) (i32.const 1))"
         outside = _outside(self.width)
         body = f"""(local.set $x (i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))
   (if {outside}

@@ -6,103 +6,86 @@ copied back when all of it has ended; otherwise NumPy goes on as if nothing had 
 
 from __future__ import annotations
 
-import atexit
-from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from gpusim.errors import GpusimError
 from gpusim.host import address_space_limit
-from gpusim.host.disk_cache import DiskCache, key
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine import values
-from gpusim.machine.compiled import memory
-from gpusim.machine.compiled.instance import Instance, LeftError
+from gpusim.machine.compiled import memory, modules
+from gpusim.machine.compiled.instance import LeftError
+from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
-from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.machine.context import Context
+from gpusim.machine.state import Batch
 from gpusim.program.loops import swapping
+from gpusim.program.memoisation import Same
 from gpusim.program.polling import polls
-from gpusim.version import __version__
-
-if TYPE_CHECKING:
-    import wasmtime
 
 Array = np.ndarray[Any, Any]
 
-_MODULES = DiskCache("machine", 256 << 20)
-
-
-@cache
-def _engine() -> wasmtime.Engine | None:
-    """Return the engine, None if the extra is missing or does not serve this machine."""
-    try:
-        import wasmtime
-
-        config = wasmtime.Config()
-        config.cranelift_opt_level = "speed"
-        config.parallel_compilation = False  # threads would not live through a fork
-        config.wasm_relaxed_simd_deterministic = True
-        return wasmtime.Engine(config)
-    except Exception:
-        return None
-
-
-atexit.register(_engine.cache_clear)  # wasmtime must free its objects before its own modules go
+# Of blocks that run at a time: their sums, and the progress that is told in between.
+MOST_SUMS_BYTES = 64 << 20
+MOST_WARPS = 1 << 17
 
 
 class CompiledLaunch:
     """A launch in compiled code: its module, and its arrays in linear memory."""
 
-    def __init__(self, context: Context, cc_major: int, observers: Sequence[Observer]) -> None:
-        batch = context.batch
-        self._listeners = hooks(observers, "ran")
-        counting = bool(self._listeners)
-        self._watched: dict[int, int] = {}
-        for observer in observers:
-            self._watched |= observer.watched()
-        constants = {
-            pc: values.constant_value(context, row).dtype
-            for pc, row in enumerate(batch.program.instructions)
-            if OPS[row.op].kind == "constant" and row.dst
-        }
-        self._made = translated(
-            batch.program, constants, cc_major, counting=counting, watching=bool(self._watched)
-        )
-        self._arrays_end = memory.arrays_end(self._made, context.allocations)
+    def __init__(self, context: Context, compiled: Compiled, observers: Sequence[Observer]) -> None:
+        self._compiled, self._made = compiled, compiled.made
         self._allocations = context.allocations
-        engine = _engine()
-        assert engine is not None
-        self._instance = Instance(engine, _module(engine, self._made), self._made)
+        batch = context.batch
+        one = Batch(batch.program, batch.launch, np.zeros(1, np.int64), batch.liveness)
+        self._context = Context(one, context.arguments, context.allocations)
+        self._listeners = hooks(observers, "ran")
+        self._watched = watched(observers)
+        self._arrays_end = memory.arrays_end(self._made, self._allocations)
+        self._instance = compiled.instance()
         self._has_arrays = False
+
+    @property
+    def most_blocks(self) -> int:
+        """The number of blocks to run at a time."""
+        warps = self._context.batch.launch.warps_per_block
+        most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * self._made.sum_count + 16))
+        return max(1, most // warps)
 
     def run(self, context: Context, step_limit: int) -> None:
         """Run the rest of a batch, and report it; LeftError if NumPy has to.
 
         A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
         """
-        batch, made, instance = context.batch, self._made, self._instance
-        anew = batch.placement.folded and not batch.clock
-        if not anew and batch.placement.folded:
+        batch = context.batch
+        if batch.placement.folded:
             batch.unfold()
         if not memory.is_importable(batch):
             raise LeftError("lanes wait for others")
-        place = memory.BatchMemory(made, batch, self._arrays_end, anew=anew)
+        self._run(context, memory.BatchMemory(self._made, batch, self._arrays_end), step_limit)
+
+    def run_anew(self, blocks: Array, step_limit: int) -> None:
+        """Run blocks from their start, as `run` does a batch."""
+        batch = self._context.batch
+        place = memory.BatchMemory(self._made, batch, self._arrays_end, anew=blocks)
+        self._run(self._context, place, step_limit)
+
+    def _run(self, context: Context, place: memory.BatchMemory, step_limit: int) -> None:
+        made, instance, batch = self._made, self._instance, context.batch
         if place.end > memory.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         shift = memory.first_address(self._allocations) - memory.arrays_begin(made)
         instance.reach(place.end, shift)
         if not self._has_arrays:
-            memory.bring_arrays(instance.memory, made, self._allocations)
+            memory.bring_arrays(instance.memory, place, self._allocations)
+            memory.bring_constants(instance.memory, made, context)
             self._has_arrays = True
-        memory.bring_constants(instance.memory, made, context)
-        watched = self._watched.keys() & set(batch.placement.blocks.tolist())
         turns = min(step_limit, 2**31 - 1)
-        memory.bring_batch(instance.memory, place, batch, turns, watched)
+        memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())
         instance.run(place, context, max(self._watched.values(), default=0), turns)
         memory.give_arrays(instance.memory, made, self._allocations)
         if self._listeners:
@@ -110,40 +93,53 @@ class CompiledLaunch:
             for listener in self._listeners:
                 listener(totals)
 
-
-def _module(engine: wasmtime.Engine, made: Translation) -> wasmtime.Module:
-    """Return a compiled module, from the disk if it was compiled before."""
-    import wasmtime
-
-    name = key((__version__, _wasmtime_version(), made.text))
-    held = _MODULES.load(name)
-    if held is not None:
-        try:
-            return wasmtime.Module.deserialize(engine, held)
-        except wasmtime.WasmtimeError:
-            pass
-    module = wasmtime.Module(engine, made.text)
-    _MODULES.store(name, bytes(module.serialize()))
-    return module
+    def close(self) -> None:
+        """End the launch: its instance is free for another."""
+        self._compiled.give_back(self._instance)
 
 
-@cache
-def _wasmtime_version() -> str:
-    from importlib.metadata import version
+def watched(observers: Sequence[Observer]) -> dict[int, int]:
+    """Return the blocks with steps of interest, and the most steps of each."""
+    found: dict[int, int] = {}
+    for observer in observers:
+        found |= observer.watched()
+    return found
 
-    return version("wasmtime")
+
+def variant_of(context: Context, cc_major: int, observers: Sequence[Observer]) -> Variant:
+    """Return the variant of its program's code that a launch needs."""
+    program = context.batch.program
+    constants = (
+        (pc, values.constant_value(context, row).dtype)
+        for pc, row in enumerate(program.instructions)
+        if OPS[row.op].kind == "constant" and row.dst
+    )
+    return Variant(
+        Same(program),
+        tuple(constants),
+        pairs=cc_major >= 7,
+        counting=bool(hooks(observers, "ran")),
+        watching=bool(watched(observers)),
+    )
 
 
-def compiled_launch(
-    context: Context, cc_major: int, observers: Sequence[Observer]
+def launched(
+    context: Context,
+    cc_major: int,
+    observers: Sequence[Observer],
+    find: Callable[[Variant], Compiled | None],
 ) -> CompiledLaunch | None:
-    """Return a launch in compiled code; None where it is left to NumPy."""
+    """Return a launch in compiled code; None where it is left to NumPy.
+
+    `find` is the source of its module: `modules.known`, `loaded` or `compiled`.
+    """
     if cc_major < 2 or not is_observable(observers) or not is_derivable(context.batch.program):
         return None
-    if address_space_limit.is_limited() or _engine() is None:
+    if address_space_limit.is_limited() or modules.engine() is None:
         return None
     try:
-        return CompiledLaunch(context, cc_major, observers)
+        found = find(variant_of(context, cc_major, observers))
+        return None if found is None else CompiledLaunch(context, found, observers)
     except (NotDerivedError, LeftError, GpusimError):
         return None
 

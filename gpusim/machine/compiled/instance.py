@@ -55,8 +55,10 @@ class Instance:
         self._most_notes = 0
         self.shift = 0
         self.memory = self._seen()
+        self._context: Context | None = None
         self._warp: _OneWarp | None = None
         self._place: BatchMemory | None = None
+        self._has_run = False
 
     def reach(self, end: int, shift: int) -> None:
         """Let the memory reach to an address; `shift` maps global memory to it."""
@@ -77,7 +79,7 @@ class Instance:
         """
         import wasmtime
 
-        self._place, self._warp = place, _OneWarp(context, self.made)
+        self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes = [], most_notes
         end = place.notes_at + layout.NOTES * layout.NOTE_BYTES
         for name, value in (
@@ -117,7 +119,9 @@ class Instance:
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""
         assert self._place is not None
-        assert self._warp is not None
+        if self._warp is None:
+            assert self._context is not None
+            self._warp = _OneWarp(self._context, self.made)
         row = (warp - self._place.warps_at) // self.made.warp_bytes % self._place.warps
         words = self.memory[warp : warp + layout.TOKENS].view(np.int32)
         self._warp.run(self.memory, words, pc, row, split, on)

@@ -17,7 +17,7 @@ IN = 1024
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH = 12288
 WORDS = 16384  # of banks, while wavefronts are counted
-ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes
+ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes, whether stored to
 MOST_ARRAYS = 2048
 CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
 

@@ -38,18 +38,21 @@ _STATES: Mapping[int, int] = {
 class BatchMemory:
     """Where a batch lies in linear memory, behind the arrays.
 
-    Blocks that run from their start do so one after the other, in the memory of one (`anew`);
+    Blocks that run from their start (`anew`) do so one after the other, in the memory of one;
     others have memory of their own each. Sums of all warps are kept.
     """
 
-    def __init__(self, made: Translation, batch: Batch, arrays_end: int, *, anew: bool) -> None:
-        self.made, self.anew = made, anew
-        self.warps, self.blocks = batch.launch.warps_per_block, len(batch.placement.blocks)
+    def __init__(
+        self, made: Translation, batch: Batch, arrays_end: int, *, anew: Array | None = None
+    ) -> None:
+        self.made, self.anew = made, anew is not None
+        self.warps = batch.launch.warps_per_block
         self.placement = batch.placement
-        if anew:
-            self.placement = Placement(batch.placement.blocks, self.warps, folded=False)
+        if anew is not None:
+            self.placement = Placement(anew, self.warps, folded=False)
+        self.blocks = len(self.placement.blocks)
         self.rows = self.warps * self.blocks
-        at_once = 1 if anew else self.blocks
+        at_once = 1 if self.anew else self.blocks
         self.held = self.warps * at_once
         self.notes_at = _aligned(arrays_end, 64)
         self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
@@ -108,11 +111,13 @@ def is_importable(batch: Batch) -> bool:
     return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
 
 
-def bring_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
-    """Copy the arrays and their table into linear memory."""
+def bring_arrays(memory: Array, place: BatchMemory, allocations: Mapping[str, Allocation]) -> None:
+    """Copy the arrays and their table into linear memory; nothing is marked yet."""
+    made = place.made
+    memory[place.marks_at : place.blocks_at] = 0
     first, lowest = arrays_begin(made), first_address(allocations)
-    named = [*made.arrays, *(name for name in allocations if name not in made.arrays)]
-    table = np.zeros((layout.MOST_ARRAYS, 4), np.int64)
+    named = _names(made, allocations)
+    table = np.zeros((len(named), 4), np.int64)
     for number, name in enumerate(named):
         one = allocations.get(name)
         if one is None or one.flat is None:
@@ -126,13 +131,20 @@ def bring_arrays(memory: Array, made: Translation, allocations: Mapping[str, All
     memory[layout.ARRAY_COUNT : layout.ARRAY_COUNT + 4].view(np.int32)[0] = len(named)
 
 
+def _names(made: Translation, allocations: Mapping[str, Allocation]) -> list[str]:
+    """Return the arrays in the order of their entries: those first that the program names."""
+    return [*made.arrays, *(name for name in allocations if name not in made.arrays)]
+
+
 def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
-    """Copy the arrays that may have changed back into NumPy's."""
+    """Copy the arrays with stores back into NumPy's."""
+    table = memory[layout.ARRAYS :][: 32 * layout.MOST_ARRAYS].view(np.int64).reshape(-1, 4)
+    stored = dict(zip(_names(made, allocations), table[:, 3].tolist(), strict=False))
     first, lowest = arrays_begin(made), first_address(allocations)
     for one in allocations.values():
         if one.flat is None or not isinstance(one.array, np.ndarray):
             continue
-        if one.array.flags.writeable and one.flat.nbytes:
+        if stored[one.name] and one.array.flags.writeable and one.flat.nbytes:
             begin = one.start - lowest + first
             one.flat.view(np.uint8)[:] = memory[begin : begin + one.flat.nbytes]
 
@@ -195,7 +207,7 @@ def bring_batch(
     """Copy a batch's warps, shared and local memory into linear memory."""
     made = place.made
     memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
-    entries, blocks = place.entries(memory), batch.placement.blocks
+    entries, blocks = place.entries(memory), place.placement.blocks
     entries[:, :3] = np.stack(places_of(blocks, batch.launch.grid), axis=1)
     entries[:, 3] = np.isin(blocks, list(watched)) if watched else 0
     end = place.warps_at + place.held * made.warp_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.events import Ran, Step, Sums
 from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
+from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.state import Batch
 
 Array = np.ndarray[Any, Any]
@@ -18,21 +20,9 @@ Array = np.ndarray[Any, Any]
 
 def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
     """Return what the warps of a batch did, from its sums in linear memory."""
-    memory, made, rows = instance.memory, place.made, batch.program.instructions
+    memory, made = instance.memory, place.made
     held = memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes]
-    words = held.view(np.int64).reshape(place.rows, -1).T.copy()
-    ends = [*made.starts[1:], len(rows)]
-    sums: dict[int, Sums] = {}
-    for number, (begin, end) in enumerate(zip(made.starts, ends, strict=True)):
-        times, lanes = words[2 * number : 2 * number + 1], words[2 * number + 1 : 2 * number + 2]
-        if not times.any():
-            continue
-        plain = Sums(times, lanes, lanes, times)
-        for pc in range(begin, end):
-            found = {
-                name: words[made.sums[pc, name]][None] for name in _NAMES if (pc, name) in made.sums
-            }
-            sums[pc] = plain._replace(**found) if found else plain
+    table = held.view(np.int64).reshape(place.rows, -1).T.copy()
     touched = {
         key: memory[place.marks_at + n * place.mark_bytes :][: place.mark_bytes].view(np.bool_)
         for n, key in enumerate(made.touched)
@@ -40,11 +30,24 @@ def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
     return Ran(
         place.placement,
         np.arange(place.rows),
-        sums,
+        table,
+        sums_of(made),
         (instance.shift + arrays_begin(made)) // SECTOR_BYTES,
         touched,
         [_step(note, place, batch) for notes in instance.notes for note in notes],
     )
+
+
+def sums_of(made: Translation) -> Mapping[int, Sums]:
+    """Return the rows of each pc in the table of sums."""
+    if not made.rows_of_sums:
+        ends = [*made.starts[1:], made.length]
+        for number, (begin, end) in enumerate(zip(made.starts, ends, strict=True)):
+            plain = Sums(2 * number, 2 * number + 1, 2 * number + 1, 2 * number)
+            for pc in range(begin, end):
+                found = {n: made.sums[pc, n] for n in _NAMES if (pc, n) in made.sums}
+                made.rows_of_sums[pc] = plain._replace(**found) if found else plain
+    return made.rows_of_sums
 
 
 def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.launch.events import Touched
+from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import COMMUTATIVE, Access
 from gpusim.machine.compiled.lane_operations import operation
@@ -51,9 +51,10 @@ class Translation:
 
     `starts` are the pcs of basic blocks. `registers` lie in a warp's memory, and so do `specials`,
     special registers by the pc that reads them first; `cells` are constants of the launch, by
-    place: a pc, or a bank and an offset. `sums` are those of a warp, by pc and name, as indices of
-    64-bit words; block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of
-    tables of jump targets, with the pcs. `touched` are the accesses with marks of their sectors.
+    place: a pc, or a bank and an offset. `arrays` are named in the program. `sums` are those of a
+    warp, by pc and name, as indices of 64-bit words (`rows_of_sums` by pc, once they are asked
+    for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
+    of jump targets, with the pcs. `touched` are the accesses with marks of their sectors.
     """
 
     text: str = ""
@@ -66,21 +67,24 @@ class Translation:
     jumps: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     operands: dict[int, list[DType]] = field(default_factory=dict)
     touched: list[Touched] = field(default_factory=list)
+    rows_of_sums: dict[int, Sums] = field(default_factory=dict)
+    length: int = 0
     warp_bytes: int = 0
     sum_count: int = 0
     end: int = 0
 
 
 def translated(
-    program: Program, constants: dict[int, DType], cc_major: int, *, counting: bool, watching: bool
+    program: Program, constants: dict[int, DType], *, pairs: bool, counting: bool, watching: bool
 ) -> Translation:
     """Return a program's module; NotDerivedError for one that is left to NumPy.
 
-    `constants` are the types of the launch's constants by pc. With `counting`, sums are kept
+    `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts
+    may serve twice the lanes (compute capability 7.0). With `counting`, sums are kept
     and sectors marked; with `watching`, steps of some warps are written down.
     """
     with tracing():
-        return _Translator(program, constants, cc_major, counting, watching).translated()
+        return _Translator(program, constants, pairs, counting, watching).translated()
 
 
 class _Translator:
@@ -88,7 +92,7 @@ class _Translator:
         self,
         program: Program,
         constants: dict[int, DType],
-        cc_major: int,
+        pairs: bool,
         counting: bool,
         watching: bool,
     ) -> None:
@@ -96,7 +100,7 @@ class _Translator:
         self._program = program
         self._rows = program.instructions
         self._constants = constants
-        self._pairs = int(cc_major >= 7)
+        self._pairs = int(pairs)
         self._counting = counting
         self._types = register_types(program, constants)
         self._live = Liveness(program)
@@ -179,6 +183,7 @@ class _Translator:
                 starts.add(pc + 1)
             if kind == "jump":
                 starts.update(pc for pc in rows[pc].detail if pc >= 0)
+        made.length = len(rows)
         made.starts = sorted(pc for pc in starts if pc < len(rows))
         self._block_of = {pc: number for number, pc in enumerate(made.starts)}
         names = sorted({r.memory.name for r in rows if r.memory is not None} - {""})

@@ -1,0 +1,292 @@
+"""Compiled modules of programs: kept in this process, and on disk by the content of a program.
+
+What is on disk is loaded as machine code: from a folder that nobody else can write to, and
+undamaged. The sources of the evaluators belong to the key: an edited row is translated anew.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import marshal
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusim.host.disk_cache import DiskCache, key
+from gpusim.isa.ops import Instruction
+from gpusim.launch.events import Touched
+from gpusim.machine.compiled.instance import Instance
+from gpusim.machine.compiled.segment import Place
+from gpusim.machine.compiled.translation import Translation, translated
+from gpusim.program.memoisation import Same
+from gpusim.version import __version__
+
+if TYPE_CHECKING:
+    import wasmtime
+
+DType = np.dtype[Any]
+
+_ENTRIES = DiskCache("machine", 256 << 20, is_private=True)
+_MOST_KEPT = 256  # programs in this process
+_MOST_IDLE_BYTES = 64 << 20  # of the memory that a module keeps between two launches
+_SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.machine.compiled")
+
+
+@dataclass
+class Compiled:
+    """A program's translation and module, with an instance that no launch uses."""
+
+    made: Translation
+    engine: wasmtime.Engine
+    module: wasmtime.Module
+    _idle: list[Instance] = field(default_factory=list)
+
+    def instance(self) -> Instance:
+        """Return an instance for a launch."""
+        return self._idle.pop() if self._idle else Instance(self.engine, self.module, self.made)
+
+    def give_back(self, instance: Instance) -> None:
+        """Keep an instance for the next launch."""
+        if not self._idle and instance.memory.nbytes <= _MOST_IDLE_BYTES:
+            self._idle.append(instance)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What of a launch changes the code of its program, beside the types of its constants."""
+
+    program: Same
+    constants: tuple[tuple[int, DType], ...]
+    pairs: bool
+    counting: bool
+    watching: bool
+
+
+_kept: OrderedDict[Variant, Compiled] = OrderedDict()
+
+
+@cache
+def engine() -> wasmtime.Engine | None:
+    """Return the engine, None if the extra is missing or does not serve this machine."""
+    try:
+        import wasmtime
+
+        config = wasmtime.Config()
+        config.cranelift_opt_level = "speed"
+        config.parallel_compilation = False  # threads would not live through a fork
+        config.wasm_relaxed_simd_deterministic = True
+        return wasmtime.Engine(config)
+    except Exception:
+        return None
+
+
+def forget() -> None:
+    """Drop the modules of this process; those on disk stay."""
+    _kept.clear()
+    engine.cache_clear()
+
+
+atexit.register(forget)  # wasmtime must free its objects before its own modules go
+
+
+def known(variant: Variant) -> Compiled | None:
+    """Return a module that was compiled or loaded in this process, None if there is none."""
+    found = _kept.get(variant)
+    if found is not None:
+        _kept.move_to_end(variant)
+    return found
+
+
+def loaded(variant: Variant) -> Compiled | None:
+    """Return a module from this process or the disk, None if there is none."""
+    found = known(variant)
+    if found is not None:
+        return found
+    name = _name(variant)
+    held = _ENTRIES.load(name) if name else None
+    using = engine()
+    if held is None or using is None:
+        return None
+    import wasmtime
+
+    try:
+        header = int.from_bytes(held[:8], "little")
+        made = _translation(marshal.loads(held[8 : 8 + header]))
+        module = wasmtime.Module.deserialize(using, held[8 + header :])
+    except (wasmtime.WasmtimeError, ValueError, EOFError, TypeError, KeyError):
+        return None
+    return _keep(variant, Compiled(made, using, module))
+
+
+def compiled(variant: Variant) -> Compiled:
+    """Return the module of a program; NotDerivedError for one that is left to NumPy."""
+    found = loaded(variant)
+    if found is not None:
+        return found
+    import wasmtime
+
+    made = translated(
+        variant.program.program,
+        dict(variant.constants),
+        pairs=variant.pairs,
+        counting=variant.counting,
+        watching=variant.watching,
+    )
+    using = engine()
+    assert using is not None
+    module = wasmtime.Module(using, made.text)
+    name = _name(variant)
+    if name:
+        header = marshal.dumps(_plain(made))
+        _ENTRIES.store(name, len(header).to_bytes(8, "little") + header + module.serialize())
+    return _keep(variant, Compiled(made, using, module))
+
+
+def _keep(variant: Variant, one: Compiled) -> Compiled:
+    _kept[variant] = one
+    while len(_kept) > _MOST_KEPT:
+        _kept.popitem(last=False)
+    return one
+
+
+# -- on disk ---------------------------------------------------------------------------------
+
+
+def _plain(made: Translation) -> dict[str, Any]:
+    """Return a translation as plain values, without its text."""
+    return {
+        "starts": made.starts,
+        "registers": {r: _plain_place(place) for r, place in made.registers.items()},
+        "specials": {pc: _plain_place(place) for pc, place in made.specials.items()},
+        "cells": {where: _plain_place(place) for where, place in made.cells.items()},
+        "arrays": made.arrays,
+        "sums": made.sums,
+        "jumps": made.jumps,
+        "operands": {pc: [one.str for one in types] for pc, types in made.operands.items()},
+        "touched": [tuple(one) for one in made.touched],
+        "length": made.length,
+        "warp_bytes": made.warp_bytes,
+        "sum_count": made.sum_count,
+        "end": made.end,
+    }
+
+
+def _translation(plain: Mapping[str, Any]) -> Translation:
+    places = {
+        name: {where: _place(place) for where, place in plain[name].items()}
+        for name in ("registers", "specials", "cells")
+    }
+    operands = {pc: [np.dtype(one) for one in types] for pc, types in plain["operands"].items()}
+    touched = [Touched(*one) for one in plain["touched"]]
+    return Translation(**{**plain, **places, "operands": operands, "touched": touched})
+
+
+def _plain_place(place: Place) -> tuple[int, str, str]:
+    return place.offset, place.dtype.str, place.base
+
+
+def _place(plain: tuple[int, str, str]) -> Place:
+    offset, dtype, base = plain
+    return Place(offset, np.dtype(dtype), base)
+
+
+class _NotKeptError(Exception):
+    """A program with a part that has no name."""
+
+
+def _name(variant: Variant) -> str:
+    """Return the name of a variant's entry, "" for one that is not kept."""
+    program = variant.program.program
+    content = _Content()
+    try:
+        texts = [content.of(one) for one in program.instructions]
+        texts += [
+            content.of((
+                program.registers, program.immediates, program.initial, program.barriers,
+                program.local_bytes, program.constants, variant.constants, variant.pairs,
+                variant.counting, variant.watching,
+            ))
+        ]  # fmt: skip
+    except _NotKeptError:
+        return ""
+    return key((__version__, _wasmtime_version(), _sources(), *texts))
+
+
+class _Content:
+    """The content of values as text, equal in every process."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, str]] = {}  # the object is kept, so that its id is its
+
+    def of(self, value: Any) -> str:
+        """Return a value's content."""
+        if value is None or isinstance(value, bool | int | float | str | bytes):
+            return repr(value)
+        if isinstance(value, np.dtype):
+            return value.str
+        if isinstance(value, np.generic):
+            return f"{value.dtype.str}{value.tobytes().hex()}"
+        if isinstance(value, Instruction):
+            return self._instruction(value)
+        found = self._known.get(id(value))
+        if found is None:
+            found = self._known[id(value)] = value, self._of_parts(value)
+        return found[1]
+
+    def _instruction(self, row: Instruction) -> str:
+        parts = (
+            row.op, row.dst, row.src, row.guard, row.negated, row.target, row.line,
+            self.of(row.dtype), self.of(row.detail), self.of(row.memory),
+        )  # fmt: skip
+        return repr(parts)
+
+    def _of_parts(self, value: Any) -> str:
+        if isinstance(value, tuple | list):
+            return f"({','.join(map(self.of, value))})"
+        if isinstance(value, frozenset | set):
+            return f"{{{','.join(sorted(map(self.of, value)))}}}"
+        if isinstance(value, Mapping):
+            pairs = sorted((self.of(name), self.of(one)) for name, one in value.items())
+            return f"{{{pairs}}}"
+        if isinstance(value, partial):
+            return f"partial{self.of((value.func, value.args, value.keywords))}"
+        if isinstance(value, type | FunctionType | np.ufunc):
+            return _named(value)
+        if is_dataclass(value):
+            parts = (self.of(getattr(value, one.name)) for one in fields(value))
+            return f"{type(value).__qualname__}({','.join(parts)})"
+        raise _NotKeptError
+
+
+def _named(value: Callable[..., Any]) -> str:
+    name = getattr(value, "__qualname__", value.__name__)
+    if "<" in name:
+        raise _NotKeptError
+    return f"{getattr(value, '__module__', '')}.{name}"
+
+
+@cache
+def _sources() -> str:
+    """Return the sizes and dates of the files with evaluators and with their translation."""
+    stamps = []
+    for package in _SOURCES:
+        place = import_module(package).__file__
+        for file in sorted(Path(place or "").parent.rglob("*.[pw]*")):
+            if file.suffix in (".py", ".wat"):
+                stat = file.stat()
+                stamps.append(f"{file.name}{stat.st_size}{stat.st_mtime_ns}")
+    return hashlib.sha256("".join(stamps).encode()).hexdigest()
+
+
+@cache
+def _wasmtime_version() -> str:
+    return version("wasmtime")
