@@ -123,6 +123,8 @@ class Layout:
         if memory.space == "global":
             name = name if name != ANY_ARRAY else self._holder(address + self.first_address)
             first = self.allocations[name].address - self.first_address
+        elif memory.space == "shared":
+            name, first = self.program.shared_array(memory, [address])
         return name, (address - first) // memory.dtype.itemsize
 
     def _holder(self, address: int) -> str:

@@ -165,6 +165,19 @@ class BankLayout:
 
 
 @dataclass(frozen=True)
+class SharedArray:
+    """An array in shared memory: its first byte, and its bytes; None for dynamic shared memory."""
+
+    name: str
+    first: int
+    size: int | None
+
+    def holds(self, low: int, high: int) -> bool:
+        """Return whether it has the bytes at some addresses, from the lowest to the highest."""
+        return self.first <= low and (self.size is None or high < self.first + self.size)
+
+
+@dataclass(frozen=True)
 class Program:
     """A kernel ready to run: instructions, addressed by pc from 0.
 
@@ -174,7 +187,7 @@ class Program:
     `immediates` are never written; registers among `initial` are, and hold a value before.
     Registers among `constants` hold 32-bit words of constant banks, given as bank and offset;
     `layout` has the contents of these. `compiler` names the compiler of this code, empty for a
-    lowering's.
+    lowering's. `shared_arrays` are known where accesses name no array of shared memory.
     """
 
     name: str
@@ -190,6 +203,15 @@ class Program:
     constants: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     layout: BankLayout | None = None
     compiler: str = ""
+    shared_arrays: tuple[SharedArray, ...] = ()
+
+    def shared_array(self, memory: Memory, touched: Sequence[int]) -> tuple[str, int]:
+        """Return the array of an access that lanes make at some addresses, and its first byte."""
+        known = self.shared_arrays
+        if len(known) > 1 and len(touched):
+            low, high = min(touched), max(touched)
+            known = tuple(one for one in known if one.holds(low, high))
+        return (known[0].name, known[0].first) if len(known) == 1 else (memory.name, memory.base)
 
     def addressable_shared(self, dynamic: int) -> int:
         """Return the bytes of a block's shared memory that its code may address."""

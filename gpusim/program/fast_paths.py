@@ -3,7 +3,8 @@
 nvcc's code tests the operands of each: normal numbers with a normal result, or two 64-bit integers
 that fit in 32 bits, take the fast path in place. Others take a slow path, a function of the
 compiler's or some rows. Of arrays without elements nobody knows, and nearly all numbers are
-ordinary.
+ordinary. Tests of integers may also be left to the machine, where unknown elements are zero:
+`x | 1 << 40` does not fit in 32 bits, whatever x is.
 """
 
 from __future__ import annotations
@@ -30,13 +31,16 @@ _FUNCTION = re.compile(r"CALL\.REL\S* `\(\$\S*__(?:cuda_sm|internal_)")  # any o
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
-def on_fast_paths(program: Program, without: frozenset[str]) -> Program:
-    """Return a program with the fast paths alone for data of the arrays `without` elements."""
-    return _decided(Same(program), without)
+def on_fast_paths(program: Program, without: frozenset[str], *, integers: bool = True) -> Program:
+    """Return a program with the fast paths alone for data of the arrays `without` elements.
+
+    Unless `integers`, it still tests whether 64-bit integers fit in 32 bits.
+    """
+    return _decided(Same(program), without, integers)
 
 
 @lru_cache(maxsize=64)
-def _decided(same: Same, without: frozenset[str]) -> Program:
+def _decided(same: Same, without: frozenset[str], integers: bool) -> Program:
     if not data_dependent_lines(same.program, without):
         return same.program
     held = tainted_registers(same.program, without)
@@ -46,6 +50,7 @@ def _decided(same: Same, without: frozenset[str]) -> Program:
         pc: is_taken
         for pc, is_taken in _unusual(program)
         if (guard := rows[pc].guard) is not None and held[pc] >> guard & 1
+        if integers or not _is_of_integers(program, pc)
     }
     if not unusual:
         return program
@@ -178,6 +183,18 @@ def _calls_slowly(program: Program, first: int, other: int) -> bool:
             return row.guard is None and is_asked
         if row.memory is not None or OPS[row.op].redirects or OPS[row.op].kind == "branch":
             return False
+    return False
+
+
+def _is_of_integers(program: Program, pc: int) -> bool:
+    """Return whether a branch with an unusual way tests 64-bit integers."""
+    rows = program.instructions
+    for first in (pc, pc + 1, rows[pc].target):
+        for row in rows[first : first + LONGEST_WAY]:
+            if _SLOW_CALL.search(row.text):
+                return _OF_INTEGERS.search(row.text) is not None
+            if row is not rows[pc] and (OPS[row.op].redirects or OPS[row.op].kind == "branch"):
+                break
     return False
 
 

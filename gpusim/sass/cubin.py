@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -122,7 +122,8 @@ class Cubin:
     `globals` are the first bytes of the variables in global memory, followed by zeros.
     `addresses` gives the variables with addresses in bank 4, by offset, `functions` the
     driver's functions, such as printf, with addresses there. The `links` are the addresses among
-    `globals`, the `constant_links` the addresses among `constants`.
+    `globals`, the `constant_links` the addresses among `constants`. `ptx` is the text that the
+    code was made from, where the compiler keeps it.
     """
 
     arch: int
@@ -134,6 +135,7 @@ class Cubin:
     functions: Mapping[int, str]
     links: tuple[Link, ...] = ()
     constant_links: tuple[Link, ...] = ()
+    ptx: str = field(default="", repr=False)
 
 
 def read(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> Cubin:
@@ -217,7 +219,12 @@ class _Reader:
             functions={o: s.name for o, s, _ in self._addresses() if not _is_data(s)},
             links=tuple(self._links(".nv.global.init")),
             constant_links=tuple(self._links(".nv.constant3")),
+            ptx=self._ptx(),
         )
+
+    def _ptx(self) -> str:
+        found = self._named(".nv_debug_ptx_txt")
+        return found.data.decode(errors="replace").replace("\0", "\n") if found else ""
 
     def _named(self, name: str) -> ElfSection | None:
         return self.by_name.get(name)

@@ -101,11 +101,14 @@ class Written:
         yield f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{'
 
     def _declarations(self) -> Iterator[str]:
-        if any(0 in array.shape for array in self._function.shared):
+        dynamic = [array for array in self._function.shared if 0 in array.shape]
+        if len(dynamic) > 1:  # they begin at one place
             yield f"extern __shared__ __align__(16) unsigned char {DYNAMIC}[];"
         for array in (*self._function.shared, *self._function.local):
             kind, name = of_dtype(array.dtype), self._array(array)
-            if 0 in array.shape:
+            if [array] == dynamic:
+                yield f"extern __shared__ __align__(16) {kind} {name}[];"
+            elif 0 in array.shape:
                 yield f"{kind} *const {name} = ({kind} *){DYNAMIC};"
             else:
                 space = "__shared__ " if array.space == "shared" else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import OPS, BankLayout, Instruction, Op, Program, as_detail_says
+from gpusim.isa.ops import OPS, BankLayout, Instruction, Op, Program, SharedArray, as_detail_says
 from gpusim.sass import bank_words
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import Cubin, KernelCode
@@ -20,6 +20,7 @@ from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
 from gpusim.sass.provenance import named
 from gpusim.sass.register_banks import bank_reads
+from gpusim.sass.shared_arrays import shared_arrays
 from gpusim.sass.table import MNEMONICS, Mnemonic
 from gpusim.sass.webs import Webs, is_predicate
 
@@ -77,6 +78,12 @@ class Code:
     def static_shared_bytes(self) -> int:
         """A block's own shared memory."""
         return max(0, self.kernel.shared_bytes - self.window)
+
+    @cached_property
+    def shared_arrays(self) -> tuple[SharedArray, ...]:
+        """The arrays in a block's shared memory, as far as they are known."""
+        size = self.static_shared_bytes
+        return shared_arrays(self.cubin.ptx, self.kernel.name, size)
 
     @property
     def grid_barrier(self) -> tuple[str, int, int] | None:
@@ -190,6 +197,7 @@ class _Translation:
             register_estimate=self.code.registers,
             lowering="O3",
             compiler=self.code.generator,
+            shared_arrays=self.code.shared_arrays,
             constants=self.constants,
             layout=layout,
         )

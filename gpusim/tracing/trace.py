@@ -15,6 +15,7 @@ from gpusim.codegen.generators import LOWERING
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.gpu import memory
+from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel, MachineCode
 from gpusim.launch.events import Array, Observer, Skip, require_observers
 from gpusim.launch.grid import ComputeCapability
@@ -120,7 +121,7 @@ def trace_prepared(
             WarpCounters(block_index, warp, row)
             for warp, row in enumerate(blocks.warps(block_index))
         ],
-        executions=[execution_of(entry, bases, cc.major) for entry in log.entries],
+        executions=[execution_of(entry, bases, cc.major, program) for entry in log.entries],
         block_index=block_index,
         source_file=prepared.source_file,
         is_complete=log.is_complete,
@@ -155,7 +156,7 @@ def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
     return made
 
 
-def execution_of(entry: Entry, bases: dict[str, int], cc_major: int) -> Execution:
+def execution_of(entry: Entry, bases: dict[str, int], cc_major: int, program: Program) -> Execution:
     """Return one entry of the log with its addresses counted from the array's start."""
     instruction = entry.instruction
     plain = Execution(
@@ -172,7 +173,9 @@ def execution_of(entry: Entry, bases: dict[str, int], cc_major: int) -> Executio
     if found is None or entry.addresses is None:
         return plain
     on, addresses = entry.on, entry.addresses
-    base = bases.get(found.name, 0) if found.space == "global" else found.base
+    name, base = found.name, bases.get(found.name, 0) if found.space == "global" else found.base
+    if found.space == "shared":
+        name, base = program.shared_array(found, addresses[on].tolist())
     wavefronts, least, sectors = 0, 0, 0
     banks: tuple[int, ...] | None = None
     if found.space == "shared":
@@ -186,7 +189,7 @@ def execution_of(entry: Entry, bases: dict[str, int], cc_major: int) -> Executio
     return replace(
         plain,
         space=found.space,
-        array=found.name,
+        array=name,
         element_bytes=found.dtype.itemsize,
         width_bytes=found.width_bytes,
         addresses=_where_on(addresses - base, on),

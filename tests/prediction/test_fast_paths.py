@@ -53,3 +53,23 @@ def test_what_the_source_asks_of_elements_is_refused_as_before() -> None:
     spec = gpusim.array_spec(BLOCKS * THREADS + 1, np.float32)
     with pytest.raises(InputError, match=r"what chosen does at line .* give those of a"):
         gpusim.predict(chosen[BLOCKS, THREADS], spec, spec)
+
+
+WIDE = """
+__global__ void wide(const int *a, int *c, unsigned long long added, unsigned long long by) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned long long x = (unsigned)a[i] + added;
+    c[i] = (int)(x / by);
+}
+"""
+
+
+@pytest.mark.parametrize("added", [0, 1 << 40])
+def test_integers_fit_in_32_bits_unless_the_code_makes_them_larger(added: int) -> None:
+    kernel = gpusim.cuda_source(WIDE)["wide"][BLOCKS, THREADS]
+    size = BLOCKS * THREADS
+    given = np.arange(size, dtype=np.int32)
+    numbers = np.uint64(added), np.uint64(7)
+    known = gpusim.predict(kernel, given, np.zeros_like(given), *numbers)
+    spec = gpusim.array_spec(size, np.int32)
+    assert gpusim.predict(kernel, spec, spec, *numbers).time_us == known.time_us

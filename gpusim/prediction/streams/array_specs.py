@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from gpusim.errors import InputError
 from gpusim.launch.arguments import ArraySpec
@@ -11,19 +14,43 @@ from gpusim.program.fast_paths import on_fast_paths
 from gpusim.program.taint import data_dependent_lines
 
 
+@dataclass(frozen=True)
+class OfZeros(ArraySpec):
+    """An array of zeros, as the machine reads arrays without elements."""
+
+
 def without_elements(prepared: Prepared) -> frozenset[str]:
     """Return the arrays among a launch's arguments that have no elements."""
     given = prepared.arguments.items()
-    return frozenset(name for name, value in given if isinstance(value, ArraySpec))
+    return frozenset(
+        name
+        for name, value in given
+        if isinstance(value, ArraySpec) and not isinstance(value, OfZeros)
+    )
 
 
 def with_fast_paths(prepared: Prepared) -> Prepared:
-    """Return a launch in which elements that are not given are taken for ordinary numbers."""
+    """Return a launch in which elements that are not given are taken for ordinary numbers.
+
+    Where nothing but tests of 64-bit integers depends on them, they are zeros: a test depends on
+    what the code adds to them.
+    """
     without = without_elements(prepared)
     if not without:
         return prepared
     program = on_fast_paths(prepared.program, without)
-    return prepared if program is prepared.program else replace(prepared, program=program)
+    if program is prepared.program:
+        return prepared
+    testing = on_fast_paths(prepared.program, without, integers=False)
+    is_same = testing.instructions == program.instructions
+    if is_same or data_dependent_lines(program, without):
+        return replace(prepared, program=program)
+    zeros = {name: OfZeros(*_fields(prepared.arguments[name])) for name in without}
+    return replace(prepared, program=testing, arguments={**prepared.arguments, **zeros})
+
+
+def _fields(spec: ArraySpec) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    return spec.shape, spec.dtype
 
 
 def refuse_missing_elements(prepared: Prepared) -> None:
