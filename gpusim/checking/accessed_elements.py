@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,17 @@ from gpusim.launch.grid import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 LARGEST_ELEMENT = 8
+
+
+class Values(NamedTuple):
+    """Of each element of an array's memory, `each` bytes long, whether it has a value."""
+
+    flags: Array
+    each: int
+
+
+# Arrays without values by name, with those elements that have some already, or None.
+Uninitialised = Mapping[str, Values | None]
 # The memories behind a generic address, each with the name of its accesses.
 WINDOWS = {"shared": "shared", "local": "local", "global": ANY_ARRAY}
 LANES = np.arange(32)
@@ -26,13 +38,13 @@ class Layout:
     """The division of a launch's memories into elements, one per entry of a shadow.
 
     An element has as many bytes as the narrowest access to its memory. Arrays named in
-    `uninitialised` hold nothing yet.
+    `uninitialised` hold nothing yet, or where their `Values` say so.
     """
 
     program: Program
     launch: Launch
     allocations: Mapping[str, Allocation]
-    uninitialised: frozenset[str] = frozenset()
+    uninitialised: Uninitialised = field(default_factory=dict)
 
     @cached_property
     def element_bytes(self) -> dict[str, int]:
@@ -78,12 +90,16 @@ class Layout:
         """Return a mask of elements of global memory without values before the launch."""
         found = np.zeros(len(element), dtype=bool)
         each = self.element_bytes["global"]
-        for name in self.uninitialised:
+        for name, values in self.uninitialised.items():
             extent = self.allocations[name].extent
             first, last = (
                 address - self.first_address for address in (extent.start, extent.stop - 1)
             )
-            found |= (element >= first // each) & (element <= last // each)
+            inside = (element >= first // each) & (element <= last // each)
+            if values is not None:
+                place = np.maximum(element * each - first, 0) // values.each
+                inside &= ~values.flags[np.minimum(place, len(values.flags) - 1)]
+            found |= inside
         return found
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from gpusim import machine
 from gpusim.catalogue import Call
 from gpusim.checking import elements, residency
+from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.checker import Checker
 from gpusim.checking.faults import finding_of
 from gpusim.checking.findings import Findings, order
@@ -18,7 +19,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
-from gpusim.launch.events import Skip
+from gpusim.launch.events import Observer, Skip
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
 
@@ -49,7 +50,11 @@ def check(
     gpu = load(device)
     prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
     return check_prepared(
-        prepared, gpu, step_limit=step_limit, uninitialised=uninitialised, progress=progress
+        prepared,
+        gpu,
+        step_limit=step_limit,
+        uninitialised=dict.fromkeys(uninitialised),
+        progress=progress,
     )
 
 
@@ -96,22 +101,25 @@ def check_prepared(
     *,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     progress: machine.Progress | None = None,
-    uninitialised: Collection[str] = (),
+    uninitialised: Uninitialised | None = None,
     left_out: LeftOut | None = None,
+    observers: Sequence[Observer] = (),
 ) -> Findings:
     """Run a prepared program, of any origin, and return its findings.
+
+    Arrays in `uninitialised` start without values, where theirs do not say otherwise.
 
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
     then hold no results.
     """
     allocations = allocate(prepared.arguments, places=prepared.places)
-    _require_arrays(uninitialised, allocations)
+    _require_arrays(uninitialised or (), allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
     sink = Sink()
     checker = Checker(sink, prepared.cc, allocations, uninitialised)
     machine.run(
         prepared,
-        observers=(checker,),
+        observers=(checker, *observers),
         step_limit=step_limit,
         progress=progress,
         on_fault=lambda fault: sink.add(finding_of(fault)),

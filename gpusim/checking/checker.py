@@ -9,7 +9,14 @@ import numpy as np
 
 from gpusim.checking import history
 from gpusim.checking.access import Access, Timeline
-from gpusim.checking.accessed_elements import Layout, Spread, by_memory, element_access_of, owners
+from gpusim.checking.accessed_elements import (
+    Layout,
+    Spread,
+    Uninitialised,
+    by_memory,
+    element_access_of,
+    owners,
+)
 from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
@@ -36,7 +43,7 @@ INDEPENDENT_THREADS = 7  # the first compute capability with independent thread 
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
-    Arrays named in `uninitialised` start without values. `steps` counts the steps examined.
+    Arrays in `uninitialised` start without values. `steps` counts the steps examined.
     """
 
     def __init__(
@@ -44,12 +51,12 @@ class Checker(Observer):
         sink: Sink,
         cc: ComputeCapability,
         allocations: Mapping[str, Allocation],
-        uninitialised: Collection[str] = (),
+        uninitialised: Uninitialised | None = None,
     ) -> None:
         self._sink = sink
         self._cc = cc
         self._allocations = allocations
-        self._uninitialised = frozenset(uninitialised)
+        self._uninitialised = uninitialised or {}
         self._batches: dict[int, Batch] = {}
         self._timeline = Timeline()
         self._told_of_order: set[int] = set()

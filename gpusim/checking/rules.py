@@ -205,5 +205,60 @@ RULES: dict[str, Rule] = {
             "input elements added more than once",
             "check that each element is taken by one thread in one iteration",
         ),
+        # Of whole programs, beside their kernels.
+        Rule(
+            "stream-race",
+            ERROR,
+            "a race between streams",
+            "let one stream wait for an event of the other (cudaStreamWaitEvent)",
+        ),
+        Rule(
+            "host-race",
+            ERROR,
+            "a race between the host and work on a stream",
+            "wait for the stream first (cudaStreamSynchronize, cudaDeviceSynchronize)",
+        ),
+        Rule(
+            "use-after-free",
+            ERROR,
+            "an access to freed device memory",
+            "free the memory after the last launch that touches it",
+        ),
+        Rule(
+            "uninitialised-copy",
+            WARNING,
+            "a copy to the host from memory that nothing has written",
+            "copy what kernels have written, or set the memory first (cudaMemset)",
+        ),
+        Rule(
+            "copy-bounds",
+            ERROR,
+            "a copy or memset outside an allocation",
+            "check its size in bytes, its pointer, and its direction",
+        ),
+        Rule(
+            "free",
+            ERROR,
+            "a free of memory that is not allocated",
+            "free each allocation once, by the pointer that allocated it",
+        ),
+        Rule(
+            "leak",
+            WARNING,
+            "device memory that is never freed",
+            "free it (cudaFree) when it is not needed any more",
+        ),
+        Rule(
+            "unasked-error",
+            WARNING,
+            "a failed launch that the program never asks about",
+            "look at cudaGetLastError() after a launch",
+        ),
+        Rule(
+            "too-large",
+            ERROR,
+            "a cooperative launch with more blocks than the GPU holds",
+            "ask for cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+        ),
     )
 }

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim import machine
 from gpusim.checking.check import check_prepared
-from gpusim.checking.findings import Findings
+from gpusim.checking.findings import Finding, Findings
+from gpusim.checking.rules import ERROR, WARNING
 from gpusim.cli import output
 from gpusim.cli.launch_choice import LaunchChoice
-from gpusim.driver.execution import LaunchOf, Outcome
+from gpusim.driver.execution import LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.timeline import Duration, Timeline
 from gpusim.errors import GpusimError
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, launch_overhead_us
-from gpusim.reports.programs import ProgramLaunch, launch_line
+from gpusim.reports.programs import HostFinding, ProgramLaunch, launch_line
 from gpusim.tracing.block_steps import BlockSteps
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace_prepared
@@ -43,7 +44,7 @@ class Watched:
     step_limit: int
     l2: str = "cold"
     launches: list[ProgramLaunch] = field(default_factory=list)
-    wrong_calls: list[str] = field(default_factory=list)
+    host_findings: list[HostFinding] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     is_refused: bool = False
@@ -67,7 +68,7 @@ class Watched:
             time_us, bound = self._predicted(one, prepared)
             made = replace(made, time_us=time_us, bound=bound)
         if is_chosen and "check" in self.looks:
-            made = replace(made, findings=self._checked(running))
+            made = replace(made, findings=self._checked(running, one.watch))
         elif is_chosen and "count" in self.looks:
             steps = BlockSteps(0)
             observers = (steps,) if is_subject else ()
@@ -78,7 +79,8 @@ class Watched:
         else:
             machine.run(running, step_limit=self.step_limit)
         self._keep(replace(made, seconds=time.perf_counter() - begun))
-        return Outcome(self._duration(made), b"".join(printed))
+        was_watched = made.findings is not None
+        return Outcome(self._duration(made), b"".join(printed), was_watched)
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Keep a launch that ended with an error."""
@@ -96,26 +98,33 @@ class Watched:
         """Say a remark."""
         output.complain(text)
 
-    def wrong(self, text: str) -> None:
-        """Say an error of the program's host side."""
-        self.wrong_calls.append(text)
-        output.complain(text)
+    @property
+    def checks_memory(self) -> bool:
+        """Whether the program's memory is checked as well."""
+        return "check" in self.looks
 
-    def ended(self, process: int, timeline: Timeline, unfreed_bytes: int, unfreed: int) -> None:
-        """Keep the work on streams, and report memory leaks of a checked program."""
+    def found(self, finding: Finding, source_file: str = "") -> None:
+        """Say a finding of the program's host side, or of several launches."""
+        self.host_findings.append(HostFinding(finding, source_file))
+        output.complain(f"{finding.severity}: {finding.message}  [{finding.rule}]")
+
+    def ended(self, process: int, timeline: Timeline) -> None:
+        """Keep the work on streams."""
         for one in timeline.intervals:
             self.intervals.append({"process": process, **vars(one)})
-        if unfreed and "check" in self.looks:
-            output.complain(
-                f"process {process} ends with {unfreed:,} allocations ({unfreed_bytes:,} bytes) "
-                "that it has not freed"
-            )
 
     @property
     def has_errors(self) -> bool:
         """Whether a launch ended with an error, or a check found one."""
         found = any(one.findings.errors for one in self.launches if one.findings is not None)
-        return found or bool(self.wrong_calls) or any(one.error for one in self.launches)
+        found |= any(one.finding.severity == ERROR for one in self.host_findings)
+        return found or any(one.error for one in self.launches)
+
+    @property
+    def has_warnings(self) -> bool:
+        """Whether a check found a warning."""
+        found = any(one.findings.warnings for one in self.launches if one.findings is not None)
+        return found or any(one.finding.severity == WARNING for one in self.host_findings)
 
     def _predicted(self, one: LaunchOf, prepared: Prepared) -> tuple[float, str]:
         """Return a launch's time and bound, looked up for an identical launch."""
@@ -150,8 +159,17 @@ class Watched:
         vars(named)["findings"] = find(traced, prediction)  # in place of those without times
         self.subjects[one.kernel] = Subject(named, steps, forecast)
 
-    def _checked(self, prepared: Prepared) -> Findings:
-        return check_prepared(prepared, self.device, step_limit=self.step_limit)
+    def _checked(self, prepared: Prepared, watch: MemoryWatch | None) -> Findings:
+        if watch is None:
+            return check_prepared(prepared, self.device, step_limit=self.step_limit)
+        found = check_prepared(
+            prepared,
+            self.device,
+            step_limit=self.step_limit,
+            uninitialised=watch.uninitialised,
+            observers=(watch.touched,),
+        )
+        return replace(found, found=tuple(_with_freed(one, watch) for one in found))
 
     def _duration(self, made: ProgramLaunch) -> Duration | None:
         if made.time_us is None:
@@ -180,6 +198,15 @@ def _record(one: LaunchOf, is_chosen: bool) -> ProgramLaunch:
         seconds=0.0,
         is_chosen=is_chosen,
     )
+
+
+def _with_freed(one: Finding, watch: MemoryWatch) -> Finding:
+    """Return a finding, by its own rule where it is about freed memory."""
+    freed = watch.freed_at(one.index) if one.rule == "bounds" and one.index is not None else ""
+    if not freed:
+        return one
+    who = next((str(place.thread) for place in one.places if place.thread is not None), "a thread")
+    return replace(one, rule="use-after-free", message=f"{who} accesses {freed}", array="")
 
 
 def _bound(found: Prediction) -> str:

@@ -46,6 +46,7 @@ OPTIONS = (
     STEP_LIMIT,
     JSON,
     Option("--sarif", "write SARIF 2.1 in place of a report, of check"),
+    Option("--strict", "let warnings of check count as errors"),
     PERFETTO,
     Option("--out", "where JSON, SARIF or the page goes (report.html)", "FILE"),
 )
@@ -107,7 +108,7 @@ def main(command: str, arguments: Sequence[str]) -> int:
         output.complain(f"{chosen.out or PAGE} is the page")
     if code:
         return code
-    found = command == "check" and watched.has_errors
+    found = command == "check" and (watched.has_errors or (chosen.strict and watched.has_warnings))
     return FOUND if found else REFUSED if watched.is_refused else 0
 
 
@@ -117,6 +118,8 @@ def _has_page(command: str, chosen: Namespace) -> bool:
 
 def _check(command: str, chosen: Namespace) -> None:
     """Raise InputError for options that do not go together, before the program runs."""
+    if chosen.strict and command != "check":
+        raise InputError(f"--strict is of gpusim check, not of gpusim {command}")
     if chosen.sarif and command != "check":
         raise InputError(f"--sarif is of gpusim check, not of gpusim {command}")
     if (chosen.json or chosen.sarif) and chosen.out is None:
@@ -204,7 +207,7 @@ def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramRepor
         device=watched.device.gpu.name,
         exit_code=code,
         launches=watched.launches,
-        wrong=watched.wrong_calls,
+        host=watched.host_findings,
         refused=watched.refusals,
         intervals=watched.intervals,
     )
@@ -215,9 +218,8 @@ def _write(chosen: Namespace, report: ProgramReport) -> None:
     if chosen.sarif:
         from gpusim.reports.sarif import sarif_of_launches
 
-        document = sarif_of_launches(
-            [one.findings for one in report.launches if one.findings is not None]
-        )
+        of_launches = [one.findings for one in report.launches if one.findings is not None]
+        document = sarif_of_launches([*of_launches, *(one.findings for one in report.host)])
     text = json.dumps(document, indent=2, default=str) + "\n"
     files.write_whole(Path(chosen.out), text)
 

@@ -48,10 +48,13 @@ def _bus_bits(device: Device) -> int:
     return 5120 if device.bandwidth.dram_gbps > 1200 and device.cc.minor == 0 else 256
 
 
-def described(device: Device, arena_bytes: int) -> bytes:
-    """Return the description of a device for a process, `struct device` of `native/wire.h`."""
+def described(device: Device, arena_bytes: int, *, watches_host: bool) -> bytes:
+    """Return the description of a device for a process, `struct device` of `native/wire.h`.
+
+    With `watches_host`, accesses of the host to memory that work still touches are told.
+    """
     found = attributes(device)
     numbers = struct.pack(f"<{COUNT}q", *(found.get(number, 0) for number in range(COUNT)))
-    sizes = struct.pack("<QQQ", device.gpu.memory_bytes, BEGIN, arena_bytes)
+    sizes = struct.pack("<QQQQ", device.gpu.memory_bytes, BEGIN, arena_bytes, watches_host)
     name = device.gpu.name.encode()[: _NAME_BYTES - 1]
     return numbers + sizes + name.ljust(_NAME_BYTES, b"\0")

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpusim.checking.device_memory import DeviceMemory, Work
+from gpusim.checking.findings import Finding
+from gpusim.checking.touched_memory import TouchedMemory
 from gpusim.driver import arena, images, launching, status
 from gpusim.driver.arena import Arena, OutOfMemoryError, Region
-from gpusim.driver.execution import Execution, LaunchOf
+from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.module import ContextHeap, Function, Module
 from gpusim.driver.status import RefusedError
 from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
@@ -21,11 +25,14 @@ from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
+from gpusim.reports.layout import plural, size
+from gpusim.reports.program_timeline import stream_name
+from gpusim.sass.symbols import cpp_name
 
-_FIRST_HANDLE = 16  # streams below are the driver's own
 _COOPERATIVE = 1
 _MALLOC_HEAP_SIZE = 2  # CU_LIMIT_MALLOC_HEAP_SIZE
 _MOST_LAUNCHES = 1 << 40
+_MOST_SIZES = 8  # of allocations, in a message
 _TABLES = (
     "the program's CUDA runtime asks for internal tables of the driver (cuGetExportTable), which "
     "are not imitated: programs with a static runtime, CuPy's and PyTorch's wheels do not run; "
@@ -43,8 +50,11 @@ class Client:
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
         self._heap = ContextHeap(self.arena)
-        self._handles = _FIRST_HANDLE
+        self._handles = self._streams = 0
         self._asks_for_tables = False
+        self._unasked: str | None = None
+        self._has_runtime = False
+        self._memory = DeviceMemory() if execution.checks_memory else None
         self.numbers = iter(range(1, _MOST_LAUNCHES))
 
     def answer(self, request: Request) -> Reply:
@@ -63,10 +73,37 @@ class Client:
         """Take note of the end of the process."""
         if self._asks_for_tables and not self._functions:
             self.execution.refused(_TABLES)
-        left = [one for one in self.arena.regions if one.kind in (arena.DEVICE, arena.MANAGED)]
-        size = sum(one.size for one in left)
-        self.execution.ended(self.process, self.timeline, size, len(left))
+        if self._unasked:
+            self._found("unasked-error", f"{self._unasked}, and the program never asks for errors")
+        self._say_leaks()
+        self.execution.ended(self.process, self.timeline)
         self.arena.close()
+
+    def _say_leaks(self) -> None:
+        """Say what CUDA C++ has not freed; packages keep the driver's memory until they end."""
+        left = [one for one in self.arena.regions if one.kind in (arena.DEVICE, arena.MANAGED)]
+        if left and self._memory is not None and self._has_runtime:
+            sizes = ", ".join(f"{one.size:,}" for one in left[:_MOST_SIZES])
+            more = ", ..." if len(left) > _MOST_SIZES else ""
+            total = sum(one.size for one in left)
+            self._found(
+                "leak",
+                f"process {self.process} ends with {total:,} bytes of device memory that it has "
+                f"not freed, in {plural(len(left), 'allocation')} (of {sizes}{more} bytes)",
+            )
+
+    def _found(self, rule: str, text: str) -> None:
+        self.execution.found(Finding(rule, text, ()))
+
+    def _work(self, text: str, stream: int) -> Work:
+        """Return the work that was added to the timeline last, by a text."""
+        assert self.timeline.latest is not None
+        where = f" on {stream_name(stream)}" if stream else ""
+        return Work(f"{text}{where}", self.timeline.latest)
+
+    def _tell(self, findings: Iterable[Finding], source_file: str = "") -> None:
+        for one in findings:
+            self.execution.found(one, source_file)
 
     def _handle(self) -> int:
         self._handles += 1
@@ -76,30 +113,50 @@ class Client:
 
     def _allocate(self, request: Request) -> Reply:
         size, kind, _ = request.numbers
-        return Reply(0, (self.arena.allocate(size, kind).address,))
+        region = self.arena.allocate(size, kind)
+        self._enter(region)
+        return Reply(0, (region.address,))
+
+    def _enter(self, region: Region) -> None:
+        """Let the check of memory know of an allocation."""
+        if self._memory is not None and not self._memory.knows(region.address):
+            self._memory.add(
+                region.address,
+                region.size,
+                has_values=region.kind != arena.DEVICE,
+                is_shared=region.kind in (arena.PINNED, arena.MANAGED),
+            )
 
     def _free(self, request: Request) -> Reply:
-        address, kind, _ = request.numbers
+        address, kind, stream, is_asynchronous = request.numbers
         region = self.arena.at(address)
         if region is None or region.address != address or region.kind == arena.OWN:
             self._complain_about_free(address, region)
             raise RefusedError(status.INVALID_VALUE)
         if (region.kind == arena.PINNED) != (kind == arena.PINNED):
             raise RefusedError(status.INVALID_VALUE)
-        self.timeline.wait_for_all()
+        if self._memory is not None and is_asynchronous:
+            self._memory.has_streams |= self.timeline.order_of_work.has_streams
+            stamp = self.timeline.order_of_work.submit(stream)
+            work = Work(stream_name(stream), stamp, "frees")
+            self._tell(self._memory.write([(address, region.size)], work))
+        if not is_asynchronous:
+            self.timeline.wait_for_all()
         self.arena.free(address)
+        if self._memory is not None:
+            self._memory.remove(address)
         return Reply()
 
     def _complain_about_free(self, address: int, region: Region | None) -> None:
         if address in self.arena.freed:
-            self.execution.wrong(f"memory at {address:#x} is freed twice")
+            self._found("free", f"memory at {address:#x} is freed twice")
         elif region is not None:
             behind = address - region.address
-            self.execution.wrong(
-                f"{address:#x} is freed, {behind:,} bytes behind the begin of an allocation"
+            self._found(
+                "free", f"{address:#x} is freed, {behind:,} bytes behind the begin of an allocation"
             )
         else:
-            self.execution.wrong(f"{address:#x} is freed, where no allocation begins")
+            self._found("free", f"{address:#x} is freed, where no allocation begins")
 
     def _room(self, _: Request) -> Reply:
         return Reply(0, (self.arena.most_bytes - self.arena.used_bytes,))
@@ -128,18 +185,42 @@ class Client:
         return Reply(0, (region.mapped.start, len(region.mapped)))
 
     def _copy(self, request: Request) -> Reply:
-        to, to_size, source, source_size, moved, direction, stream, is_asynchronous = (
+        to, source, width, height, depth, *pitches, direction, stream, is_asynchronous = (
             request.numbers
         )
+        to_box = Box(to, width, height, depth, pitches[0], pitches[1])
+        from_box = Box(source, width, height, depth, pitches[2], pitches[3])
         if direction in (TO_DEVICE, WITHIN):
-            self._expect_inside(to, to_size, "to")
+            self._expect_inside(to, to_box.extent, "to")
         if direction in (TO_HOST, WITHIN):
-            self._expect_inside(source, source_size, "from")
+            self._expect_inside(source, from_box.extent, "from")
         if direction == BY_ADDRESS:
-            direction = self._direction(to, to_size, source, source_size)
-        if direction:
-            self.timeline.copy(direction, moved, stream, waits=not is_asynchronous)
+            direction = self._direction(to, to_box.extent, source, from_box.extent)
+        if not direction:
+            return Reply()
+        # A copy to memory that is not pinned is over when the call returns, asynchronous or not.
+        is_pageable = direction == TO_HOST and self.arena.at(to) is None
+        waits = is_pageable or not (is_asynchronous or direction == WITHIN)
+        made = self.timeline.copy(direction, to_box.bytes, stream, waits=False)
+        if self._memory is not None:
+            self._check_copy(self._memory, to_box, from_box, direction, f"a copy {made.name}")
+        if waits:
+            self.timeline.wait(stream)
         return Reply()
+
+    def _check_copy(
+        self, memory: DeviceMemory, to: Box, source: Box, direction: int, text: str
+    ) -> None:
+        memory.has_streams |= self.timeline.order_of_work.has_streams
+        assert self.timeline.latest is not None
+        work = self._work(text, self.timeline.latest.stream)
+        rows, sources = list(to.rows()), list(source.rows())
+        self._tell(memory.read(sources, work))
+        if direction == TO_HOST:
+            self._tell(memory.copy_back(sources, work))
+        self._tell(memory.write(rows, work))
+        if direction == WITHIN:
+            memory.move_values(rows, sources)
 
     def _direction(self, to: int, to_size: int, source: int, source_size: int) -> int:
         """Return the direction of a copy by addresses; 0 from host to host."""
@@ -161,20 +242,41 @@ class Client:
         if region is not None:
             begin = address - region.address
             what = f"an allocation of {region.size:,} bytes, from its byte {begin:,} on"
-        elif self._is_freed(address):
+        elif self._freed(address) is not None:
             what = f"memory at {address:#x}, which is freed"
         else:
             what = f"{address:#x}, where no device memory is allocated"
-        self.execution.wrong(f"a copy or memset of {size:,} bytes {word} {what}")
+        self._found("copy-bounds", f"a copy or memset of {size:,} bytes {word} {what}")
         raise RefusedError(status.INVALID_VALUE)
 
     def _set(self, request: Request) -> Reply:
-        to, extent, moved, stream, is_asynchronous = request.numbers
-        self._expect_inside(to, extent, "to")
-        self.timeline.fill(moved, stream)
-        if not is_asynchronous:
+        to, width, height, pitch, stream, is_asynchronous = request.numbers
+        box = Box(to, width, height, 1, pitch, 0)
+        self._expect_inside(to, box.extent, "to")
+        self.timeline.fill(box.bytes, stream)
+        if self._memory is not None:
+            self._memory.has_streams |= self.timeline.order_of_work.has_streams
+            self._tell(self._memory.write(box.rows(), self._work("a memset", stream)))
+        # The host does not wait for a memset of device memory (CUDA, "API synchronization").
+        region = self.arena.at(to)
+        if not is_asynchronous and region is not None and region.kind != arena.DEVICE:
             self.timeline.wait(stream)
         return Reply()
+
+    def _touch(self, request: Request) -> Reply:
+        """Check accesses of the host to memory that work on streams still touched."""
+        if self._memory is not None:
+            clock = self.timeline.order_of_work.host
+            for address, writes in zip(request.numbers[::2], request.numbers[1::2], strict=True):
+                self._tell(self._memory.host_touched(address, writes=bool(writes), clock=clock))
+        return Reply()
+
+    def _guarded(self, _: Request) -> Reply:
+        """Return the pages that the host must not touch yet."""
+        if self._memory is None:
+            return Reply()
+        pages = list(self._memory.guarded(self.timeline.order_of_work.host))
+        return Reply(0, (len(pages),), b"".join(struct.pack("<QQQ", *page) for page in pages))
 
     # Modules
 
@@ -254,6 +356,7 @@ class Client:
             if how == _COOPERATIVE:
                 self._check_cooperative(function, launch)
             ready = launching.prepared(function, launch, request.held, self.arena)
+            one = replace(one, watch=self._watch(ready))
             outcome = self.execution.execute(one, ready)
         except KernelFault as fault:
             self.execution.failed(one, self._explained(fault))
@@ -265,17 +368,58 @@ class Client:
             return Reply(status.NOT_SUPPORTED, (status.NOT_SUPPORTED,))
         taken = outcome.duration or self._unknown()
         self.timeline.launch(function.name, stream, taken, number)
+        if self._memory is not None:
+            self._check_launch(self._memory, one, outcome, ready.source_file)
         return Reply(0, (0,), outcome.printed)
+
+    def _watch(self, ready: Prepared) -> MemoryWatch | None:
+        """Return the watch of a launch's memory, if memory is checked."""
+        memory = self._memory
+        if memory is None:
+            return None
+        memory.has_streams |= self.timeline.order_of_work.has_streams
+        for region in self.arena.regions:
+            self._enter(region)
+        names = {place.start: name for name, place in ready.places.items()}
+        values = {name: memory.values(start) for start, name in names.items()}
+        regions = self.arena.regions
+        begin = min((one.address for one in regions), default=0)
+        end = max((one.end for one in regions), default=0)
+        return MemoryWatch(
+            {name: held for name, held in values.items() if held is not None},
+            TouchedMemory(begin, end),
+            self._freed_at,
+        )
+
+    def _check_launch(
+        self, memory: DeviceMemory, one: LaunchOf, outcome: Outcome, source_file: str
+    ) -> None:
+        if not outcome.was_watched or one.watch is None:
+            memory.launched_unseen()
+            return
+        work = self._work(f"launch {one.number} of {one.kernel}", one.stream)
+        found = ((r.address, one.watch.touched.of(r.address, r.size)) for r in self.arena.regions)
+        touched = [(address, marks) for address, marks in found if marks is not None]
+        self._tell(memory.launched(work, touched), source_file)
 
     def _explained(self, fault: KernelFault) -> KernelFault:
         """Return a fault that names freed memory where the access went there."""
         address = fault.place.index if fault.place is not None else None
-        if address is None or not self._is_freed(address):
+        if address is None or self._freed(address) is None:
             return fault
         return type(fault)(f"{fault}; the memory at {address:#x} was freed before", fault.place)
 
-    def _is_freed(self, address: int) -> bool:
-        return any(one.address <= address < one.end for one in self.arena.freed.values())
+    def _freed(self, address: int) -> Region | None:
+        """Return the freed allocation that an address lies in."""
+        found = (one for one in self.arena.freed.values() if one.address <= address < one.end)
+        return next(found, None)
+
+    def _freed_at(self, address: int) -> str:
+        """Return the words for an address in freed memory, "" for another."""
+        one = self._freed(address)
+        if one is None:
+            return ""
+        return f"byte {address - one.address:,} of a freed allocation of {one.size:,} bytes"
 
     def _unknown(self) -> Duration:
         """Return the duration of a launch without a prediction: its overhead alone."""
@@ -285,9 +429,10 @@ class Client:
     def _check_cooperative(self, function: Function, launch: Launch) -> None:
         most = occupancy_of(function, launch, self.device) * self.device.gpu.sms
         if launch.blocks > most:
-            self.execution.wrong(
+            self._found(
+                "too-large",
                 f"{function.name}: a cooperative launch of {launch.blocks} blocks; "
-                f"{self.device.gpu.name} holds {most} at a time"
+                f"{self.device.gpu.name} holds {most} at a time",
             )
             raise RefusedError(status.COOPERATIVE_TOO_LARGE)
 
@@ -304,9 +449,9 @@ class Client:
     # Streams and events
 
     def _stream(self, request: Request) -> Reply:
-        handle = self._handle()
-        self.timeline.add_stream(handle, request.numbers[0])
-        return Reply(0, (handle,))
+        self._streams += 1
+        self.timeline.add_stream(self._streams, request.numbers[0])
+        return Reply(0, (self._streams,))
 
     def _event(self, _: Request) -> Reply:
         return Reply(0, (self._handle(),))
@@ -343,11 +488,42 @@ class Client:
             self._heap.size = value
         return Reply()
 
+    def _begin_runtime(self, _: Request) -> Reply:
+        self._has_runtime = True
+        return Reply()
+
     def _reset(self, _: Request) -> Reply:
+        self._say_leaks()
+        for region in self.arena.regions:
+            if self._memory is not None:
+                self._memory.remove(region.address)
         self.arena.clear()
         self._heap = ContextHeap(self.arena)
         self._modules.clear()
         self._functions.clear()
+        return Reply()
+
+    def _misfit(self, request: Request) -> Reply:
+        """Say why a launch has a size that no GPU, or not this one, takes."""
+        *sizes, shared, threads, most_shared = request.numbers
+        x, y, z, *block = sizes
+        name = cpp_name(request.held.decode(errors="replace"))
+        self.execution.told(
+            f"{name} is not launched: grid {size((x, y, z))}, block {size(block)}, {shared:,} "
+            f"bytes of dynamic shared memory; at most {threads:,} threads of a block and "
+            f"{most_shared:,} bytes are possible"
+        )
+        return Reply()
+
+    def _unask(self, request: Request) -> Reply:
+        """Take note of a launch that failed, with a status that only cudaGetLastError tells."""
+        name, _, error = request.held.decode(errors="replace").partition("\0")
+        if self._unasked is None:
+            self._unasked = f"a launch of {cpp_name(name)} fails ({error})"
+        return Reply()
+
+    def _ask(self, _: Request) -> Reply:
+        self._unasked = None
         return Reply()
 
     def _tables(self, _: Request) -> Reply:
@@ -358,6 +534,37 @@ class Client:
         what = request.held.decode(errors="replace")
         self.execution.refused(f"the program asks for {what}, which is not there")
         return Reply()
+
+
+class Box(NamedTuple):
+    """Bytes in rows and slices, as a copy reads or writes them."""
+
+    address: int
+    width: int
+    height: int
+    depth: int
+    pitch: int
+    slice_pitch: int
+
+    @property
+    def bytes(self) -> int:
+        """All of them."""
+        return self.width * self.height * self.depth
+
+    @property
+    def extent(self) -> int:
+        """The bytes from the first to the last."""
+        behind = (self.depth - 1) * self.slice_pitch + (self.height - 1) * self.pitch
+        return behind + self.width
+
+    def rows(self) -> Iterator[tuple[int, int]]:
+        """Yield contiguous bytes, as addresses with sizes."""
+        if self.bytes == self.extent:
+            yield self.address, self.bytes
+            return
+        for z in range(self.depth):
+            for y in range(self.height):
+                yield self.address + z * self.slice_pitch + y * self.pitch, self.width
 
 
 def occupancy_of(function: Function, launch: Launch, device: Device) -> int:
@@ -380,6 +587,12 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "unregister": Client._unregister,
     "copy": Client._copy,
     "set": Client._set,
+    "touched": Client._touch,
+    "guarded": Client._guarded,
+    "misfit": Client._misfit,
+    "runtime": Client._begin_runtime,
+    "unasked": Client._unask,
+    "asked": Client._ask,
     "load": Client._load,
     "unload": Client._unload,
     "function": Client._function,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from gpusim.checking.accessed_elements import Uninitialised
+from gpusim.checking.findings import Finding
+from gpusim.checking.touched_memory import TouchedMemory
 from gpusim.driver.timeline import Duration, Timeline
 from gpusim.errors import GpusimError
 from gpusim.launch.grid import Launch
@@ -12,11 +16,23 @@ from gpusim.launch.prepared import Prepared
 
 
 @dataclass(frozen=True)
+class MemoryWatch:
+    """Device memory as a check of a launch sees it: without values, freed, and as it is touched.
+
+    `freed_at` names the freed memory at an address, "" for none.
+    """
+
+    uninitialised: Uninitialised
+    touched: TouchedMemory
+    freed_at: Callable[[int], str]
+
+
+@dataclass(frozen=True)
 class LaunchOf:
     """A launch of a program: its number in the program from 1, its kernel, and its size.
 
     `identity` is equal for launches of the same code, size and arguments, with pointers compared as
-    places in their allocations.
+    places in their allocations. A launch has a `watch` where the memory of the program is checked.
     """
 
     number: int
@@ -25,17 +41,26 @@ class LaunchOf:
     launch: Launch
     stream: int
     identity: str
+    watch: MemoryWatch | None = None
 
 
 class Outcome(NamedTuple):
-    """The result of a launch: its duration, if it is known, and the kernel's output."""
+    """The result of a launch: its duration, if it is known, and the kernel's output.
+
+    It `was_watched` if the watch of the launch has seen all that it touched.
+    """
 
     duration: Duration | None = None
     printed: bytes = b""
+    was_watched: bool = False
 
 
 class Execution(Protocol):
     """Runs launches, and hears of all else; called from one thread at a time."""
+
+    @property
+    def checks_memory(self) -> bool:
+        """Whether the memory of the program is checked, beside its launches."""
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         """Run a launch on its arguments; GpusimError for faults and unsimulated instructions."""
@@ -49,8 +74,8 @@ class Execution(Protocol):
     def told(self, text: str) -> None:
         """Take note of a remark."""
 
-    def wrong(self, text: str) -> None:
-        """Take note of an error of the program's beside its kernels, as a copy out of bounds."""
+    def found(self, finding: Finding, source_file: str = "") -> None:
+        """Take note of a finding beside the kernels', as of a copy out of bounds."""
 
-    def ended(self, process: int, timeline: Timeline, unfreed_bytes: int, unfreed: int) -> None:
-        """Take note of the end of a process, with its memory leaks."""
+    def ended(self, process: int, timeline: Timeline) -> None:
+        """Take note of the end of a process."""

@@ -80,7 +80,7 @@ class Server:
         """Return the state of a new process, after sending it its device and memory."""
         (process,) = struct.unpack("<i", channel.recv(4) or b"\0\0\0\0")
         client = Client(process, self.device, self.execution)
-        text = described(self.device, client.arena.size)
+        text = described(self.device, client.arena.size, watches_host=self.execution.checks_memory)
         memory = array.array("i", [client.arena.number])
         channel.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, memory)])
         return client

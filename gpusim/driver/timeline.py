@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gpusim.driver.order import DEFAULT, NON_BLOCKING, Order, Stamp
 from gpusim.gpu.device import Device
 
-DEFAULT, _NON_BLOCKING = 0, 1
 TO_DEVICE, TO_HOST, WITHIN, BY_ADDRESS = 1, 2, 3, 4
 # GB/s one way of 16 lanes of PCI Express, by the generation of GPUs that brought it (PCI-SIG:
 # 8, 16 and 32 GT/s, 128 of 130 bits). What a copy reaches of it is unmeasured.
@@ -58,13 +58,16 @@ class Timeline:
 
     device: Device
     intervals: list[Interval] = field(default_factory=list)
+    order_of_work: Order = field(default_factory=Order)
+    latest: Stamp | None = None  # of the work that was added last
     _streams: dict[int, _Stream] = field(default_factory=lambda: {DEFAULT: _Stream()})
     _events: dict[int, float] = field(default_factory=dict)
     _host_us: float = 0.0
 
     def add_stream(self, number: int, flags: int) -> None:
         """Take note of a new stream."""
-        self._streams[number] = _Stream(follows=not flags & _NON_BLOCKING)
+        self._streams[number] = _Stream(follows=not flags & NON_BLOCKING)
+        self.order_of_work.add_stream(number, flags)
 
     def launch(self, name: str, stream: int, taken: Duration, number: int = 0) -> Interval:
         """Add a launch; behind another that the stream still runs, only the gap goes before it."""
@@ -101,19 +104,23 @@ class Timeline:
     def record(self, event: int, stream: int) -> None:
         """Set an event to the end of a stream's work so far."""
         self._events[event] = max(self._end(stream), self._host_us)
+        self.order_of_work.record(event, stream)
 
     def order(self, stream: int, event: int) -> None:
         """Let a stream wait for an event."""
         held = self._stream(stream)
         held.end_us = max(held.end_us, self._events.get(event, 0.0))
+        self.order_of_work.order(stream, event)
 
     def wait(self, stream: int) -> None:
         """Let the host wait for a stream."""
         self._host_us = max(self._host_us, self._end(stream))
+        self.order_of_work.wait(stream)
 
     def wait_for_event(self, event: int) -> None:
         """Let the host wait for an event."""
         self._host_us = max(self._host_us, self._events.get(event, 0.0))
+        self.order_of_work.wait_for_event(event)
 
     def wait_for_all(self) -> None:
         """Let the host wait for all streams."""
@@ -146,6 +153,7 @@ class Timeline:
         overhead_us: float = 0.0,
     ) -> Interval:
         held = self._stream(stream)
+        self.latest = self.order_of_work.submit(stream)
         begin = max(self._end(stream), self._host_us)
         held.end_us = begin + taken_us
         held.has_launched_last = False

@@ -89,7 +89,7 @@ def program_events(intervals: Sequence[Mapping[str, Any]], device: str) -> dict[
         key = one["process"], one["stream"]
         if key not in threads:
             threads[key] = FIRST_THREAD + len(threads)
-            name = stream_name(*key, processes=1)
+            name = stream_name(one["stream"])
             events.append(_named("thread_name", name, number, threads[key]))
         begin, thread, overhead = one["begin_us"], threads[key], one["overhead_us"]
         if overhead:

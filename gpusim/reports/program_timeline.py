@@ -19,6 +19,7 @@ HOST_NOTE = "the host takes no time: gaps of its making are not modelled"
 KERNEL, OVERHEAD, IDLE = "kernels", "launch overhead", "idle"
 # A picture has so many columns: what is narrower is drawn together with its neighbours.
 COLUMNS = 1500
+_STREAMS = {0: "default stream", 0xFFFF: "per-thread stream"}  # of the driver's own
 
 
 @dataclass(frozen=True)
@@ -131,15 +132,17 @@ def strips(intervals: Sequence[Interval]) -> list[Strip]:
     processes = {process for process, _ in held}
     column_us = span_us(intervals) / COLUMNS
     return [
-        Strip(stream_name(process, stream, len(processes)), tuple(_bars(found, column_us)))
+        Strip(
+            f"process {process}, " * (len(processes) > 1) + stream_name(stream),
+            tuple(_bars(found, column_us)),
+        )
         for (process, stream), found in held.items()
     ]
 
 
-def stream_name(process: int, stream: int, processes: int) -> str:
-    """Return the name of a stream, with its process where there are several."""
-    name = f"stream {stream}" if stream else "default stream"
-    return f"process {process}, {name}" if processes > 1 else name
+def stream_name(stream: int) -> str:
+    """Return the name of a stream by its number."""
+    return _STREAMS.get(stream, f"stream {stream}")
 
 
 def _bars(intervals: Sequence[Interval], column_us: float) -> list[Bar]:

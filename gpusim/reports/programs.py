@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from gpusim.checking.findings import Findings
+from gpusim.checking.findings import Finding, Findings
+from gpusim.reports.checking import MOST_SHOWN, finding_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, integer, plural, size
 from gpusim.reports.program_timeline import by_kind, timeline_line
 
@@ -70,14 +72,28 @@ class ProgramLaunch:
 
 
 @dataclass(frozen=True)
+class HostFinding:
+    """A finding of a program's host side, or of several launches; the file of its lines."""
+
+    finding: Finding
+    source_file: str = ""
+
+    @property
+    def findings(self) -> Findings:
+        """It alone, as the findings of a launch."""
+        none = (0, 0, 0)
+        return Findings("", self.source_file, none, none, "", found=(self.finding,))
+
+
+@dataclass(frozen=True)
 class ProgramReport:
-    """A program's launches with its remarks: errors of the host, refusals, work on streams."""
+    """A program's launches, findings beside those of launches, refusals, and work on streams."""
 
     command: tuple[str, ...]
     device: str
     exit_code: int
     launches: Sequence[ProgramLaunch]
-    wrong: Sequence[str] = ()
+    host: Sequence[HostFinding] = ()
     refused: Sequence[str] = ()
     intervals: Sequence[Mapping[str, Any]] = ()
 
@@ -89,7 +105,7 @@ class ProgramReport:
             "exit_code": self.exit_code,
             "launches": [one.to_dict() for one in self.launches],
             "kernels": [one.to_dict() for one in by_kernel(self.launches)],
-            "errors": list(self.wrong),
+            "findings": [one.finding.to_dict() for one in self.host],
             "refused": list(self.refused),
             "work": [one.to_dict() for one in by_kind(self.intervals)],
             "timeline": [dict(one) for one in self.intervals],
@@ -186,10 +202,40 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text | Table]
     left = len(kernels) - _MOST_KERNELS
     if left > 0:
         yield Text(f"and {plural(left, 'more kernel')} (--json --out FILE has all)", DIM)
-    for text in dict.fromkeys(report.wrong):
-        yield Text(f"error: {text}", BAD)
+    shown = list(_findings(report))
+    for lines in shown[:MOST_SHOWN]:
+        yield Text("")
+        yield from lines(width)
+    if len(shown) > MOST_SHOWN:
+        yield Text(f"\nand {plural(len(shown) - MOST_SHOWN, 'more finding')}", DIM)
     for text in dict.fromkeys(report.refused):
         yield Text(f"not simulated: {text}", BAD)
+
+
+def _findings(report: ProgramReport) -> Iterator[Callable[[int], Iterator[Text]]]:
+    """Yield each finding as its lines by width: of kernels, then of the host; alike ones once."""
+    held: dict[tuple[object, ...], tuple[Finding, str, list[ProgramLaunch]]] = {}
+    for launch in report.launches:
+        for one in launch.findings or ():
+            key = launch.kernel, one.rule, one.lines, one.array
+            file = launch.findings.source_file if launch.findings is not None else ""
+            held.setdefault(key, (one, file, []))[2].append(launch)
+    for one, file, launches in held.values():
+        yield partial(_finding, one, file, launches)
+    for host in report.host:
+        yield partial(_finding, host.finding, host.source_file, ())
+
+
+def _finding(
+    one: Finding, file: str, launches: Sequence[ProgramLaunch], width: int
+) -> Iterator[Text]:
+    lines = finding_lines(one, file, width)
+    yield next(lines)
+    if launches:
+        first, more = launches[0], len(launches) - 1
+        others = f" and {more:,} more" if more else ""
+        yield Text(f"  launch {first.number}{others} of {short(first.kernel)}", DIM)
+    yield from lines
 
 
 def _table(kernels: Sequence[KernelSum], width: int) -> Table:

@@ -24,7 +24,8 @@ enum { DRIVER_VERSION = 13000, DEPTH = 64, POOL = 1 };
 static struct context primary;
 static __thread context_t stack[DEPTH];
 static __thread int depth;
-static struct stream null_stream = {0, 0, 0, NULL, NULL}, per_thread = {2, 0, 0, NULL, NULL};
+enum { PER_THREAD = 0xFFFF };  // its number; those of the program's own streams begin at 1
+static struct stream null_stream = {0, 0, 0, NULL, NULL}, per_thread = {PER_THREAD, 0, 0, NULL, NULL};
 static struct stream *streams;
 static int broken;  // the fault that no call gets beyond
 
@@ -42,6 +43,10 @@ static int broken;  // the fault that no call gets beyond
 API int gpusim_refuse(const char *name) {
   gpusim_ask("refuse", NULL, 0, name, strlen(name), NULL, 0, NULL, NULL);
   return NOT_SUPPORTED;
+}
+
+API void gpusim_tell(const char *what, const char *text, size_t size) {
+  gpusim_ask(what, NULL, 0, text, size, NULL, 0, NULL, NULL);
 }
 
 static stream_t stream_of(stream_t given) {
@@ -184,8 +189,13 @@ API int cuCtxDestroy_v2(context_t context) {
 }
 API int cuCtxGetDevice(int *device) { CURRENT; *device = 0; return SUCCESS; }
 API int cuCtxGetDevice_v2(int *device, context_t context) { (void)context; READY; *device = 0; return SUCCESS; }
-API int cuCtxSynchronize(void) { CURRENT; return ASK("synchronize", 0); }
-API int cuCtxSynchronize_v2(context_t context) { (void)context; READY; return ASK("synchronize", 0); }
+static int synchronize(void) {
+  int status = ASK("synchronize", 0);
+  gpusim_guard();
+  return status;
+}
+API int cuCtxSynchronize(void) { CURRENT; return synchronize(); }
+API int cuCtxSynchronize_v2(context_t context) { (void)context; READY; return synchronize(); }
 API int cuCtxGetId(context_t context, unsigned long long *id) {
   READY;
   *id = context ? (u64)context : (u64)&primary;
@@ -235,8 +245,12 @@ static int take(u64 *address, size_t size, int kind, stream_t stream) {
   if (!status) *address = made[0];
   return status;
 }
-static int give_back(u64 address, int kind, stream_t stream) {
-  return address ? ASK("free", address, (u64)kind, stream_of(stream)->id) : SUCCESS;
+static int give_back(u64 address, int kind, stream_t stream, int is_asynchronous) {
+  if (!address) return SUCCESS;
+  gpusim_unguard();
+  int status = ASK("free", address, (u64)kind, stream_of(stream)->id, (u64)is_asynchronous);
+  gpusim_guard();
+  return status;
 }
 API int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   CURRENT;
@@ -261,14 +275,14 @@ API int cuMemAllocManaged(u64 *address, size_t size, unsigned flags) {
   CURRENT;
   return flags == 1 || flags == 2 ? take(address, size, MANAGED_MEMORY, NULL) : INVALID_VALUE;
 }
-API int cuMemFree_v2(u64 address) { CURRENT; return give_back(address, DEVICE_MEMORY, NULL); }
-API int cuMemFreeAsync(u64 address, stream_t stream) { CURRENT; return give_back(address, DEVICE_MEMORY, stream); }
+API int cuMemFree_v2(u64 address) { CURRENT; return give_back(address, DEVICE_MEMORY, NULL, 0); }
+API int cuMemFreeAsync(u64 address, stream_t stream) { CURRENT; return give_back(address, DEVICE_MEMORY, stream, 1); }
 API int cuMemHostAlloc(void **address, size_t size, unsigned flags) {
   CURRENT;
   return flags > 7 ? INVALID_VALUE : take((u64 *)address, size, PINNED_MEMORY, NULL);
 }
 API int cuMemAllocHost_v2(void **address, size_t size) { return cuMemHostAlloc(address, size, 0); }
-API int cuMemFreeHost(void *address) { CURRENT; return give_back((u64)address, PINNED_MEMORY, NULL); }
+API int cuMemFreeHost(void *address) { CURRENT; return give_back((u64)address, PINNED_MEMORY, NULL, 0); }
 
 static int range_of(u64 address, u64 found[3]) {
   return gpusim_ask("range", &address, 1, NULL, 0, found, 3, NULL, NULL);
@@ -391,6 +405,7 @@ static int launch(const struct work *work, u64 stream) {
   int status = gpusim_ask("launch", numbers, sizeof numbers / sizeof *numbers, work->arguments,
                           work->function->bytes, fault, 1, NULL, NULL);
   if (fault[0]) broken = (int)fault[0];
+  gpusim_guard();
   return status;
 }
 
@@ -400,28 +415,30 @@ enum { TO_DEVICE = 1, TO_HOST, WITHIN, BY_ADDRESS };
 static int copy(const struct work *work, u64 stream) {
   u64 rows = work->height * work->depth;
   if (!work->width || !rows) return SUCCESS;
-  u64 to_end = (work->depth - 1) * work->to_slice + (work->height - 1) * work->to_pitch + work->width;
-  u64 from_end = (work->depth - 1) * work->from_slice + (work->height - 1) * work->from_pitch + work->width;
-  int status = ASK("copy", work->to, to_end, work->from, from_end, work->width * rows,
+  int status = ASK("copy", work->to, work->from, work->width, work->height, work->depth,
+                   work->to_pitch, work->to_slice, work->from_pitch, work->from_slice,
                    work->direction, stream, work->is_asynchronous);
+  gpusim_unguard();
   for (u64 z = 0; !status && z < work->depth; z++)
     for (u64 y = 0; y < work->height; y++)
       memmove((char *)work->to + z * work->to_slice + y * work->to_pitch,
               (char *)work->from + z * work->from_slice + y * work->from_pitch, work->width);
+  gpusim_guard();
   return status;
 }
 
 static int set(const struct work *work, u64 stream) {
   if (!work->width || !work->height) return SUCCESS;
-  u64 bytes = work->width * work->item;
-  int status = ASK("set", work->to, (work->height - 1) * work->to_pitch + bytes, bytes * work->height,
-                   stream, work->is_asynchronous);
+  int status = ASK("set", work->to, work->width * work->item, work->height, work->to_pitch, stream,
+                   work->is_asynchronous);
+  gpusim_unguard();
   for (u64 y = 0; !status && y < work->height; y++) {
     char *row = (char *)work->to + y * work->to_pitch;
     if (work->item == 1) memset(row, (int)work->value, work->width);
     else
       for (u64 x = 0; x < work->width; x++) memcpy(row + x * work->item, &work->value, work->item);
   }
+  gpusim_guard();
   return status;
 }
 
@@ -430,7 +447,11 @@ static int perform(const struct work *work, u64 stream) {
     case LAUNCH: return launch(work, stream);
     case COPY: return copy(work, stream);
     case SET: return set(work, stream);
-    case CALL: work->call(work->given); return SUCCESS;
+    case CALL:  // in the order of the stream: what the host does there is no race with it
+      gpusim_unguard();
+      work->call(work->given);
+      gpusim_guard();
+      return SUCCESS;
     case RECORD: work->event->recorded = 1; return ASK("record", work->event->id, stream);
     case NOTHING: return SUCCESS;
   }
@@ -559,8 +580,14 @@ API int cuStreamDestroy_v2(stream_t stream) {
     }
   return INVALID_HANDLE;
 }
-API int cuStreamSynchronize(stream_t stream) { CURRENT; return ASK("wait", stream_of(stream)->id); }
-API int cuStreamQuery(stream_t stream) { (void)stream; CURRENT; return SUCCESS; }
+static int await(const char *what, u64 of) {
+  int status = ASK(what, of);
+  gpusim_guard();
+  return status;
+}
+API int cuStreamSynchronize(stream_t stream) { CURRENT; return await("wait", stream_of(stream)->id); }
+// All work is done when it is asked for: who polls has waited.
+API int cuStreamQuery(stream_t stream) { CURRENT; return await("wait", stream_of(stream)->id); }
 API int cuStreamWaitEvent(stream_t given, event_t event, unsigned flags) {
   (void)flags;
   CURRENT;
@@ -617,9 +644,9 @@ API int cuEventRecordWithFlags(event_t event, stream_t stream, unsigned flags) {
 API int cuEventSynchronize(event_t event) {
   CURRENT;
   if (!event) return INVALID_HANDLE;
-  return event->recorded ? ASK("await", event->id) : SUCCESS;
+  return event->recorded ? await("await", event->id) : SUCCESS;
 }
-API int cuEventQuery(event_t event) { CURRENT; return event ? SUCCESS : INVALID_HANDLE; }
+API int cuEventQuery(event_t event) { return cuEventSynchronize(event); }
 API int cuEventElapsedTime(float *milliseconds, event_t from, event_t to) {
   CURRENT;
   enum { WITHOUT_TIME = 2 };
@@ -855,7 +882,14 @@ static int check_sizes(const struct work *work) {
 static int prepare(struct work *work, void **arguments, void **extra) {
   if (!work->function) return INVALID_HANDLE;
   int status = check_sizes(work);
-  if (status) return status;
+  if (status) {
+    gpusim_ask("misfit",
+               NUMBERS(work->grid[0], work->grid[1], work->grid[2], work->block[0], work->block[1],
+                       work->block[2], work->shared, (u64)work->function->attributes[0],
+                       (u64)work->function->attributes[DYNAMIC_SHARED]),
+               9, work->function->name, strlen(work->function->name), NULL, 0, NULL, NULL);
+    return status;
+  }
   work->arguments = malloc(work->function->bytes + 1);
   return work->arguments ? gather(work->function, arguments, extra, work->arguments) : OUT_OF_MEMORY;
 }

@@ -69,6 +69,7 @@ extern int cuGraphAddEmptyNode(handle *, handle, const handle *, size_t), cuGrap
 extern int cuGraphAddDependencies(handle, const handle *, const handle *, size_t), cuGraphClone(handle *, handle);
 extern int cuGraphNodeGetType(handle, int *);
 extern int cuGetProcAddress_v2(const char *, void **, int, u64, int *), gpusim_refuse(const char *);
+extern void gpusim_tell(const char *, const char *, size_t);
 
 // ---- Errors, and the context that the first call makes
 
@@ -88,6 +89,7 @@ static int ready(void) {
     if (!status) status = cuCtxSetCurrent(context);
   }
   is_current = !status;
+  if (is_current) gpusim_tell("runtime", NULL, 0);
   return status;
 }
 #define READY                        \
@@ -101,8 +103,15 @@ static int ready(void) {
     return note(call);   \
   } while (0)
 
-API int cudaGetLastError(void) { int found = last; last = 0; return found; }
-API int cudaPeekAtLastError(void) { return last; }
+// A failed launch is known to cudaGetLastError alone: who never asks has missed it.
+static __thread int is_unasked;
+static int asked(void) {
+  if (is_unasked) gpusim_tell("asked", NULL, 0);
+  is_unasked = 0;
+  return last;
+}
+API int cudaGetLastError(void) { int found = asked(); last = 0; return found; }
+API int cudaPeekAtLastError(void) { return asked(); }
 API const char *cudaGetErrorString(int status) {
   const struct status *found = gpusim_status(status);
   return found ? found->text : "unrecognized error code";
@@ -537,13 +546,27 @@ static int has_sizes(dim3 grid, dim3 block) {
   u64 threads = (u64)block.x * block.y * block.z;
   return threads && threads <= 1024 && block.z <= 64 && grid.x && grid.y && grid.z && grid.x < 1u << 31 && grid.y < 65536 && grid.z < 65536;
 }
+static void tell_unasked(handle f, int status) {
+  char text[1024];
+  const char *name = "";
+  if (cuFuncGetName(&name, f)) return;
+  size_t length = strnlen(name, sizeof text / 2);
+  memcpy(text, name, length);
+  text[length++] = 0;
+  const char *error = cudaGetErrorString(status);
+  size_t rest = strnlen(error, sizeof text / 2 - 1);
+  memcpy(text + length, error, rest);
+  gpusim_tell("unasked", text, length + rest);
+  is_unasked = 1;
+}
 static int launch(const void *host, dim3 g, dim3 b, void **arguments, size_t shared, handle stream, int is_cooperative) {
   handle f;
   int status = with_function(host, &f);
   if (status) return note(status);
-  if (!has_sizes(g, b)) return note(INVALID_CONFIGURATION);
   status = is_cooperative ? cuLaunchCooperativeKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned)shared, stream, arguments)
                           : cuLaunchKernel(f, g.x, g.y, g.z, b.x, b.y, b.z, (unsigned)shared, stream, arguments, NULL);
+  if (status && !has_sizes(g, b)) status = INVALID_CONFIGURATION;
+  if (status) tell_unasked(f, status);
   return note(status);
 }
 API int cudaLaunchKernel(const void *f, dim3 g, dim3 b, void **arguments, size_t shared, handle stream) { return launch(f, g, b, arguments, shared, stream, 0); }

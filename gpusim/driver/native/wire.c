@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 // So that whoever looks into this library finds what it is.
@@ -53,9 +55,71 @@ static int lost(void) {
 
 int gpusim_is_connected(void) { return channel >= 0 && owner == getpid(); }
 
+// ---- Accesses of the host to memory that work on streams still touches
+
+enum { MOST_GUARDS = 256, MOST_TOUCHED = 32, PAGE = 4096 };
+static struct { u64 begin, size, is_read_alone; } guards[MOST_GUARDS];
+static volatile int guard_count, touched_count;
+static u64 touched[2 * MOST_TOUCHED];
+static struct sigaction before;
+
+static void let_through(int signal, siginfo_t *about, void *state) {
+  u64 address = (u64)about->si_addr;
+  int writes = 1;
+#ifdef __x86_64__
+  writes = (((ucontext_t *)state)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+#endif
+  for (int k = 0; k < guard_count; k++) {
+    if (address - guards[k].begin >= guards[k].size) continue;
+    int is_known = touched_count == MOST_TOUCHED;
+    if (!is_known) {
+      touched[2 * touched_count] = address, touched[2 * touched_count + 1] = (u64)writes;
+      touched_count++;
+    }
+    // When enough is known, the whole range is open; else the page is, to what was done.
+    u64 begin = is_known ? guards[k].begin : address / PAGE * PAGE;
+    mprotect((void *)begin, is_known ? guards[k].size : PAGE, is_known || writes ? PROT_READ | PROT_WRITE : PROT_READ);
+    return;
+  }
+  sigaction(signal, &before, NULL);  // a fault of the program's own: it happens again
+}
+
+void gpusim_unguard(void) {
+  for (int k = 0; k < guard_count; k++) mprotect((void *)guards[k].begin, guards[k].size, PROT_READ | PROT_WRITE);
+  guard_count = 0;
+}
+
+void gpusim_guard(void) {
+  if (!gpusim_device.watches_host || !gpusim_is_connected()) return;
+  gpusim_unguard();
+  u64 count[1] = {0};
+  char *pages = NULL;
+  if (gpusim_ask("guarded", NULL, 0, NULL, 0, count, 1, &pages, NULL)) count[0] = 0;
+  if (count[0] && !before.sa_sigaction) {
+    struct sigaction own = {.sa_sigaction = let_through, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+    sigaction(SIGSEGV, &own, &before);
+  }
+  for (int k = 0; k < MOST_GUARDS && k < (int)count[0]; k++) {
+    memcpy(&guards[k], pages + k * sizeof guards[k], sizeof guards[k]);
+    guard_count = k + 1;
+    mprotect((void *)guards[k].begin, guards[k].size, guards[k].is_read_alone ? PROT_READ : PROT_NONE);
+  }
+  free(pages);
+}
+
+__attribute__((destructor)) static void tell_touched(void) {
+  u64 known[2 * MOST_TOUCHED];
+  unsigned count = 2 * (unsigned)touched_count;
+  if (!count || !gpusim_is_connected()) return;
+  memcpy(known, touched, count * sizeof *known);
+  touched_count = 0;
+  gpusim_ask("touched", known, count, NULL, 0, NULL, 0, NULL, NULL);
+}
+
 int gpusim_ask(const char *name, const u64 *numbers, unsigned count, const void *bytes, size_t size,
                u64 *out, unsigned outs, char **text, size_t *length) {
   if (!gpusim_is_connected()) return NOT_INITIALIZED;
+  tell_touched();
   struct request head = {.count = count, .size = size};
   strncpy(head.name, name, sizeof head.name - 1);
   struct reply answer;

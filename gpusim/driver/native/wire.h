@@ -22,7 +22,7 @@ enum {
 enum { ATTRIBUTES = 160, NAME_BYTES = 256 };
 struct device {
   int64_t attributes[ATTRIBUTES];
-  u64 memory_bytes, arena_begin, arena_bytes;
+  u64 memory_bytes, arena_begin, arena_bytes, watches_host;
   char name[NAME_BYTES];
 };
 INSIDE extern struct device gpusim_device;
@@ -39,6 +39,11 @@ INSIDE int gpusim_ask(const char *name, const u64 *numbers, unsigned count, cons
 // Puts device memory at `offset` of the arena in the place of pages that the program has.
 INSIDE int gpusim_map(void *place, size_t size, u64 offset);
 INSIDE int gpusim_unmap(void *place, size_t size);
+
+// Where the host's accesses are checked: keeps it from memory that work on streams still touches,
+// as the simulator knows; an access is let through, and told with the next request.
+INSIDE void gpusim_guard(void);
+INSIDE void gpusim_unguard(void);
 
 #define NUMBERS(...) ((const u64[]){__VA_ARGS__})
 #define COUNT(...) (sizeof((const u64[]){__VA_ARGS__}) / sizeof(u64))
