@@ -116,6 +116,17 @@ class KernelFault(GpusimError):
         self.place = place
 
 
+class AssertionFault(KernelFault):
+    """An assertion of a kernel does not hold: its expression and file, "" where not known.
+
+    `threads` are the linear numbers of block and thread of all that fail in the instruction.
+    """
+
+    expression: str = ""
+    file: str = ""
+    threads: tuple[tuple[int, int], ...] = ()
+
+
 class OutOfBoundsError(KernelFault):
     """An index outside its array; names array, index, size, block, thread and line."""
 

@@ -57,8 +57,7 @@ class Watched:
         is_chosen = bool(self.looks) and self.choice.takes(one.number, one.kernel)
         begun = time.perf_counter()
         made = _record(one, is_chosen)
-        printed: list[bytes] = []
-        running = replace(prepared, printed=printed)
+        running = replace(prepared, printed=one.printed)
         is_subject = is_chosen and self._is_subject(one)
         prediction: Prediction | None = None
         if is_chosen and "time" in self.looks:
@@ -80,7 +79,7 @@ class Watched:
             machine.run(running, step_limit=self.step_limit)
         self._keep(replace(made, seconds=time.perf_counter() - begun))
         was_watched = made.findings is not None
-        return Outcome(self._duration(made), b"".join(printed), was_watched)
+        return Outcome(self._duration(made), was_watched)
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Keep a launch that ended with an error."""

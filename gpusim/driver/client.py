@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -20,18 +21,19 @@ from gpusim.driver.module import ContextHeap, Function, Module
 from gpusim.driver.status import RefusedError
 from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
 from gpusim.driver.wire import Reply, Request
-from gpusim.errors import GpusimError, InputError, KernelFault, LaunchError
+from gpusim.errors import AssertionFault, GpusimError, InputError, KernelFault, LaunchError
 from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import occupancy
-from gpusim.launch.grid import Launch
+from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.reports.layout import plural, size
 from gpusim.reports.program_timeline import stream_name
-from gpusim.sass.symbols import cpp_name
+from gpusim.sass.symbols import cpp_name, parameter_types
 
 _COOPERATIVE = 1
 _MALLOC_HEAP_SIZE = 2  # CU_LIMIT_MALLOC_HEAP_SIZE
 _MOST_LAUNCHES = 1 << 40
+_MOST_ASSERTIONS = 1024
 _MOST_SIZES = 8  # of allocations, in a message
 _TABLES = (
     "the program's CUDA runtime asks for internal tables of the driver (cuGetExportTable), which "
@@ -360,7 +362,9 @@ class Client:
             outcome = self.execution.execute(one, ready)
         except KernelFault as fault:
             self.execution.failed(one, self._explained(fault))
-            return Reply(0, (status.of_fault(fault),))
+            told = assertion_lines(fault, function.symbol, launch).encode()
+            numbers = (status.of_fault(fault), len(told))
+            return Reply(0, numbers, b"".join(one.printed) + told)
         except GpusimError as error:
             self.execution.failed(one, error)
             self.execution.refused("")
@@ -370,7 +374,7 @@ class Client:
         self.timeline.launch(function.name, stream, taken, number)
         if self._memory is not None:
             self._check_launch(self._memory, one, outcome, ready.source_file)
-        return Reply(0, (0,), outcome.printed)
+        return Reply(0, (0, 0), b"".join(one.printed))
 
     def _watch(self, ready: Prepared) -> MemoryWatch | None:
         """Return the watch of a launch's memory, if memory is checked."""
@@ -565,6 +569,26 @@ class Box(NamedTuple):
         for z in range(self.depth):
             for y in range(self.height):
                 yield self.address + z * self.slice_pitch + y * self.pitch, self.width
+
+
+def assertion_lines(fault: KernelFault, symbol: str, launch: Launch) -> str:
+    """Return what CUDA prints of a failed assertion, a line each thread; "" for other faults.
+
+    The function is the kernel, also where the assertion stands in a function that it calls.
+    """
+    if not isinstance(fault, AssertionFault) or fault.place is None:
+        return ""
+    types = ", ".join(re.sub(r"(?=\*)", " ", one, count=1) for one in parameter_types(symbol) or ())
+    head = f"{fault.file}:{fault.place.line}: void {cpp_name(symbol)}({types})"
+    lines = []
+    for block, thread in fault.threads[:_MOST_ASSERTIONS]:
+        x, y, z = places_of(block, launch.grid)
+        tx, ty, tz = places_of(thread, launch.block)
+        lines.append(
+            f"{head}: block: [{x},{y},{z}], thread: [{tx},{ty},{tz}] Assertion "
+            f"`{fault.expression}` failed.\n"
+        )
+    return "".join(lines)
 
 
 def occupancy_of(function: Function, launch: Launch, device: Device) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from gpusim.checking.accessed_elements import Uninitialised
@@ -31,8 +31,9 @@ class MemoryWatch:
 class LaunchOf:
     """A launch of a program: its number in the program from 1, its kernel, and its size.
 
-    `identity` is equal for launches of the same code, size and arguments, with pointers compared as
-    places in their allocations. A launch has a `watch` where the memory of the program is checked.
+    `printed` takes the kernel's output. `identity` is equal for launches of the same code, size and
+    arguments, with pointers compared as places in their allocations. A launch has a `watch` where
+    the memory of the program is checked.
     """
 
     number: int
@@ -42,16 +43,16 @@ class LaunchOf:
     stream: int
     identity: str
     watch: MemoryWatch | None = None
+    printed: list[bytes] = field(default_factory=list)
 
 
 class Outcome(NamedTuple):
-    """The result of a launch: its duration, if it is known, and the kernel's output.
+    """The result of a launch: its duration, if it is known.
 
     It `was_watched` if the watch of the launch has seen all that it touched.
     """
 
     duration: Duration | None = None
-    printed: bytes = b""
     was_watched: bool = False
 
 

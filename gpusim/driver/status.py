@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from gpusim.errors import BarrierError, KernelFault, MisalignedError, NoProgressError
+from gpusim.errors import (
+    AssertionFault,
+    BarrierError,
+    KernelFault,
+    MisalignedError,
+    NoProgressError,
+)
 from gpusim.errors import OutOfBoundsError as OutOfBounds
 
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY = 0, 1, 2
@@ -17,6 +23,7 @@ _OF_FAULTS: tuple[tuple[type[KernelFault], int], ...] = (
     (MisalignedError, MISALIGNED),
     (NoProgressError, LAUNCH_TIMEOUT),
     (BarrierError, LAUNCH_TIMEOUT),
+    (AssertionFault, ASSERT),
 )
 
 
@@ -33,4 +40,4 @@ def of_fault(fault: KernelFault) -> int:
     for kind, status in _OF_FAULTS:
         if isinstance(fault, kind):
             return status
-    return ASSERT if "assertion" in str(fault) else LAUNCH_FAILED
+    return LAUNCH_FAILED

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import KernelFault, OutOfBoundsError
+from gpusim.errors import AssertionFault, KernelFault, OutOfBoundsError
 from gpusim.isa.ops import LOCAL_HIGH, Instruction
 from gpusim.launch.device_heap import Heap
 from gpusim.machine.context import Context
@@ -39,6 +39,17 @@ class NullFormatError(RefusedCallError):
     """A format of printf at address 0: on a GPU an illegal memory access."""
 
     fault = OutOfBoundsError
+
+
+class FailedAssertionError(RefusedCallError):
+    """An assertion, its expression and its file."""
+
+    fault = AssertionFault
+
+    def __init__(self, expression: str, file: str) -> None:
+        words = f": {expression} (in {file})" if expression else ""
+        super().__init__(f"an assertion does not hold{words}")
+        self.expression, self.file = expression, file
 
 
 def call_driver(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -101,8 +112,19 @@ def _call(calls: _Calls, place: int, results: Array) -> None:
             first[position] = True
             block, thread, where = lanes_of(calls.group).first(first, results, name, line)
             text = f"line {line}: {refused} (block {block}, thread {thread})"
-            context.fault(refused.fault(text, where))
+            fault = refused.fault(text, where)
+            if isinstance(refused, FailedAssertionError) and isinstance(fault, AssertionFault):
+                fault.expression, fault.file = refused.expression, refused.file
+                fault.threads = _threads(calls)
+            context.fault(fault)
             return
+
+
+def _threads(calls: _Calls) -> tuple[tuple[int, int], ...]:
+    """Return block and thread of the lanes that call, by linear number, in their order."""
+    lanes, on = lanes_of(calls.group), calls.on
+    found = (np.broadcast_to(one, on.shape)[on] for one in (lanes.blocks, lanes.threads))
+    return tuple(sorted(zip(*(one.tolist() for one in found), strict=True)))
 
 
 def _print(calls: _Calls, address: int, position: tuple[int, ...]) -> int:
@@ -155,17 +177,16 @@ def _heap(context: Context) -> Heap:
 
 
 def _fail(calls: _Calls, message: int, position: tuple[int, ...]) -> int:
-    words = _assertion(calls.context, message, int(calls.second[position]))
-    raise RefusedCallError(f"an assertion does not hold{words}")
+    raise FailedAssertionError(*_assertion(calls.context, message, int(calls.second[position])))
 
 
-def _assertion(context: Context, message: int, file: int) -> str:
-    """Return an assertion's expression and file, as far as they can be read."""
+def _assertion(context: Context, message: int, file: int) -> tuple[str, str]:
+    """Return an assertion's expression and file, "" where they cannot be read."""
     try:
         found = [_text(context, place).decode(errors="replace") for place in (message, file)]
     except RefusedCallError:
-        return ""
-    return f": {found[0]} (in {found[1]})"
+        return "", ""
+    return found[0], found[1]
 
 
 _FUNCTIONS: Mapping[str, Callable[[_Calls, int, tuple[int, ...]], int]] = {

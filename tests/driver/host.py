@@ -46,6 +46,19 @@ extern "C" __global__ void samples(float* out, unsigned long long texture) {
                  : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(texture), "r"(0));
     *out = a + b + c + d;
 }
+extern "C" __global__ void asserts(const int* x) {
+    printf("before\\n");
+    assert(x[threadIdx.x] >= 0);
+}
+extern "C" __global__ void traps() { if (threadIdx.x == 5) __trap(); }
+extern "C" __global__ void times(unsigned long long* out) {
+    unsigned long long begin, end;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+    out[0] = clock64(), out[1] = clock();
+    out[2] = clock64(), out[3] = clock();
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(end));
+    out[4] = begin, out[5] = end;
+}
 struct Node { Node* next; int value; };
 extern "C" __global__ void follow(Node* first, int* sum) {
     for (Node* one = first; one; one = one->next) *sum += one->value;

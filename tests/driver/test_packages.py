@@ -102,10 +102,13 @@ def test_a_program_of_a_package_runs(
     assert capfd.readouterr().out.splitlines() == ["True"]
 
 
-@pytest.mark.skipif(
+needs_nvcc = pytest.mark.skipif(
     not any((folder / "nvcc").is_file() for folder in wheels.folders("bin")),
     reason="needs nvcc: pip install '.[driver]'",
 )
+
+
+@needs_nvcc
 def test_cuda_cpp_with_its_host_code_runs(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +116,24 @@ def test_cuda_cpp_with_its_host_code_runs(
     program.write_text(CUDA)
     assert main(["run", "--device", "rtx3080", str(program), "--", "1.5"]) == 3
     assert capfd.readouterr().out.splitlines() == ["GeForce RTX 3080 3 no error"]
+
+
+@needs_nvcc
+def test_a_benchmark_prints_the_rates_that_are_predicted_by_hand(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    n, file, out = 1 << 22, Path(__file__).with_name("benchmark.cu"), tmp_path / "out.json"
+    assert main(["predict", "--json", "--out", str(out), str(file), "--", str(n)]) == 0
+    launch_gbps, copy_gbps = map(float, capfd.readouterr().out.split())
+    given = ("2.0", f"float32[{n}]", f"float32[{n}]", str(n))
+    arguments = [word for one in given for word in ("--arg", one)]
+    by_hand = ["predict", f"{file}:saxpy", "--grid", str(n // 256), "--block", "256", "--json"]
+    assert main([*by_hand, *arguments]) == 0
+    time_us = json.loads(capfd.readouterr().out)["time_us"]
+    assert launch_gbps == pytest.approx(12 * n / time_us / 1e3, rel=1e-3)
+    assert copy_gbps == pytest.approx(63.0, rel=1e-3)
+    (launch,) = json.loads(out.read_text())["launches"]
+    assert launch["time_us"] == pytest.approx(time_us, rel=1e-3)
 
 
 @needs("numba_cuda")

@@ -102,6 +102,46 @@ def test_kernels_print_to_the_programs_output(host: Host) -> None:
     assert host.run('launch("prints", 2, 1)').out == ["block 0 of 2", "block 1 of 2"]
 
 
+def test_a_failed_assertion_is_printed_as_cuda_does_and_the_context_is_over(host: Host) -> None:
+    ran = host.run(
+        """
+x = take(256)
+to(x, struct.pack("64i", *(-(k in (3, 40)) for k in range(64))))
+launch("asserts", 2, 64, x)
+call("cuCtxSynchronize")
+call("cuMemFree_v2", x)
+""",
+    )
+    assert [line for line in ran.out if line != "before"] == [
+        "cuCtxSynchronize 710", "cuMemFree_v2 710",
+    ]  # fmt: skip
+    assert "before" in ran.out
+    (line,) = re.findall(r"^kernels.cu:.*thread: \[3,0,0\].*", ran.err, re.MULTILINE)[:1]
+    assert re.fullmatch(
+        r"kernels.cu:\d+: void asserts\(.*\): block: \[0,0,0\], thread: \[3,0,0\] Assertion "
+        r"`x\[threadIdx.x\] >= 0` failed.",
+        line,
+    )
+
+
+def test_a_trap_ends_the_context_with_a_launch_failure(host: Host) -> None:
+    ran = host.run('launch("traps", 1, 32); call("cuCtxSynchronize")')
+    assert ran.out == ["cuCtxSynchronize 719"]
+    assert "with a trap (block 0, thread 5)" in ran.err
+
+
+def test_clocks_of_kernels_go_on(host: Host) -> None:
+    ran = host.run(
+        """
+x = take(48)
+launch("times", 1, 1, x)
+a, b, c, d, begin, end = struct.unpack("6Q", back(x, 48))
+print(begin < a < c < end, b < d)
+""",
+    )
+    assert ran.out == ["True True"]
+
+
 @pytest.mark.parametrize(
     ("text", "status", "words"),
     [

@@ -401,9 +401,16 @@ API int cuMemPoolGetAccess(int *flags, u64 pool, void *location) { (void)pool, (
 static int launch(const struct work *work, u64 stream) {
   u64 numbers[] = {work->function->id, work->grid[0], work->grid[1], work->grid[2], work->block[0],
                    work->block[1], work->block[2], work->shared, stream, work->cooperative};
-  u64 fault[1] = {0};
+  u64 fault[2] = {0};  // the status of the context, and how many bytes are of assertions
+  char *text = NULL;
+  size_t length = 0;
   int status = gpusim_ask("launch", numbers, sizeof numbers / sizeof *numbers, work->arguments,
-                          work->function->bytes, fault, 1, NULL, NULL);
+                          work->function->bytes, fault, 2, &text, &length);
+  if (text && length) {
+    fwrite(text, 1, length - fault[1], stdout);
+    fwrite(text + length - fault[1], 1, fault[1], stderr);
+  }
+  free(text);
   if (fault[0]) broken = (int)fault[0];
   gpusim_guard();
   return status;

@@ -32,7 +32,7 @@ INSIDE int gpusim_connect(void);
 INSIDE int gpusim_is_connected(void);
 
 // Asks, and waits for the answer: a status, `outs` numbers, and bytes, which are given to `text`
-// (to be freed), or else printed: they are what kernels print.
+// (to be freed).
 INSIDE int gpusim_ask(const char *name, const u64 *numbers, unsigned count, const void *bytes,
                       size_t size, u64 *out, unsigned outs, char **text, size_t *length);
 
