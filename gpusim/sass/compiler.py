@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -71,6 +71,12 @@ class CompileError(GpusimError):
         super().__init__(words)
         self.lookups = lookups
 
+    @property
+    def missing_header(self) -> str:
+        """The header that is not found, "" where that is not the reason."""
+        found = _NO_HEADER.search(str(self))
+        return found[1] if found is not None else ""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -79,6 +85,15 @@ class Options:
     includes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
     standard: str = "c++17"
+
+
+@dataclass(frozen=True)
+class Headers:
+    """In place of headers: texts of the user's own by path, and contents of others by name."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    contents: Mapping[str, str] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()  # of those contents, empty ones that are nowhere found
 
 
 @dataclass(frozen=True)
@@ -106,7 +121,12 @@ def architecture(cc: ComputeCapability) -> str:
 
 
 def compiled(
-    text: str, file: str, expressions: Sequence[str], arch: str, options: Options = Options()
+    text: str,
+    file: str,
+    expressions: Sequence[str],
+    arch: str,
+    options: Options = Options(),
+    replaced: Headers = Headers(),
 ) -> Compiled:
     """Compile CUDA C++; `file` is its name in messages and lines.
 
@@ -115,7 +135,7 @@ def compiled(
     library, program = wheels.library(), wheels.disassembler()
     folders = folders_of(file, options)
     headers = list(map(str, wheels.headers()))
-    empty = host_headers(folders)
+    contents = {**dict.fromkeys(host_headers(folders), ""), **replaced.contents}
     arguments = [
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",
@@ -124,22 +144,38 @@ def compiled(
         "--disable-warnings",
         *(f"--define-macro={name}={value}" for name, value in MACROS.items()),
         *(f"--define-macro={definition}" for definition in options.definitions),
+        *(("--device-as-default-execution-space",) if replaced != Headers() else ()),
         *(f"{INCLUDE}{folder}" for folder in [*folders, *headers]),
     ]
     stamps = [wheels.stamp(one) for one in (library, program, WORKER, LOOKUPS)]
     searched = [str(Path(folder).resolve()) for folder in folders]
-    name = key([*stamps, text, file, *expressions, *arguments, *searched, *empty])
+    own = [part for pair in (*contents.items(), *replaced.texts.items()) for part in pair]
+    name = key([*stamps, text, file, *expressions, *arguments, *searched, *own])
     entry = cache.load(name, headers)
+    if entry is not None and "error" in entry:
+        raise CompileError(entry["error"], _lookups(entry))
     if entry is None:
-        entry = _made(text, file, expressions, arguments, library, empty)
+        try:
+            entry = _made(text, file, expressions, arguments, library, contents, replaced.texts)
+        except CompileError as error:
+            if error.lookups is not None:
+                held = {"error": str(error), "lookups": error.lookups}
+                cache.store(name, error.lookups, held)
+            raise
         entry["listing"] = disassembled(base64.b64decode(entry["cubin"]))
         if entry["lookups"] is None:
             entry["lookups"] = _told(text, folders, options)
         if entry["lookups"] is not None:
             cache.store(name, entry["lookups"], entry)
-    cubin, lookups = base64.b64decode(entry["cubin"]), entry["lookups"]
-    known = None if lookups is None else [(path, read, held) for path, read, held in lookups]
-    return Compiled(cubin, entry["listing"], entry["names"], entry["generator"], known)
+    cubin, generator = base64.b64decode(entry["cubin"]), entry["generator"]
+    if replaced.missing:
+        generator += f", without {', '.join(replaced.missing)}"
+    return Compiled(cubin, entry["listing"], entry["names"], generator, _lookups(entry))
+
+
+def _lookups(entry: Mapping[str, Any]) -> list[Lookup] | None:
+    found = entry["lookups"]
+    return None if found is None else [(path, is_read, held) for path, is_read, held in found]
 
 
 def folders_of(file: str, options: Options) -> list[str]:
@@ -163,16 +199,18 @@ def answered(
     expressions: Sequence[str],
     arguments: Sequence[str],
     library: Path,
-    empty_headers: Sequence[str] = (),
+    headers: Mapping[str, str] = {},
+    replaced: Mapping[str, str] = {},
 ) -> dict[str, Any]:
     """Return the compiler's answer for CUDA C++, from a process of its own.
 
-    `empty_headers` are empty for it. "cubin" is base64, "names" are the expressions' names
-    there, "version" is its own, "lookups" are its files. Raises CompileError with its words.
+    `headers` are contents by name, `replaced` those of files by path. "cubin" is base64, "names"
+    are the expressions' names there, "version" is its own, "lookups" are its files. Raises
+    CompileError with its words.
     """
     request = {
         "library": str(library), "text": text, "file": file, "expressions": list(expressions),
-        "options": list(arguments), "empty_headers": list(empty_headers),
+        "options": list(arguments), "headers": dict(headers), "replaced": dict(replaced),
         "stamped": [str(folder) for folder in wheels.headers()],
     }  # fmt: skip
     try:
@@ -208,15 +246,16 @@ def _made(
     expressions: Sequence[str],
     arguments: Sequence[str],
     library: Path,
-    empty_headers: Sequence[str],
+    headers: Mapping[str, str],
+    replaced: Mapping[str, str],
 ) -> dict[str, Any]:
     try:
-        answer = answered(text, file, expressions, arguments, library, empty_headers)
+        answer = answered(text, file, expressions, arguments, library, headers, replaced)
     except CompileError as error:
         if _WORDS_OF_NVCC.isdisjoint(_UNDECLARED.findall(str(error))):
             raise
         more = [*arguments, f"--pre-include={_WORDS_HEADER}"]
-        answer = answered(text, file, expressions, more, library, empty_headers)
+        answer = answered(text, file, expressions, more, library, headers, replaced)
     version = tuple(int(part) for part in answer["version"].split("."))
     if version < LEAST_VERSION:
         raise wheels.CompilerMissingError(

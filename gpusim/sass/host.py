@@ -7,7 +7,7 @@ as it stands in files with `main` and `<<<...>>>`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gpusim.errors import InputError
@@ -15,15 +15,16 @@ from gpusim.errors import InputError
 INSTALL = "pip install 'gpusim[nvcc]'"
 _STD = r"(?<!cuda::)\bstd::"  # the standard library within cuda:: is the device's too
 _HOST = re.compile(rf"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|{_STD}")
-_DEVICE = re.compile(
+DEVICE = re.compile(
     rb"\b(__global__|__device__|__constant__|__shared__|__managed__|constexpr|consteval)\b"
 )
 _DEVICE_MACRO = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n)*__(?:global|device)__", re.MULTILINE
 )
+_VISIBLE = re.compile(rb"[^\r\n]")
 _CALL = re.compile(rb"\s*(\w+)\s*\(")
 _ALIGNED = re.compile(rb"\b__(?:builtin_)?align__\s*\([^()]*\)")  # missing in the grammar
-_GROUPS = (
+GROUPS = (
     "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
     "preproc_ifdef", "preproc_else", "preproc_elif",
 )  # fmt: skip
@@ -43,6 +44,13 @@ def device_code(text: str, file: str) -> str:
     text = _LAMBDA.sub(lambda match: " " * len(match[0]), text)
     if not _HOST.search(text):
         return text
+    source = text.encode()
+    nodes = _host_nodes(parsed(source, file), source, device_macros(source))
+    return blanked(source, ((node.start_byte, node.end_byte) for node in nodes)).decode()
+
+
+def parsed(source: bytes, file: str) -> Any:
+    """Return the root of a source's syntax tree; InputError without the grammar."""
     try:
         import tree_sitter_cuda
         from tree_sitter import Language, Parser
@@ -50,24 +58,36 @@ def device_code(text: str, file: str) -> str:
         raise InputError(
             f"{file} has host code as well; to leave it out needs the extra nvcc: {INSTALL}"
         ) from None
-    source = text.encode()
     plain = _ALIGNED.sub(lambda match: b" " * len(match[0]), source)
-    tree = Parser(Language(tree_sitter_cuda.language())).parse(plain)
+    return Parser(Language(tree_sitter_cuda.language())).parse(plain).root_node
+
+
+def blanked(source: bytes, parts: Iterable[tuple[int, int]]) -> bytes:
+    """Return a source with blanks in place of parts; lines stay."""
     cut = bytearray(source)
-    for node in _host_nodes(tree.root_node, source, frozenset(_DEVICE_MACRO.findall(source))):
-        for place in range(node.start_byte, node.end_byte):
-            if cut[place] not in b"\r\n":
-                cut[place] = ord(" ")
-    return cut.decode()
+    for begin, end in parts:
+        cut[begin:end] = _VISIBLE.sub(b" ", cut[begin:end])
+    return bytes(cut)
 
 
-def _host_nodes(node: Any, source: bytes, macros: frozenset[bytes]) -> Iterator[Any]:
+def device_macros(source: bytes) -> frozenset[bytes]:
+    """Return the macros of a source that make kernels or device functions."""
+    return frozenset(_DEVICE_MACRO.findall(source))
+
+
+def is_made_by(body: bytes, macros: Collection[bytes]) -> bool:
+    """Return whether a declaration is a call of one of these macros."""
+    called = _CALL.match(body)
+    return called is not None and called[1] in macros
+
+
+def _host_nodes(node: Any, source: bytes, macros: Collection[bytes]) -> Iterator[Any]:
     """Yield the parts of a file that only the host needs; `macros` make kernels."""
     for child in node.children:
         body = source[child.start_byte : child.end_byte]
-        if (called := _CALL.match(body)) and called[1] in macros:
+        if is_made_by(body, macros):
             continue
-        if child.type in _GROUPS:
+        if child.type in GROUPS:
             inside = list(_host_nodes(child, source, macros))
             # extern "C" before one function goes with it.
             is_alone = child.type == "linkage_specification" and child.children[-1] in inside
@@ -83,7 +103,7 @@ def _is_kept(child: Any, body: bytes) -> bool:
 def _is_host_function(child: Any, body: bytes) -> bool:
     if child.type == "template_declaration" and _is_of_types(child):
         return _ONLY_HOST.search(body) is not None
-    return not _DEVICE.search(body.partition(b"{")[0])
+    return not DEVICE.search(body.partition(b"{")[0])
 
 
 def _is_of_types(child: Any) -> bool:
@@ -92,13 +112,13 @@ def _is_of_types(child: Any) -> bool:
 
 
 def _is_host_variable(child: Any, body: bytes) -> bool:
-    if _DEVICE.search(body):
+    if DEVICE.search(body):
         return False
     return _ONLY_HOST.search(body) is not None or not body.lstrip().startswith(_KEPT)
 
 
 def _uses_host_library(child: Any, body: bytes) -> bool:
-    words = _NOT_OF_DEVICES if _DEVICE.search(body) else _ONLY_HOST
+    words = _NOT_OF_DEVICES if DEVICE.search(body) else _ONLY_HOST
     return words.search(body) is not None
 
 

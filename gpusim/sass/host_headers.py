@@ -24,10 +24,10 @@ CPP = """
 """
 # Libraries that the host calls, and headers of CUDA's samples for their host code.
 LIBRARIES = """
-    cublas.h cublasLt.h cublas_v2.h cudaProfiler.h cuda_profiler_api.h cudnn.h cufft.h cufftXt.h
-    curand.h cusolverDn.h cusparse.h cusparse_v2.h exception.h helper_cuda.h helper_functions.h
-    helper_image.h helper_string.h helper_timer.h mpi.h nccl.h nvToolsExt.h nvrtc.h
-    nvtx3/nvToolsExt.h timer.h
+    cublas.h cublasLt.h cublas_v2.h cudaProfiler.h cudaTypedefs.h cuda_profiler_api.h cudnn.h
+    cufftXt.h curand.h cusolverDn.h cusparse.h cusparse_v2.h exception.h helper_cuda.h
+    helper_functions.h helper_image.h helper_string.h helper_timer.h mpi.h nccl.h nvToolsExt.h
+    nvrtc.h nvtx3/nvToolsExt.h timer.h
 """
 # Frameworks whose headers kernels are built with: their host functions are cut out.
 FRAMEWORKS = """

@@ -36,6 +36,13 @@ def plain(text: str) -> str:
     return _COMMENT.sub(lambda match: (match["kept"] or " ").replace("\n", " "), joined)
 
 
+def included(clean: str) -> Iterator[str]:
+    """Yield the names of headers in the directives of a plain text."""
+    for operand in _DIRECTIVE.findall(clean):
+        if match := _HEADER.match(operand):
+            yield match[1] or match[2]
+
+
 @dataclass
 class Includes:
     """The headers found from a text on, and the paths asked for.

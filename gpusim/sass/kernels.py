@@ -6,6 +6,7 @@ kernel of the dialect is.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +31,11 @@ from gpusim.sass import (
     cubin,
     host,
     listing,
+    reachable,
     signature,
     symbols,
     variables,
+    wheels,
 )
 from gpusim.sass.aliases import aliases, of_template, resolved
 from gpusim.sass.arguments import Given
@@ -41,12 +44,12 @@ from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
+from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
 from gpusim.sass.symbols import BUILTIN
 from gpusim.sass.translate import Code, translate
-from gpusim.sass.wheels import CompilerMissingError
 
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
@@ -159,6 +162,7 @@ class CudaSource(CodeFile):
         self.text = text
         self.options = options
         self._made: dict[tuple[str | None, str], tuple[compiler.Compiled, cubin.Cubin]] = {}
+        self._failed: dict[tuple[str | None, str], compiler.CompileError] = {}
 
     @cached_property
     def _device_text(self) -> str:
@@ -189,7 +193,7 @@ class CudaSource(CodeFile):
     def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
         try:
             return self._compiled(None, DEFAULT_ARCHITECTURE)[1].variables
-        except (compiler.CompileError, CompilerMissingError):
+        except (compiler.CompileError, wheels.CompilerMissingError):
             return None
 
     def _type_of(self, one: cubin.Variable) -> str:
@@ -210,8 +214,7 @@ class CudaSource(CodeFile):
     @cached_property
     def _declarations(self) -> str:
         """The text with the user's own headers, possible places of kernels and types as well."""
-        folders = compiler.folders_of(self.file, self.options)
-        found = includes(self.text, folders, self.options.definitions).found
+        found = includes(self.text, self._folders, self.options.definitions).found
         return "\n".join([self.text, *map(read, found)])
 
     def __getitem__(self, name: str) -> CodeKernel:
@@ -246,25 +249,63 @@ class CudaSource(CodeFile):
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
-        made, held = self._compiled(self._instance(name), compiler.architecture(cc))
+        made, held = self._compiled(self._instance(name), compiler.architecture(cc), name)
         symbol = made.names.get(name) or _symbol(name, held, self.file)
         return _code(held, name, symbol, made.listing, made.generator, self.file)
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""
         try:
-            found = self._compiled(self._instance(name), compiler.architecture(cc))[0].lookups
+            made, _ = self._compiled(self._instance(name), compiler.architecture(cc), name)
+            found = made.lookups
         except compiler.CompileError as error:
             found = error.lookups
         return found or ()
 
-    def _compiled(self, asked: str | None, arch: str) -> tuple[compiler.Compiled, cubin.Cubin]:
-        """Return the compiled file; once for all its kernels that are no templates."""
-        if (asked, arch) not in self._made:
-            named = [] if asked is None else [asked]
-            made = compiler.compiled(self._device_text, self.file, named, arch, self.options)
-            self._made[asked, arch] = made, cubin.read(made.cubin, self.file)
-        return self._made[asked, arch]
+    def _compiled(
+        self, asked: str | None, arch: str, kernel: str | None = None
+    ) -> tuple[compiler.Compiled, cubin.Cubin]:
+        """Return the compiled file; once for all its kernels that are no templates.
+
+        Where it does not compile as a whole, what a kernel reaches of it and its headers is tried.
+        """
+        key = asked, arch
+        if key not in self._made and key not in self._failed:
+            try:
+                named = [] if asked is None else [asked]
+                text = self._device_text
+                made = compiler.compiled(text, self.file, named, arch, self.options)
+                self._made[key] = made, cubin.read(made.cubin, self.file)
+            except compiler.CompileError as error:
+                self._failed[key] = error
+        if key in self._failed:
+            key = f"{kernel} alone", arch
+            if key not in self._made:
+                made = self._reduced(asked, arch, kernel)
+                self._made[key] = made, cubin.read(made.cubin, self.file)
+        return self._made[key]
+
+    def _reduced(self, asked: str | None, arch: str, kernel: str | None) -> compiler.Compiled:
+        """Compile the declarations that a kernel reaches, or all device code does for None."""
+        failed = self._failed[asked, arch]
+        options = with_folders_around(self.text, self.file, self.options)
+        folders = compiler.folders_of(self.file, options)
+        found = includes(self.text, folders, options.definitions).found
+        own = {os.path.realpath(path): read(path) for path in found}
+        texts = reachable.device_texts({**own, "": self.text}, kernel)
+        text = texts.pop("")
+        headers = left_out({self.file: text, **texts}, folders, wheels.headers())
+        named = [] if asked is None else [asked]
+        replaced = replace(headers, texts=texts)
+        try:
+            return compiler.compiled(text, self.file, named, arch, options, replaced)
+        except compiler.CompileError as error:
+            # The words on the reduced text are the fewer, but leave a missing header out.
+            raise failed if failed.missing_header else error from None
+
+    @cached_property
+    def _folders(self) -> list[str]:
+        return compiler.folders_of(self.file, self.options)
 
     def _instance(self, name: str) -> str | None:
         """Return the name of a template's instance or in a namespace, None for any other."""

@@ -62,11 +62,15 @@ def within(folders: Sequence[str]) -> list[str]:
 class Lookups:
     """Paths that a library asks the C library for, in its order, each with its state by then.
 
-    A path is either read or only asked about: the key's second part.
+    A path is either read or only asked about: the key's second part. Files by their real paths in
+    `replaced` are read with these texts in place of their own, of the same size.
     """
 
-    def __init__(self, library: ctypes.CDLL, stamped: Sequence[str]) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, stamped: Sequence[str], replaced: Mapping[str, str] = {}
+    ) -> None:
         self.stamped = within(stamped)
+        self._numbers = {path: _in_memory(text.encode()) for path, text in replaced.items()}
         self.found: dict[tuple[str, bool], str] = {}
         self._kept: list[Any] = []  # callbacks live as long as the table has their addresses
         self.are_seen = bool(self._replaced(library))
@@ -101,9 +105,20 @@ class Lookups:
             if is_read and self.found[asked] == PIPE:  # without a writer, perhaps for ever
                 ctypes.set_errno(errno.ENOENT)
                 return failure
+            number = self._numbers.get(os.path.realpath(asked[0])) if is_read else None
+            if number is not None:
+                read = f"/proc/self/fd/{number}".encode()
+                return call(*given[:place], read, *given[place + 1 :])
             return call(*given)
 
         return recorded
+
+
+def _in_memory(held: bytes) -> int:
+    """Return the number of an open file in memory."""
+    number = os.memfd_create("header")
+    os.write(number, held)
+    return number
 
 
 def _slots(library: ctypes.CDLL) -> Iterator[tuple[str, int]]:

@@ -35,9 +35,10 @@ class Compilation:
         """Return machine code as base64, and the name in it of each name expression."""
         text, file = self.request["text"].encode(), self.request["file"].encode()
         made = ctypes.byref(self.program)
-        empty = [name.encode() for name in self.request["empty_headers"]]
-        texts = ctypes.c_char_p * len(empty)
-        headers = len(empty), texts(*[b""] * len(empty)), texts(*empty)
+        held = self.request["headers"]
+        texts = ctypes.c_char_p * len(held)
+        contents = texts(*(content.encode() for content in held.values()))
+        headers = len(held), contents, texts(*(name.encode() for name in held))
         self.check(self.nvrtc.nvrtcCreateProgram(made, text, file, *headers))
         for expression in self.request["expressions"]:
             self.check(self.nvrtc.nvrtcAddNameExpression(self.program, expression.encode()))
@@ -93,7 +94,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     lookups: Any = None
     try:
         library = loaded(request["library"])
-        lookups = importlib.import_module("lookups").Lookups(library, request["stamped"])
+        seeing = importlib.import_module("lookups").Lookups
+        lookups = seeing(library, request["stamped"], request["replaced"])
         made = Compilation(library, request).run()
     except (Failure, OSError) as error:
         made = {"error": str(error)}

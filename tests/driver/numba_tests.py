@@ -1,13 +1,14 @@
 """Runs numba-cuda's own tests of its wheel, and prints their results as JSON.
 
-`gpusim run -- python numba_tests.py RESULTS [EVERY]` runs one in EVERY of them, in a fixed order.
-OUT_OF_SCOPE names the modules left out, with reasons.
+`gpusim run -- python numba_tests.py RESULTS [EVERY [FIRST]]` runs one in EVERY of them, from number
+FIRST on in a fixed order. OUT_OF_SCOPE names the modules left out, with reasons.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import random
 import signal
 import sys
@@ -111,13 +112,34 @@ def in_scope() -> list[unittest.TestCase]:
     return tests
 
 
-def run(path: Path, every: int) -> None:
-    """Run tests in scope, and write the results to a file."""
+def is_broken() -> bool:
+    """Return whether a kernel's fault has ended the context, and all later calls would fail."""
+    from numba.cuda.cudadrv.driver import driver
+
+    try:
+        driver.cuCtxSynchronize()
+    except Exception as error:
+        return "CONTEXT" not in str(error)  # without a context nothing is broken
+    return False
+
+
+def run(path: Path, every: int, first: int) -> None:
+    """Run tests in scope, and write the results to a file.
+
+    A fault is as sticky as on a GPU: the next test begins in a new process.
+    """
     signal.signal(signal.SIGALRM, late)
-    results = Results()
-    unittest.TestSuite(in_scope()[::every]).run(results)
-    path.write_text(json.dumps(results.rows, indent=1))
+    rows = json.loads(path.read_text()) if path.exists() else []
+    for number, test in enumerate(in_scope()[first::every]):
+        results = Results()
+        test.run(results)
+        path.write_text(json.dumps([*rows, *results.rows], indent=1))
+        rows += results.rows
+        if is_broken():
+            again = [str(path), str(every), str(first + (number + 1) * every)]
+            os.execv(sys.executable, [sys.executable, __file__, *again])
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    counts = [int(word) for word in sys.argv[2:]]
+    run(Path(sys.argv[1]), *(counts or [1])[:1], *counts[1:2] or [0])
