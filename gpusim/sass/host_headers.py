@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 C = """
-    assert.h complex.h ctype.h errno.h inttypes.h locale.h memory.h omp.h pthread.h signal.h
-    stdarg.h stdbool.h stdio.h stdlib.h string.h strings.h time.h unistd.h wchar.h sys/mman.h
-    sys/stat.h sys/time.h sys/types.h windows.h
+    assert.h complex.h ctype.h direct.h dirent.h dlfcn.h errno.h fcntl.h getopt.h inttypes.h io.h
+    libgen.h locale.h malloc.h memory.h omp.h poll.h process.h pthread.h sched.h semaphore.h
+    signal.h stdarg.h stdbool.h stdio.h stdlib.h string.h strings.h termios.h time.h unistd.h
+    wchar.h sys/mman.h sys/stat.h sys/time.h sys/types.h windows.h
 """
 CPP = """
     bits/stdc++.h algorithm any array atomic bitset cctype cerrno charconv chrono cinttypes clocale
@@ -24,10 +25,11 @@ CPP = """
 """
 # Libraries that the host calls, and headers of CUDA's samples for their host code.
 LIBRARIES = """
-    cublas.h cublasLt.h cublas_v2.h cudaProfiler.h cudaTypedefs.h cuda_profiler_api.h cudnn.h
-    cufftXt.h curand.h cusolverDn.h cusparse.h cusparse_v2.h exception.h helper_cuda.h
-    helper_functions.h helper_image.h helper_string.h helper_timer.h mpi.h nccl.h nvToolsExt.h
-    nvrtc.h nvtx3/nvToolsExt.h timer.h
+    cublas.h cublasLt.h cublas_v2.h cudaEGL.h cudaGL.h cudaProfiler.h cudaTypedefs.h
+    cuda_egl_interop.h cuda_gl_interop.h cuda_profiler_api.h cudnn.h cupti.h curand.h cusolverDn.h
+    cusparse.h cusparse_v2.h exception.h helper_cuda.h helper_functions.h helper_image.h
+    helper_string.h helper_timer.h mpi.h nccl.h nvToolsExt.h nvml.h nvrtc.h nvtx3/nvToolsExt.h
+    timer.h
 """
 # Frameworks whose headers kernels are built with: their host functions are cut out.
 FRAMEWORKS = """

@@ -16,6 +16,7 @@ from gpusim.sass.host import DEVICE, GROUPS, blanked, device_macros, is_made_by,
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUOTED = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _INSIDE = re.compile(rb"\{[^{}]*\}|\([^()]*\)|<[^<>]*>")
+_ENUMERATION = re.compile(rb"\benum\b")
 _VALUES = re.compile(rb"=[^,;]*")
 _ROOT = re.compile(rb"\b(?:__global__|__device__|__constant__|__managed__)\b")
 _CONSTANT = re.compile(rb"\bconst(?:expr)?\b|^\s*(?:enum|struct|class|union)\b")
@@ -163,7 +164,7 @@ def _is_of_host(node: Any, inner: Any | None, head: bytes) -> bool:
 def _names(body: bytes, inner: Any | None) -> frozenset[bytes]:
     """Return the names that a declaration may introduce: words outside of brackets and values."""
     plain = body
-    if b"enum" not in body:
+    if not _ENUMERATION.search(body):
         while (outer := _INSIDE.sub(b" ", plain)) != plain:
             plain = outer
         plain = plain if inner is not None else _VALUES.sub(b" ", plain)
