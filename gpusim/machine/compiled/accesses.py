@@ -64,8 +64,9 @@ class Access:
     def text(self) -> str:
         """The function.
 
-        Parameters are the lanes and, of global memory, an entry of the table of arrays and whether
-        others may be meant; else where the memory begins, its first address, and its bytes.
+        Parameters are the lanes and, of global memory, an entry of the table of arrays, whether
+        others may be meant, and a table of marks; else where the memory begins, its first address,
+        and its bytes.
         """
         return {"global": self._global, "shared": self._shared, "local": self._local}[self.space]()
 
@@ -107,107 +108,157 @@ class Access:
         value = _ATOMICS[self.kind].format(t=scalar, old=old, new=new, s=sign)
         return f"({scalar}.store (local.get $q) {value})"
 
-    @property
-    def _work(self) -> str:
-        return self._move() if self.kind in ("load", "store") else self._update()
-
     # -- by space ----------------------------------------------------------------------
 
+    @property
+    def _each(self) -> str:
+        """Return the work of the lanes, with checked addresses; lanes that are off may load too."""
+        step = "(local.set $l (i32.ctz (local.get $m)))"
+        more = "(local.tee $m (i32.and (local.get $m) (i32.sub (local.get $m) (i32.const 1))))"
+        if self.kind == "load":
+            step = ""
+            more = "(i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 1))) (i32.const 32))"
+        return f"""(local.set $m (local.get $on)) (local.set $l (i32.const 0))
+(loop $each {step} {{place}}
+  {self._moved}
+  (br_if $each {more}))"""
+
+    @property
+    def _moved(self) -> str:
+        if self.kind in ("load", "store"):
+            return self._move(32 if self.space == "local" else 1)
+        return self._update()
+
+    def _rows(self, *, alike: bool = False) -> str:
+        """Return the moves of neighbouring words from $q on, in vectors; or of one for all."""
+        code = []
+        for k in range(0, 128, 16):
+            if self.kind == "store":
+                held = f"(v128.load offset={IN + OPERAND_BYTES + k} (i32.const 0))"
+                code.append(f"(v128.store offset={k} align=4 (local.get $q) {held})")
+            else:
+                held = f"(v128.load offset={k} align=4 (local.get $q))"
+                held = "(local.get $v)" if alike else held
+                code.append(f"(v128.store offset={OUT + k} (i32.const 0) {held})")
+        first = "(local.set $v (v128.load32_splat (local.get $q)))" if alike else ""
+        return "\n".join([first, *code])
+
+    @property
+    def _is_of_words(self) -> bool:
+        return self.item == self.width == 4 and self.kind in ("load", "store")
+
     def _global(self) -> str:
+        """Return an access to an array: to that of entry $e, or (if $any) those at the addresses.
+
+        $t is a table of marks of sectors, or 0.
+        """
         bytes_at = 8 if self.kind == "load" else 16
+        stored = "" if self.kind == "load" else "(i32.store offset=24 (local.get $e) (i32.const 1))"
         entry = (
             "(local.set $low (i64.load (local.get $e)))\n"
-            f"(local.set $size (i64.load offset={bytes_at} (local.get $e)))"
+            f"(local.set $size (i64.load offset={bytes_at} (local.get $e))) {stored}"
         )
-        if self.kind != "load":
-            entry += "(i32.store offset=24 (local.get $e) (i32.const 1))"
+        look = (
+            "(local.set $n (call $look_wide (local.get $low)"
+            f" (i64.sub (local.get $size) (i64.const {self.width})) (i64.const {self.width - 1})))"
+        )
         outside = _outside(self.width)
-        body = f"""(local.set $x (i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))
-  (if {outside}
-    (then
-      (if (i32.eqz (local.get $any)) (then (unreachable)))
-      (local.set $e (call $find (local.get $x) (i64.const {self.width})))
-      {entry}
-      (if {outside} (then (unreachable)))))
-  (if (i32.and (i32.wrap_i64 (local.get $x)) (i32.const {self.width - 1})) (then (unreachable)))
-  (local.set $q (i32.wrap_i64 (i64.sub (local.get $x) (global.get $shift))))
-  {self._work}
-  (local.set $sector (i64.shr_u (local.get $x) (i64.const 5)))
-  (if (i64.ne (local.get $sector) (local.get $last)) (then
-    (if (i64.gt_s (local.get $sector) (local.get $last))
-      (then (local.set $n (i32.add (local.get $n) (i32.const 1))))
-      (else (local.set $falls (i32.const 1))))
-    (local.set $last (local.get $sector))))"""
-        return f"""(func {self.name} (param $on i32) (param $e i32) (param $any i32) (result i32)
-(local $m i32) (local $l i32) (local $q i32) (local $n i32) (local $falls i32) (local $x i64)
-(local $low i64) (local $size i64) (local $sector i64) (local $last i64) (local $v v128)
+        slow = f"""(local.set $x (i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))
+  (if {outside} (then
+    (local.set $e (call $find (local.get $x) (i64.const {self.width})))
+    {entry}
+    (if {outside} (then (unreachable)))))
+  (if (i32.and (i32.wrap_i64 (local.get $x)) (i32.const {self.width - 1})) (then (unreachable)))"""
+        place = (
+            f"(local.set $q (i32.sub (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 3)))"
+            " (local.get $s)))"
+        )
+        return f"""(func {self.name} (param $on i32) (param $e i32) (param $any i32) (param $t i32)
+(result i32) (local $m i32) (local $l i32) (local $q i32) (local $n i32) (local $s i32)
+(local $x i64) (local $low i64) (local $size i64) (local $v v128)
 {entry}
-(local.set $last (i64.const -1))
+(local.set $s (i32.wrap_i64 (global.get $shift)))
 {self._quick()}
-{_LANES.format(body=body)}
-(if (local.get $falls) (then (return (call $distinct (local.get $on) (i64.const 5)))))
+(if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))
+{look}
+(if (i32.eq (local.get $n) (i32.const -1)) (then
+  (if (i32.eqz (local.get $any)) (then (unreachable)))
+  (local.set $e (call $find (i64.load (i32.const {IN})) (i64.const {self.width})))
+  {entry}
+  {look}
+  (if (i32.eq (local.get $n) (i32.const -1)) (then
+    (local.set $n (i32.const 0))
+    {_LANES.format(body=slow)}))))
+{self._each.format(place=place)}
+(if (i32.eqz (local.get $n)) (then (local.set $n (call $sectors (local.get $on)))))
+(if (local.get $t) (then (call $mark (local.get $on) (local.get $t))))
 (local.get $n))"""
 
     def _quick(self) -> str:
         """Return the way of a whole warp with neighbouring words, or with a single one."""
-        if self.width != 4 or self.item != 4 or self.kind not in ("load", "store"):
+        if not self._is_of_words:
             return ""
         aligned = "(i32.eqz (i32.and (i32.wrap_i64 (local.get $x)) (i32.const 3)))"
-        place = "(local.set $q (i32.wrap_i64 (i64.sub (local.get $x) (global.get $shift))))"
+        place = "(local.set $q (i32.sub (i32.wrap_i64 (local.get $x)) (local.get $s)))"
+        row = """(if (local.get $t) (then
+      (call $mark_row (local.get $t) (local.get $q) (local.get $n))))
+    (return (local.get $n))"""
+        one = ""
         if self.kind == "load":
-            rows = "\n".join(
-                f"(v128.store offset={OUT + 16 * k} (i32.const 0)"
-                f" (v128.load offset={16 * k} align=4 (local.get $q)))"
-                for k in range(8)
-            )
-            alike = "\n".join(
-                f"(v128.store offset={OUT + 16 * k} (i32.const 0) (local.get $v))" for k in range(8)
-            )
             one = f"""(if (i32.and (call $rising_wide (i64.const 0))
       (i32.and {aligned} (i32.eqz {_outside(4)})))
-    (then {place} (local.set $v (v128.load32_splat (local.get $q))) {alike}
-      (return (i32.const 1))))"""
-        else:
-            rows = "\n".join(
-                f"(v128.store offset={16 * k} align=4 (local.get $q)"
-                f" (v128.load offset={IN + OPERAND_BYTES + 16 * k} (i32.const 0)))"
-                for k in range(8)
-            )
-            one = ""
+    (then {place} {self._rows(alike=True)} (local.set $n (i32.const 1)) {row}))"""
         return f"""(if (i32.eq (local.get $on) (i32.const -1)) (then
   (local.set $x (i64.load (i32.const {IN})))
   (if (i32.and (call $rising_wide (i64.const 4))
       (i32.and {aligned} (i32.eqz {_outside(128)})))
-    (then {place} {rows}
-      (return (i32.wrap_i64 (i64.add (i64.const 1) (i64.sub
+    (then {place} {self._rows()}
+      (local.set $n (i32.wrap_i64 (i64.add (i64.const 1) (i64.sub
         (i64.shr_u (i64.add (local.get $x) (i64.const 124)) (i64.const 5))
-        (i64.shr_u (local.get $x) (i64.const 5))))))))
+        (i64.shr_u (local.get $x) (i64.const 5))))))
+      {row}))
   {one}))"""
 
-    def _shared(self) -> str:
-        body = self._own("(i32.add (local.get $at) (local.get $x))") + self._work
-        return f"""(func {self.name} (param $on i32) (param $at i32) (param $first i32)
-(param $bytes i32) (local $m i32) (local $l i32) (local $q i32) (local $x i32)
-{_LANES.format(body=body)})"""
+    # -- memory of a block or thread ---------------------------------------------------
 
-    def _own(self, place: str) -> str:
-        """Return the checks of an address in memory of a block or thread, and its place."""
-        return f"""(local.set $x
-    (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2))))
-  (if (i64.gt_u (i64.add (i64.const {self.width}) (i64.extend_i32_u
-      (i32.sub (local.get $x) (local.get $first)))) (i64.extend_i32_u (local.get $bytes)))
-    (then (unreachable)))
-  (if (i32.and (local.get $x) (i32.const {self.width - 1})) (then (unreachable)))
-  (local.set $q {place})
-  """
+    def _shared(self) -> str:
+        quick = ""
+        place = f"(local.set $q (i32.add (local.get $at) (i32.load (i32.const {IN}))))"
+        if self._is_of_words:
+            quick = f"""(if (i32.and (i32.eq (local.get $on) (i32.const -1))
+    (call $rising (i32.const 4))) (then {place} {self._rows()} (return)))"""
+        if self._is_of_words and self.kind == "load":
+            rows = self._rows(alike=True)
+            quick += f"(if (call $rising (i32.const 0)) (then {place} {rows} (return)))"
+        each = (
+            "(local.set $q (i32.add (local.get $at)"
+            f" (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2)))))"
+        )
+        return self._own(f"{quick}\n{self._each.format(place=each)}")
+
+    def _own(self, work: str) -> str:
+        """Return an access to memory at $at, with `bytes` from its `first` address on."""
+        return f"""(func {self.name} (param $on i32) (param $at i32) (param $first i32)
+(param $bytes i32) (local $m i32) (local $l i32) (local $q i32) (local $x i32) (local $v v128)
+(if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit (local.get $on))))
+(if (i32.lt_u (local.get $bytes) (i32.const {self.width})) (then (unreachable)))
+(if (call $is_outside (local.get $first)
+    (i32.sub (local.get $bytes) (i32.const {self.width})) (i32.const {self.width - 1}))
+  (then (unreachable)))
+{work})"""
 
     def _local(self) -> str:
-        place = (
-            "(i32.add (i32.add (local.get $at) (i32.shl (local.get $l) (i32.const 2)))"
-            " (i32.add (i32.shl (i32.and (local.get $x) (i32.const -4)) (i32.const 5))"
-            " (i32.and (local.get $x) (i32.const 3))))"
-        )
-        body = self._own(place) + self._move(32)
-        return f"""(func {self.name} (param $on i32) (param $at i32) (param $first i32)
-(param $bytes i32) (local $m i32) (local $l i32) (local $q i32) (local $x i32)
-{_LANES.format(body=body)})"""
+        """Return an access to a thread's memory: word by word, the lanes lie side by side."""
+        place = "(local.set $q (i32.add (local.get $at) (i32.shl (local.get $x) (i32.const 5))))"
+        quick = ""
+        if self._is_of_words:
+            mine = "" if self.kind == "load" else "(i32.eq (local.get $on) (i32.const -1))"
+            alike = "(call $rising (i32.const 0))"
+            alike = f"(i32.and {mine} {alike})" if mine else alike
+            quick = f"""(if {alike} (then (local.set $x (i32.load (i32.const {IN}))) {place}
+    {self._rows()} (return)))"""
+        each = f"""(local.set $x (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2))))
+  (local.set $q (i32.add (i32.add (local.get $at) (i32.shl (local.get $l) (i32.const 2)))
+    (i32.add (i32.shl (i32.and (local.get $x) (i32.const -4)) (i32.const 5))
+      (i32.and (local.get $x) (i32.const 3)))))"""
+        return self._own(f"{quick}\n{self._each.format(place=each)}")

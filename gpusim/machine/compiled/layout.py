@@ -17,6 +17,8 @@ IN = 1024
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH = 12288
 WORDS = 16384  # of banks, while wavefronts are counted
+TABLE = 24576  # of a set of numbers
+LAST = TABLE + 2048  # the word of each bank
 ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes, whether stored to
 MOST_ARRAYS = 2048
 CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
@@ -36,6 +38,11 @@ _PLACES: Mapping[str, int] = {
     "SCRATCH": SCRATCH,
     "WORDS": WORDS,
     "ARRAYS": ARRAYS,
+    "IN124": IN + 31 * 4,
+    "TABLE": TABLE,
+    "TABLE8": TABLE + 8,
+    "TABLE12": TABLE + 12,
+    "LAST": LAST,
     "ARRAY_COUNT": ARRAY_COUNT,
 }
 

@@ -248,47 +248,46 @@
     (br $next))
   (unreachable))
 
-;; How many different numbers the lanes hold, each shifted right: sectors, or words.
-(func $distinct (param $on i32) (param $shift i64) (result i32)
-  (local $n i32) (local $k i32) (local $x i64)
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $on)))
-    (local.set $x (i64.shr_u
-      (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))
-      (local.get $shift)))
-    (local.set $on (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))
-    (local.set $k (local.get $n))
-    (block $new (loop $seen
-      (br_if $new (i32.eqz (local.get $k)))
-      (local.set $k (i32.sub (local.get $k) (i32.const 1)))
-      (br_if $next (i64.eq (local.get $x)
-        (i64.load offset=@SCRATCH@ (i32.shl (local.get $k) (i32.const 3)))))
-      (br $seen)))
-    (i64.store offset=@SCRATCH@ (i32.shl (local.get $n) (i32.const 3)) (local.get $x))
-    (local.set $n (i32.add (local.get $n) (i32.const 1)))
+;; A set of numbers that lanes hold: 128 entries of 16 bytes {number, times, set that it is of}.
+(global $set (mut i32) (i32.const 0))
+(func $new_set (global.set $set (i32.add (global.get $set) (i32.const 1))))
+
+;; Add a number to the set; how often it is there now.
+(func $counted (param $x i64) (result i32) (local $at i32) (local $n i32)
+  (local.set $at (i32.shl (i32.wrap_i64 (i64.shr_u
+    (i64.mul (local.get $x) (i64.const 0x9E3779B97F4A7C15)) (i64.const 57))) (i32.const 4)))
+  (block $found (loop $next
+    (if (i32.ne (i32.load offset=@TABLE12@ (local.get $at)) (global.get $set)) (then
+      (i64.store offset=@TABLE@ (local.get $at) (local.get $x))
+      (i32.store offset=@TABLE8@ (local.get $at) (i32.const 0))
+      (i32.store offset=@TABLE12@ (local.get $at) (global.get $set))
+      (br $found)))
+    (br_if $found (i64.eq (local.get $x) (i64.load offset=@TABLE@ (local.get $at))))
+    (local.set $at (i32.and (i32.add (local.get $at) (i32.const 16)) (i32.const 2047)))
     (br $next)))
+  (local.set $n (i32.add (i32.load offset=@TABLE8@ (local.get $at)) (i32.const 1)))
+  (i32.store offset=@TABLE8@ (local.get $at) (local.get $n))
+  (local.get $n))
+
+;; How many sectors of global memory lanes touch.
+(func $sectors (param $on i32) (result i32) (local $n i32)
+  (call $new_set)
+  (loop $next
+    (local.set $n (i32.add (local.get $n) (i32.eq (i32.const 1) (call $counted (i64.shr_u
+      (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3))) (i64.const 5))))))
+    (br_if $next (local.tee $on
+      (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
   (local.get $n))
 
 ;; The most lanes with one address of global memory.
-(func $most_alike (param $on i32) (result i32)
-  (local $left i32) (local $same i32) (local $most i32) (local $x i64)
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $on)))
-    (local.set $x (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3))))
-    (local.set $left (local.get $on)) (local.set $same (i32.const 0))
-    (loop $each
-      (if (i64.eq (local.get $x)
-          (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $left)) (i32.const 3))))
-        (then
-          (local.set $same (i32.add (local.get $same) (i32.const 1)))
-          (local.set $on (i32.and (local.get $on)
-            (i32.xor (i32.const -1)
-              (i32.shl (i32.const 1) (i32.ctz (local.get $left))))))))
-      (local.set $left (i32.and (local.get $left) (i32.sub (local.get $left) (i32.const 1))))
-      (br_if $each (local.get $left)))
-    (if (i32.gt_u (local.get $same) (local.get $most))
-      (then (local.set $most (local.get $same))))
-    (br $next)))
+(func $most_alike (param $on i32) (result i32) (local $n i32) (local $most i32)
+  (call $new_set)
+  (loop $next
+    (local.set $n (call $counted
+      (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))))
+    (if (i32.gt_u (local.get $n) (local.get $most)) (then (local.set $most (local.get $n))))
+    (br_if $next (local.tee $on
+      (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
   (local.get $most))
 
 ;; The most lanes with a word in one bank of shared memory.
@@ -308,6 +307,18 @@
 
 ;; Whether lanes access the same word as the lane so far from them, or one of both nothing.
 (func $in_pairs (param $on i32) (param $apart i32) (result i32) (local $l i32)
+  (local $x v128) (local $differ v128)
+  (if (i32.eq (local.get $on) (i32.const -1)) (then
+    (loop $next
+      (local.set $x (v128.load offset=@IN@ (local.get $l)))
+      (local.set $differ (v128.or (local.get $differ) (v128.xor (local.get $x)
+        (select
+          (i8x16.shuffle 4 5 6 7 0 1 2 3 12 13 14 15 8 9 10 11 (local.get $x) (local.get $x))
+          (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 (local.get $x) (local.get $x))
+          (i32.eq (local.get $apart) (i32.const 1))))))
+      (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 16)))
+        (i32.const 128))))
+    (return (i32.eqz (v128.any_true (local.get $differ))))))
   (loop $next
     (if (i32.eqz (i32.and (local.get $l) (local.get $apart)))
       (then (if (i32.and
@@ -326,6 +337,9 @@
 ;; Whether addresses of shared memory rise by 4 from lane to lane, or (0) are all the same.
 (func $rising (param $by i32) (result i32) (local $k i32) (local $all v128)
   (local $wanted v128) (local $step v128)
+  (if (i32.ne (i32.load offset=@IN124@ (i32.const 0))
+      (i32.add (i32.load offset=@IN@ (i32.const 0)) (i32.mul (local.get $by) (i32.const 31))))
+    (then (return (i32.const 0))))
   (local.set $step (i32x4.splat (i32.shl (local.get $by) (i32.const 2))))
   (local.set $wanted (i32x4.add (v128.load32_splat offset=@IN@ (i32.const 0))
     (i32x4.mul (i32x4.splat (local.get $by)) (v128.const i32x4 0 1 2 3))))
@@ -338,6 +352,51 @@
     (br_if $next (i32.lt_u (local.get $k) (i32.const 128))))
   (i32x4.all_true (local.get $all)))
 
+;; Whether lanes from $l to before $end, all on, do not name two words of one bank: of several words
+;; a lane, each lane has as many banks beside each other. `shift` and `banks` count in such words.
+(func $is_free (param $l i32) (param $end i32) (param $shift i32) (param $banks i32) (result i32)
+  (local $k i32) (local $x v128) (local $b v128) (local $s v128) (local $differ v128)
+  (local.set $s (i32x4.splat (local.get $banks)))
+  (local.set $l (i32.shl (local.get $l) (i32.const 2)))
+  (local.set $end (i32.shl (local.get $end) (i32.const 2)))
+  (local.set $k (local.get $l))
+  (loop $next
+    (local.set $x (i32x4.shr_u (v128.load offset=@IN@ (local.get $k)) (local.get $shift)))
+    (local.set $b (i32x4.shl (v128.and (local.get $x) (local.get $s)) (i32.const 2)))
+    (v128.store32_lane offset=@LAST@ 0 (i32x4.extract_lane 0 (local.get $b)) (local.get $x))
+    (v128.store32_lane offset=@LAST@ 1 (i32x4.extract_lane 1 (local.get $b)) (local.get $x))
+    (v128.store32_lane offset=@LAST@ 2 (i32x4.extract_lane 2 (local.get $b)) (local.get $x))
+    (v128.store32_lane offset=@LAST@ 3 (i32x4.extract_lane 3 (local.get $b)) (local.get $x))
+    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
+      (local.get $end))))
+  (loop $next
+    (local.set $x (i32x4.shr_u (v128.load offset=@IN@ (local.get $l)) (local.get $shift)))
+    (local.set $b (i32x4.shl (v128.and (local.get $x) (local.get $s)) (i32.const 2)))
+    (local.set $differ (v128.or (local.get $differ) (v128.xor (local.get $x)
+      (v128.load32_lane offset=@LAST@ 3 (i32x4.extract_lane 3 (local.get $b))
+      (v128.load32_lane offset=@LAST@ 2 (i32x4.extract_lane 2 (local.get $b))
+      (v128.load32_lane offset=@LAST@ 1 (i32x4.extract_lane 1 (local.get $b))
+      (v128.load32_zero offset=@LAST@ (i32x4.extract_lane 0 (local.get $b)))))))))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 16)))
+      (local.get $end))))
+  (i32.eqz (v128.any_true (local.get $differ))))
+
+;; The wavefronts of a whole warp, of so many words a lane, in parts of so many lanes: 0 if one part
+;; takes more than one.
+(func $free_parts (param $words i32) (param $lanes i32) (result i32)
+  (local $l i32) (local $end i32) (local $n i32) (local $shift i32) (local $banks i32)
+  (local.set $shift (i32.add (i32.const 2) (i32.ctz (local.get $words))))
+  (local.set $banks (i32.sub (i32.div_u (i32.const 32) (local.get $words)) (i32.const 1)))
+  (loop $next
+    (local.set $end (i32.add (local.get $l) (local.get $lanes)))
+    (if (i32.eqz (call $is_free
+        (local.get $l) (local.get $end) (local.get $shift) (local.get $banks)))
+      (then (return (i32.const 0))))
+    (local.set $n (i32.add (local.get $n) (i32.const 1)))
+    (local.set $l (local.get $end))
+    (br_if $next (i32.lt_u (local.get $l) (i32.const 32))))
+  (local.get $n))
+
 ;; Wavefronts of an access to shared memory, and the least it could take in the upper half: of so
 ;; many words a lane; `pairs` where a load's parts may be twice as large.
 (func $wavefronts (param $on i32) (param $words i32) (param $pairs i32) (result i64)
@@ -349,11 +408,20 @@
     (then
       (if (call $rising (i32.const 4)) (then (return (i64.const 0x100000001))))
       (if (call $rising (i32.const 0)) (then (return (i64.const 0x100000001))))))
+  ;; Lanes that are off have the address of another.
+  (if (i32.eq (local.get $words) (i32.const 1)) (then
+    (if (call $is_free (i32.const 0) (i32.const 32) (i32.const 2) (i32.const 31))
+      (then (return (i64.const 0x100000001))))))
   (local.set $lanes (i32.div_u (i32.const 32) (local.get $words)))
   (if (i32.and (local.get $pairs) (i32.gt_u (local.get $words) (i32.const 1)))
     (then (if (i32.or (call $in_pairs (local.get $on) (i32.const 1))
         (call $in_pairs (local.get $on) (i32.const 2)))
       (then (local.set $lanes (i32.shl (local.get $lanes) (i32.const 1)))))))
+  (if (i32.and (i32.gt_u (local.get $words) (i32.const 1))
+      (i32.eq (local.get $on) (i32.const -1))) (then
+    (local.set $n (call $free_parts (local.get $words) (local.get $lanes)))
+    (if (local.get $n) (then (return (i64.or (i64.extend_i32_u (local.get $n))
+      (i64.shl (i64.extend_i32_u (local.get $n)) (i64.const 32))))))))
   (loop $part
     (v128.store offset=@SCRATCH@ (i32.const 0) (v128.const i64x2 0 0))
     (v128.store offset=@SCRATCH@ (i32.const 16) (v128.const i64x2 0 0))
@@ -465,21 +533,100 @@
     (local.set $out (i32.add (local.get $out) (i32.const 16)))
     (br_if $next (i32.lt_u (local.get $out) (local.get $end)))))
 
-;; Mark the sectors of global memory that lanes touch, in one of the tables of marks.
+;; Mark the sectors of global memory that lanes touch, in a table of marks by place in memory.
+(func $mark (param $on i32) (param $marks i32) (local $shift i32)
+  (local.set $shift (i32.wrap_i64 (global.get $shift)))
+  (loop $next
+    (i32.store8
+      (i32.add (local.get $marks) (i32.shr_u (i32.sub
+        (i32.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))
+        (local.get $shift)) (i32.const 5)))
+      (i32.const 1))
+    (br_if $next (local.tee $on
+      (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1)))))))
+
+;; Mark some sectors in a row.
+(func $mark_row (param $marks i32) (param $at i32) (param $count i32)
+  (local.set $marks (i32.add (local.get $marks) (i32.shr_u (local.get $at) (i32.const 5))))
+  (loop $next
+    (i32.store8 (local.get $marks) (i32.const 1))
+    (local.set $marks (i32.add (local.get $marks) (i32.const 1)))
+    (br_if $next (local.tee $count (i32.sub (local.get $count) (i32.const 1))))))
+
+;; Tables of marks: the first, and the bytes of each.
 (global $marks (export "marks") (mut i32) (i32.const 0))
 (global $marks_size (export "marks_size") (mut i32) (i32.const 0))
-(func $mark (param $on i32) (param $table i32)
-  (local.set $table (i32.add (global.get $marks)
-    (i32.mul (local.get $table) (global.get $marks_size))))
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $on)))
-    (i32.store8
-      (i32.add (local.get $table) (i32.wrap_i64 (i64.shr_u (i64.sub
-        (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))
-        (global.get $shift)) (i64.const 5))))
-      (i32.const 1))
-    (local.set $on (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))
-    (br $next))))
+
+;; Give lanes that are off the address of one that is on: the first's, or behind it the last's.
+(func $fit_wide (param $on i32) (local $off i32) (local $l i32) (local $begin i32)
+  (local $first i64) (local $last i64)
+  (local.set $begin (i32.ctz (local.get $on)))
+  (local.set $first (i64.load offset=@IN@ (i32.shl (local.get $begin) (i32.const 3))))
+  (local.set $last (i64.load offset=@IN@
+    (i32.shl (i32.sub (i32.const 31) (i32.clz (local.get $on))) (i32.const 3))))
+  (local.set $off (i32.xor (local.get $on) (i32.const -1)))
+  (loop $next
+    (local.set $l (i32.ctz (local.get $off)))
+    (i64.store offset=@IN@ (i32.shl (local.get $l) (i32.const 3))
+      (select (local.get $first) (local.get $last) (i32.lt_u (local.get $l) (local.get $begin))))
+    (br_if $next (local.tee $off
+      (i32.and (local.get $off) (i32.sub (local.get $off) (i32.const 1)))))))
+
+(func $fit (param $on i32) (local $off i32) (local $first i32)
+  (local.set $first (i32.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 2))))
+  (local.set $off (i32.xor (local.get $on) (i32.const -1)))
+  (loop $next
+    (i32.store offset=@IN@ (i32.shl (i32.ctz (local.get $off)) (i32.const 2)) (local.get $first))
+    (br_if $next (local.tee $off
+      (i32.and (local.get $off) (i32.sub (local.get $off) (i32.const 1)))))))
+
+;; Look at the addresses of all lanes. -1 if one is misaligned, below `low`, or more than `most` above
+;; it; else the number of their sectors, 0 if these do not rise from lane to lane.
+(func $look_wide (param $low i64) (param $most i64) (param $align i64) (result i32)
+  (local $k i32) (local $x v128) (local $s v128) (local $p v128) (local $d v128)
+  (local $lows v128) (local $limit v128) (local $bad v128) (local $bits v128) (local $below v128)
+  (local $new v128) (local $falls v128)
+  (local.set $lows (i64x2.splat (local.get $low)))
+  (local.set $limit (i64x2.splat (local.get $most)))
+  (local.set $p (i64x2.shr_u (v128.load64_splat (i32.const @IN@)) (i32.const 5)))
+  (loop $next
+    (local.set $x (v128.load offset=@IN@ (local.get $k)))
+    (local.set $bits (v128.or (local.get $bits) (local.get $x)))
+    (local.set $d (i64x2.sub (local.get $x) (local.get $lows)))
+    (local.set $below (v128.or (local.get $below) (local.get $d)))
+    (local.set $bad (v128.or (local.get $bad) (i64x2.gt_s (local.get $d) (local.get $limit))))
+    (local.set $s (i64x2.shr_u (local.get $x) (i32.const 5)))
+    (local.set $p (i8x16.shuffle 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23
+      (local.get $p) (local.get $s)))
+    (local.set $new (i64x2.sub (local.get $new) (i64x2.ne (local.get $p) (local.get $s))))
+    (local.set $falls (v128.or (local.get $falls) (i64x2.gt_s (local.get $p) (local.get $s))))
+    (local.set $p (local.get $s))
+    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
+      (i32.const 256))))
+  (local.set $bad (v128.or (local.get $bad) (v128.and (local.get $bits)
+    (i64x2.splat (local.get $align)))))
+  (if (v128.any_true (v128.or (local.get $bad)
+      (i64x2.lt_s (local.get $below) (v128.const i64x2 0 0))))
+    (then (return (i32.const -1))))
+  (if (v128.any_true (local.get $falls)) (then (return (i32.const 0))))
+  (i32.add (i32.const 1) (i32.wrap_i64 (i64.add
+    (i64x2.extract_lane 0 (local.get $new)) (i64x2.extract_lane 1 (local.get $new))))))
+
+;; Whether an address of a block's or thread's memory is misaligned, or more than `most` above `low`.
+(func $is_outside (param $low i32) (param $most i32) (param $align i32) (result i32)
+  (local $k i32) (local $x v128) (local $lows v128) (local $limit v128) (local $bad v128)
+  (local $bits v128)
+  (local.set $lows (i32x4.splat (local.get $low)))
+  (local.set $limit (i32x4.splat (local.get $most)))
+  (loop $next
+    (local.set $x (v128.load offset=@IN@ (local.get $k)))
+    (local.set $bits (v128.or (local.get $bits) (local.get $x)))
+    (local.set $bad (v128.or (local.get $bad)
+      (i32x4.gt_u (i32x4.sub (local.get $x) (local.get $lows)) (local.get $limit))))
+    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
+      (i32.const 128))))
+  (v128.any_true (v128.or (local.get $bad)
+    (v128.and (local.get $bits) (i32x4.splat (local.get $align))))))
 
 ;; Write a step down: its pc, warp, lanes, addresses of 64 bits (1) or 32 bits (2) of these.
 (global $notes (export "notes") (mut i32) (i32.const 0))

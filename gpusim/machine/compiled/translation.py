@@ -478,15 +478,19 @@ class _Translator:
             f" (i32.const {space}))))"
         )
 
-    def _marked(self, row: Instruction, kind: str) -> str:
-        """Return code that marks the sectors of an access."""
+    def _marks(self, row: Instruction, kind: str) -> str:
+        """Return where an access marks its sectors, 0 if it does not."""
         assert row.memory is not None
         if not self._counting or kind == "atomic":
-            return ""
+            return "(i32.const 0)"
         key = Touched(row.line, kind, row.memory.name)
         if key not in self._made.touched:
             self._made.touched.append(key)
-        return f"(call $mark (local.get $on) (i32.const {self._made.touched.index(key)}))"
+        number = self._made.touched.index(key)
+        return (
+            "(i32.add (global.get $marks)"
+            f" (i32.mul (i32.const {number}) (global.get $marks_size)))"
+        )
 
     def _receive(self, segment: Segment, row: Instruction, kind: str, guard: Any) -> None:
         """Read the results of an instruction at the begin of a segment."""
@@ -539,14 +543,13 @@ class _Translator:
                 entry += 32 * self._made.arrays.index(memory.name)
             sectors = (
                 f"(call {access.name} (local.get $on) (i32.const {entry})"
-                f" (i32.const {int(memory.by_address)}))"
+                f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)})"
             )
             parts.append(f"(local.set $x {sectors})")
             if kind == "atomic":
                 parts.append(self._replays(pc, "(call $most_alike (local.get $on))"))
             else:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
-                parts.append(self._marked(row, kind))
         else:
             at, limit = self._own_memory(memory)
             parts.append(
