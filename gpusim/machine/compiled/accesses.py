@@ -39,6 +39,11 @@ def _outside(width: int) -> str:
     )
 
 
+def _is_kind(number: int) -> str:
+    """Return whether distances of a thread's or block's addresses are of a kind."""
+    return f"(i32.eq (i32.load offset=132 (local.get $slot)) (i32.const {number}))"
+
+
 @dataclass(frozen=True)
 class Access:
     """A kind of access: to a space, of `count` elements of `item` bytes each."""
@@ -66,7 +71,7 @@ class Access:
 
         Parameters are the lanes and, of global memory, an entry of the table of arrays, whether
         others may be meant, and a table of marks; else where the memory begins, its first address,
-        and its bytes.
+        and its bytes; then the place of the distances between its addresses.
         """
         return {"global": self._global, "shared": self._shared, "local": self._local}[self.space]()
 
@@ -158,10 +163,6 @@ class Access:
             "(local.set $low (i64.load (local.get $e)))\n"
             f"(local.set $size (i64.load offset={bytes_at} (local.get $e))) {stored}"
         )
-        look = (
-            "(local.set $n (call $look_wide (local.get $low)"
-            f" (i64.sub (local.get $size) (i64.const {self.width})) (i64.const {self.width - 1})))"
-        )
         outside = _outside(self.width)
         slow = f"""(local.set $x (i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))
   (if {outside} (then
@@ -173,51 +174,54 @@ class Access:
             f"(local.set $q (i32.sub (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 3)))"
             " (local.get $s)))"
         )
+        is_outside = f"""(i32.or
+    (i64.ne (i64.const 0) (i64.and (i64.const {self.width - 1})
+      (i64.or (local.get $x) (i64.load offset=288 (local.get $slot)))))
+    (i32.or
+      (i64.lt_s (i64.add (local.get $x) (i64.load offset=272 (local.get $slot)))
+        (local.get $low))
+      (i64.gt_s (i64.add (local.get $x) (i64.load offset=280 (local.get $slot)))
+        (i64.add (local.get $low) (i64.sub (local.get $size) (i64.const {self.width}))))))"""
         return f"""(func {self.name} (param $on i32) (param $e i32) (param $any i32) (param $t i32)
-(result i32) (local $m i32) (local $l i32) (local $q i32) (local $n i32) (local $s i32)
-(local $x i64) (local $low i64) (local $size i64) (local $v v128)
+(param $slot i32) (result i32) (local $m i32) (local $l i32) (local $q i32) (local $n i32)
+(local $s i32) (local $x i64) (local $low i64) (local $size i64) (local $v v128)
 {entry}
 (local.set $s (i32.wrap_i64 (global.get $shift)))
-{self._quick()}
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))
-{look}
-(if (i32.eq (local.get $n) (i32.const -1)) (then
+(call $look_wide (local.get $slot))
+(local.set $x (i64.load (i32.const {IN})))
+(if {is_outside} (then
   (if (i32.eqz (local.get $any)) (then (unreachable)))
-  (local.set $e (call $find (i64.load (i32.const {IN})) (i64.const {self.width})))
+  (local.set $e (call $find (local.get $x) (i64.const {self.width})))
   {entry}
-  {look}
-  (if (i32.eq (local.get $n) (i32.const -1)) (then
-    (local.set $n (i32.const 0))
-    {_LANES.format(body=slow)}))))
+  (if {is_outside} (then {_LANES.format(body=slow)}))))
+{self._quick()}
 {self._each.format(place=place)}
-(if (i32.eqz (local.get $n)) (then (local.set $n (call $sectors (local.get $on)))))
-(if (local.get $t) (then (call $mark (local.get $on) (local.get $t))))
+(local.set $m (call $firsts (local.get $on) (local.get $slot)))
+(local.set $n (i32.popcnt (local.get $m)))
+(if (local.get $t) (then (call $mark (local.get $m) (local.get $t))))
 (local.get $n))"""
 
     def _quick(self) -> str:
-        """Return the way of a whole warp with neighbouring words, or with a single one."""
+        """Return the way of neighbouring words, or of a single one."""
         if not self._is_of_words:
             return ""
-        aligned = "(i32.eqz (i32.and (i32.wrap_i64 (local.get $x)) (i32.const 3)))"
-        place = "(local.set $q (i32.sub (i32.wrap_i64 (local.get $x)) (local.get $s)))"
+        place = f"(local.set $q (i32.sub (i32.load (i32.const {IN})) (local.get $s)))"
         row = """(if (local.get $t) (then
-      (call $mark_row (local.get $t) (local.get $q) (local.get $n))))
-    (return (local.get $n))"""
+    (call $mark_row (local.get $t) (local.get $q) (local.get $n))))
+  (return (local.get $n))"""
         one = ""
         if self.kind == "load":
-            one = f"""(if (i32.and (call $rising_wide (i64.const 0))
-      (i32.and {aligned} (i32.eqz {_outside(4)})))
-    (then {place} {self._rows(alike=True)} (local.set $n (i32.const 1)) {row}))"""
-        return f"""(if (i32.eq (local.get $on) (i32.const -1)) (then
-  (local.set $x (i64.load (i32.const {IN})))
-  (if (i32.and (call $rising_wide (i64.const 4))
-      (i32.and {aligned} (i32.eqz {_outside(128)})))
-    (then {place} {self._rows()}
-      (local.set $n (i32.wrap_i64 (i64.add (i64.const 1) (i64.sub
-        (i64.shr_u (i64.add (local.get $x) (i64.const 124)) (i64.const 5))
-        (i64.shr_u (local.get $x) (i64.const 5))))))
-      {row}))
-  {one}))"""
+            one = f"""(if (i32.eqz (local.get $m))
+  (then {place} {self._rows(alike=True)} (local.set $n (i32.const 1)) {row}))"""
+        return f"""(local.set $m (i32.load offset=268 (local.get $slot)))
+(if (i32.and (i32.eq (local.get $on) (i32.const -1)) (i32.eq (local.get $m) (i32.const 1)))
+  (then {place} {self._rows()}
+    (local.set $n (i32.wrap_i64 (i64.add (i64.const 1) (i64.sub
+      (i64.shr_u (i64.add (local.get $x) (i64.const 124)) (i64.const 5))
+      (i64.shr_u (local.get $x) (i64.const 5))))))
+    {row}))
+{one}"""
 
     # -- memory of a block or thread ---------------------------------------------------
 
@@ -226,10 +230,10 @@ class Access:
         place = f"(local.set $q (i32.add (local.get $at) (i32.load (i32.const {IN}))))"
         if self._is_of_words:
             quick = f"""(if (i32.and (i32.eq (local.get $on) (i32.const -1))
-    (call $rising (i32.const 4))) (then {place} {self._rows()} (return)))"""
+    {_is_kind(1)}) (then {place} {self._rows()} (return)))"""
         if self._is_of_words and self.kind == "load":
             rows = self._rows(alike=True)
-            quick += f"(if (call $rising (i32.const 0)) (then {place} {rows} (return)))"
+            quick += f"(if {_is_kind(0)} (then {place} {rows} (return)))"
         each = (
             "(local.set $q (i32.add (local.get $at)"
             f" (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2)))))"
@@ -239,10 +243,12 @@ class Access:
     def _own(self, work: str) -> str:
         """Return an access to memory at $at, with `bytes` from its `first` address on."""
         return f"""(func {self.name} (param $on i32) (param $at i32) (param $first i32)
-(param $bytes i32) (local $m i32) (local $l i32) (local $q i32) (local $x i32) (local $v v128)
+(param $bytes i32) (param $slot i32) (local $m i32) (local $l i32) (local $q i32)
+(local $x i32) (local $v v128)
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit (local.get $on))))
 (if (i32.lt_u (local.get $bytes) (i32.const {self.width})) (then (unreachable)))
-(if (call $is_outside (local.get $first)
+(call $look (local.get $slot))
+(if (call $is_outside (local.get $slot) (local.get $first)
     (i32.sub (local.get $bytes) (i32.const {self.width})) (i32.const {self.width - 1}))
   (then (unreachable)))
 {work})"""
@@ -253,7 +259,7 @@ class Access:
         quick = ""
         if self._is_of_words:
             mine = "" if self.kind == "load" else "(i32.eq (local.get $on) (i32.const -1))"
-            alike = "(call $rising (i32.const 0))"
+            alike = _is_kind(0)
             alike = f"(i32.and {mine} {alike})" if mine else alike
             quick = f"""(if {alike} (then (local.set $x (i32.load (i32.const {IN}))) {place}
     {self._rows()} (return)))"""

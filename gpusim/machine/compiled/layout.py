@@ -21,6 +21,7 @@ TABLE = 24576  # of a set of numbers
 LAST = TABLE + 2048  # the word of each bank
 ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes, whether stored to
 MOST_ARRAYS = 2048
+WIDE_SLOT_BYTES, SLOT_BYTES = 304, 160  # of an access: distances of its addresses
 CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
 
 # Of a warp.
@@ -38,6 +39,7 @@ _PLACES: Mapping[str, int] = {
     "SCRATCH": SCRATCH,
     "WORDS": WORDS,
     "ARRAYS": ARRAYS,
+    "IN16": IN + 16,
     "IN124": IN + 31 * 4,
     "TABLE": TABLE,
     "TABLE8": TABLE + 8,

@@ -269,16 +269,6 @@
   (i32.store offset=@TABLE8@ (local.get $at) (local.get $n))
   (local.get $n))
 
-;; How many sectors of global memory lanes touch.
-(func $sectors (param $on i32) (result i32) (local $n i32)
-  (call $new_set)
-  (loop $next
-    (local.set $n (i32.add (local.get $n) (i32.eq (i32.const 1) (call $counted (i64.shr_u
-      (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3))) (i64.const 5))))))
-    (br_if $next (local.tee $on
-      (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
-  (local.get $n))
-
 ;; The most lanes with one address of global memory.
 (func $most_alike (param $on i32) (result i32) (local $n i32) (local $most i32)
   (call $new_set)
@@ -460,24 +450,6 @@
   (i64.or (i64.extend_i32_u (local.get $taken))
     (i64.shl (i64.extend_i32_u (local.get $least)) (i64.const 32))))
 
-;; Whether addresses of global memory rise by a step from lane to lane.
-(func $rising_wide (param $by i64) (result i32) (local $k i32) (local $all v128)
-  (local $wanted v128) (local $step v128)
-  (if (i64.ne (i64.load (i32.const @IN_LAST@))
-      (i64.add (i64.load (i32.const @IN@)) (i64.mul (local.get $by) (i64.const 31))))
-    (then (return (i32.const 0))))
-  (local.set $step (i64x2.splat (i64.shl (local.get $by) (i64.const 1))))
-  (local.set $wanted (i64x2.add (v128.load64_splat (i32.const @IN@))
-    (i64x2.replace_lane 1 (v128.const i64x2 0 0) (local.get $by))))
-  (local.set $all (v128.const i64x2 -1 -1))
-  (loop $next
-    (local.set $all (v128.and (local.get $all)
-      (i64x2.eq (local.get $wanted) (v128.load offset=@IN@ (local.get $k)))))
-    (local.set $wanted (i64x2.add (local.get $wanted) (local.get $step)))
-    (local.set $k (i32.add (local.get $k) (i32.const 16)))
-    (br_if $next (i32.lt_u (local.get $k) (i32.const 256))))
-  (i64x2.all_true (local.get $all)))
-
 ;; Whether all lanes run, and name all lanes of the warp in their first operand.
 (func $are_all (param $on i32) (result i32)
   (i32.and (i32.eq (local.get $on) (i32.const -1))
@@ -580,53 +552,166 @@
     (br_if $next (local.tee $off
       (i32.and (local.get $off) (i32.sub (local.get $off) (i32.const 1)))))))
 
-;; Look at the addresses of all lanes. -1 if one is misaligned, below `low`, or more than `most` above
-;; it; else the number of their sectors, 0 if these do not rise from lane to lane.
-(func $look_wide (param $low i64) (param $most i64) (param $align i64) (result i32)
-  (local $k i32) (local $x v128) (local $s v128) (local $p v128) (local $d v128)
-  (local $lows v128) (local $limit v128) (local $bad v128) (local $bits v128) (local $below v128)
-  (local $new v128) (local $falls v128)
-  (local.set $lows (i64x2.splat (local.get $low)))
-  (local.set $limit (i64x2.splat (local.get $most)))
-  (local.set $p (i64x2.shr_u (v128.load64_splat (i32.const @IN@)) (i32.const 5)))
+;; Addresses of an instruction are mostly as far apart as when it was run last. Of global memory it
+;; keeps 256 bytes of distances from the first lane's, and behind them: 256 lanes that were on,
+;; 260 the lanes with the first access to a sector, 264 the first address within its sector or -1,
+;; 268 the kind of distances (0: none, 1: 4 bytes from lane to lane, 2: others), 272 the least and 280
+;; the greatest distance, 288 bits of all distances.
+(func $look_wide (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $y v128)
+  (local $first v128) (local $differ v128) (local $least v128) (local $most v128)
+  (local $bits v128) (local $four v128) (local $by v128)
+  (local.set $first (v128.load64_splat (i32.const @IN@)))
+  (local.set $at (local.get $slot))
   (loop $next
-    (local.set $x (v128.load offset=@IN@ (local.get $k)))
-    (local.set $bits (v128.or (local.get $bits) (local.get $x)))
-    (local.set $d (i64x2.sub (local.get $x) (local.get $lows)))
-    (local.set $below (v128.or (local.get $below) (local.get $d)))
-    (local.set $bad (v128.or (local.get $bad) (i64x2.gt_s (local.get $d) (local.get $limit))))
-    (local.set $s (i64x2.shr_u (local.get $x) (i32.const 5)))
+    (local.set $differ (v128.or (local.get $differ) (v128.xor (v128.load (local.get $at))
+      (i64x2.sub (v128.load offset=@IN@ (local.get $k)) (local.get $first)))))
+    (local.set $differ (v128.or (local.get $differ) (v128.xor (v128.load offset=16 (local.get $at))
+      (i64x2.sub (v128.load offset=@IN16@ (local.get $k)) (local.get $first)))))
+    (local.set $at (i32.add (local.get $at) (i32.const 32)))
+    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 32)))
+      (i32.const 256))))
+  (if (v128.any_true (local.get $differ)) (then
+    (local.set $k (i32.const 0))
+    (local.set $at (local.get $slot))
+    (local.set $by (v128.const i64x2 0 4))
+    (loop $next
+      (local.set $x (i64x2.sub (v128.load offset=@IN@ (local.get $k)) (local.get $first)))
+      (v128.store (local.get $at) (local.get $x))
+      (local.set $bits (v128.or (local.get $bits) (local.get $x)))
+      (local.set $four (v128.or (local.get $four) (v128.xor (local.get $x) (local.get $by))))
+      (local.set $by (i64x2.add (local.get $by) (v128.const i64x2 8 8)))
+      (local.set $least (v128.bitselect (local.get $x) (local.get $least)
+        (i64x2.lt_s (local.get $x) (local.get $least))))
+      (local.set $most (v128.bitselect (local.get $x) (local.get $most)
+        (i64x2.gt_s (local.get $x) (local.get $most))))
+      (local.set $at (i32.add (local.get $at) (i32.const 16)))
+      (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
+        (i32.const 256))))
+    (i32.store offset=264 (local.get $slot) (i32.const -1))
+    (i32.store offset=268 (local.get $slot) (select (i32.const 1)
+      (i32.shl (v128.any_true (local.get $bits)) (i32.const 1))
+      (i32.eqz (v128.any_true (local.get $four)))))
+    (local.set $y (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7
+      (local.get $least) (local.get $least)))
+    (i64.store offset=272 (local.get $slot) (i64x2.extract_lane 0 (v128.bitselect (local.get $y)
+      (local.get $least) (i64x2.lt_s (local.get $y) (local.get $least)))))
+    (local.set $y (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7
+      (local.get $most) (local.get $most)))
+    (i64.store offset=280 (local.get $slot) (i64x2.extract_lane 0 (v128.bitselect (local.get $y)
+      (local.get $most) (i64x2.gt_s (local.get $y) (local.get $most)))))
+    (i64.store offset=288 (local.get $slot) (i64.or (i64x2.extract_lane 0 (local.get $bits))
+      (i64x2.extract_lane 1 (local.get $bits)))))))
+
+;; The lanes with the first access to a sector.
+(func $firsts (param $on i32) (param $slot i32) (result i32) (local $k i32) (local $found i32)
+  (local $s v128) (local $p v128) (local $falls v128) (local $low i32)
+  (local.set $low (i32.and (i32.load (i32.const @IN@)) (i32.const 31)))
+  (if (i32.and (i32.eq (local.get $low) (i32.load offset=264 (local.get $slot)))
+      (i32.eq (local.get $on) (i32.load offset=256 (local.get $slot))))
+    (then (return (i32.load offset=260 (local.get $slot)))))
+  (local.set $p (i64x2.shr_u (v128.load64_splat (i32.const @IN@)) (i32.const 5)))
+  (local.set $found (i32.const 1))
+  (loop $next
+    (local.set $s (i64x2.shr_u
+      (v128.load offset=@IN@ (i32.shl (local.get $k) (i32.const 3))) (i32.const 5)))
     (local.set $p (i8x16.shuffle 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23
       (local.get $p) (local.get $s)))
-    (local.set $new (i64x2.sub (local.get $new) (i64x2.ne (local.get $p) (local.get $s))))
+    (local.set $found (i32.or (local.get $found) (i32.shl
+      (i64x2.bitmask (i64x2.ne (local.get $p) (local.get $s))) (local.get $k))))
     (local.set $falls (v128.or (local.get $falls) (i64x2.gt_s (local.get $p) (local.get $s))))
     (local.set $p (local.get $s))
-    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
-      (i32.const 256))))
-  (local.set $bad (v128.or (local.get $bad) (v128.and (local.get $bits)
-    (i64x2.splat (local.get $align)))))
-  (if (v128.any_true (v128.or (local.get $bad)
-      (i64x2.lt_s (local.get $below) (v128.const i64x2 0 0))))
-    (then (return (i32.const -1))))
-  (if (v128.any_true (local.get $falls)) (then (return (i32.const 0))))
-  (i32.add (i32.const 1) (i32.wrap_i64 (i64.add
-    (i64x2.extract_lane 0 (local.get $new)) (i64x2.extract_lane 1 (local.get $new))))))
+    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 2)))
+      (i32.const 32))))
+  (if (v128.any_true (local.get $falls)) (then
+    (local.set $found (i32.const 0))
+    (local.set $k (local.get $on))
+    (call $new_set)
+    (loop $next
+      (if (i32.eq (i32.const 1) (call $counted (i64.shr_u (i64.load offset=@IN@
+          (i32.shl (i32.ctz (local.get $k)) (i32.const 3))) (i64.const 5))))
+        (then (local.set $found (i32.or (local.get $found)
+          (i32.and (local.get $k) (i32.sub (i32.const 0) (local.get $k)))))))
+      (br_if $next (local.tee $k
+        (i32.and (local.get $k) (i32.sub (local.get $k) (i32.const 1))))))))
+  (i32.store offset=256 (local.get $slot) (local.get $on))
+  (i32.store offset=260 (local.get $slot) (local.get $found))
+  (i32.store offset=264 (local.get $slot) (local.get $low))
+  (local.get $found))
 
-;; Whether an address of a block's or thread's memory is misaligned, or more than `most` above `low`.
-(func $is_outside (param $low i32) (param $most i32) (param $align i32) (result i32)
-  (local $k i32) (local $x v128) (local $lows v128) (local $limit v128) (local $bad v128)
-  (local $bits v128)
-  (local.set $lows (i32x4.splat (local.get $low)))
-  (local.set $limit (i32x4.splat (local.get $most)))
+;; The same for memory of a block or thread: 128 bytes of distances, 128 lanes that were on, 132 the
+;; kind of distances, 136 the least, 140 the greatest, 144 bits of all, 152 wavefronts and the least
+;; they could be, or -1.
+(func $look (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $first v128)
+  (local $differ v128) (local $least v128) (local $most v128) (local $bits v128) (local $four v128)
+  (local $by v128)
+  (local.set $first (v128.load32_splat (i32.const @IN@)))
+  (local.set $at (local.get $slot))
   (loop $next
-    (local.set $x (v128.load offset=@IN@ (local.get $k)))
-    (local.set $bits (v128.or (local.get $bits) (local.get $x)))
-    (local.set $bad (v128.or (local.get $bad)
-      (i32x4.gt_u (i32x4.sub (local.get $x) (local.get $lows)) (local.get $limit))))
-    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
+    (local.set $differ (v128.or (local.get $differ) (v128.xor (v128.load (local.get $at))
+      (i32x4.sub (v128.load offset=@IN@ (local.get $k)) (local.get $first)))))
+    (local.set $differ (v128.or (local.get $differ) (v128.xor (v128.load offset=16 (local.get $at))
+      (i32x4.sub (v128.load offset=@IN16@ (local.get $k)) (local.get $first)))))
+    (local.set $at (i32.add (local.get $at) (i32.const 32)))
+    (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 32)))
       (i32.const 128))))
-  (v128.any_true (v128.or (local.get $bad)
-    (v128.and (local.get $bits) (i32x4.splat (local.get $align))))))
+  (if (v128.any_true (local.get $differ)) (then
+    (local.set $k (i32.const 0))
+    (local.set $at (local.get $slot))
+    (local.set $by (v128.const i32x4 0 4 8 12))
+    (loop $next
+      (local.set $x (i32x4.sub (v128.load offset=@IN@ (local.get $k)) (local.get $first)))
+      (v128.store (local.get $at) (local.get $x))
+      (local.set $bits (v128.or (local.get $bits) (local.get $x)))
+      (local.set $four (v128.or (local.get $four) (v128.xor (local.get $x) (local.get $by))))
+      (local.set $by (i32x4.add (local.get $by) (v128.const i32x4 16 16 16 16)))
+      (local.set $least (i32x4.min_s (local.get $x) (local.get $least)))
+      (local.set $most (i32x4.max_s (local.get $x) (local.get $most)))
+      (local.set $at (i32.add (local.get $at) (i32.const 16)))
+      (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
+        (i32.const 128))))
+    (i64.store offset=152 (local.get $slot) (i64.const -1))
+    (i32.store offset=132 (local.get $slot) (select (i32.const 1)
+      (i32.shl (v128.any_true (local.get $bits)) (i32.const 1))
+      (i32.eqz (v128.any_true (local.get $four)))))
+    (local.set $least (i32x4.min_s (local.get $least)
+      (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 (local.get $least) (local.get $least))))
+    (local.set $least (i32x4.min_s (local.get $least)
+      (i8x16.shuffle 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 (local.get $least) (local.get $least))))
+    (local.set $most (i32x4.max_s (local.get $most)
+      (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 (local.get $most) (local.get $most))))
+    (local.set $most (i32x4.max_s (local.get $most)
+      (i8x16.shuffle 4 5 6 7 0 1 2 3 4 5 6 7 0 1 2 3 (local.get $most) (local.get $most))))
+    (i32.store offset=136 (local.get $slot) (i32x4.extract_lane 0 (local.get $least)))
+    (i32.store offset=140 (local.get $slot) (i32x4.extract_lane 0 (local.get $most)))
+    (local.set $bits (v128.or (local.get $bits)
+      (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 (local.get $bits) (local.get $bits))))
+    (i32.store offset=144 (local.get $slot) (i32.or (i32x4.extract_lane 0 (local.get $bits))
+      (i32x4.extract_lane 1 (local.get $bits)))))))
+
+;; Whether an address is misaligned, below `low`, or more than `most` above it.
+(func $is_outside (param $slot i32) (param $low i32) (param $most i32) (param $align i32)
+  (result i32) (local $x i64)
+  (local.set $x (i64.sub (i64.extend_i32_u (i32.load (i32.const @IN@)))
+    (i64.extend_i32_u (local.get $low))))
+  (i32.or
+    (i32.ne (i32.const 0) (i32.and (local.get $align)
+      (i32.or (i32.load (i32.const @IN@)) (i32.load offset=144 (local.get $slot)))))
+    (i32.or
+      (i64.lt_s (i64.add (local.get $x) (i64.load32_s offset=136 (local.get $slot))) (i64.const 0))
+      (i64.gt_s (i64.add (local.get $x) (i64.load32_s offset=140 (local.get $slot)))
+        (i64.extend_i32_s (local.get $most))))))
+
+;; Wavefronts as `wavefronts` counts them: those of the last time where the distances are the same.
+(func $wavefronts_again (param $on i32) (param $words i32) (param $pairs i32) (param $slot i32)
+  (result i64) (local $found i64)
+  (local.set $found (i64.load offset=152 (local.get $slot)))
+  (if (i32.or (i64.eq (local.get $found) (i64.const -1))
+      (i32.ne (local.get $on) (i32.load offset=128 (local.get $slot))))
+    (then
+      (local.set $found (call $wavefronts (local.get $on) (local.get $words) (local.get $pairs)))
+      (i64.store offset=152 (local.get $slot) (local.get $found))
+      (i32.store offset=128 (local.get $slot) (local.get $on))))
+  (local.get $found))
 
 ;; Write a step down: its pc, warp, lanes, addresses of 64 bits (1) or 32 bits (2) of these.
 (global $notes (export "notes") (mut i32) (i32.const 0))

@@ -537,13 +537,15 @@ class _Translator:
         parts = []
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
+        slot = self._slot(memory.space)
         if memory.space == "global":
             entry = layout.ARRAYS
             if memory.name:
                 entry += 32 * self._made.arrays.index(memory.name)
             sectors = (
                 f"(call {access.name} (local.get $on) (i32.const {entry})"
-                f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)})"
+                f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)}"
+                f" (i32.const {slot}))"
             )
             parts.append(f"(local.set $x {sectors})")
             if kind == "atomic":
@@ -553,11 +555,18 @@ class _Translator:
         else:
             at, limit = self._own_memory(memory)
             parts.append(
-                f"(call {access.name} (local.get $on) {at} (i32.const {memory.base}) {limit})"
+                f"(call {access.name} (local.get $on) {at} (i32.const {memory.base}) {limit}"
+                f" (i32.const {slot}))"
             )
             if memory.space == "shared":
-                parts.append(self._served(pc, row, kind))
+                parts.append(self._served(pc, row, kind, slot))
         return f"(if (local.get $on) (then {' '.join(parts)}))"
+
+    def _slot(self, space: str) -> int:
+        """Return the place of the distances between an access's addresses."""
+        slot = self._cell = -(-self._cell // 16) * 16
+        self._cell += layout.WIDE_SLOT_BYTES if space == "global" else layout.SLOT_BYTES
+        return slot
 
     def _own_memory(self, memory: Any) -> tuple[str, str]:
         """Return where memory of a block or warp begins, and the bytes of an access's array."""
@@ -573,7 +582,7 @@ class _Translator:
             return at, f"(i32.load (i32.const {layout.SHARED_LIMIT}))"
         return at, f"(i32.const {self._program.local_bytes})"
 
-    def _served(self, pc: int, row: Instruction, kind: str) -> str:
+    def _served(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
         """Return the count of wavefronts of an access to shared memory."""
         if not self._counting:
             return ""
@@ -591,8 +600,8 @@ class _Translator:
         upper = "(i32.wrap_i64 (i64.shr_u (local.get $w) (i64.const 32)))"
         return " ".join(
             (
-                f"(local.set $w (call $wavefronts (local.get $on) (i32.const {words})"
-                f" (i32.const {pairs})))",
+                f"(local.set $w (call $wavefronts_again (local.get $on) (i32.const {words})"
+                f" (i32.const {pairs}) (i32.const {slot})))",
                 self._add(pc, "wavefronts", "(i32.wrap_i64 (local.get $w))"),
                 self._add(pc, "least", upper),
             )
