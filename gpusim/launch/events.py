@@ -85,7 +85,7 @@ class Step(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over an instruction's steps, as rows of a table: None where there is nothing to sum.
+    """Sums over an instruction's steps, as columns of a table: None where there is nothing to sum.
 
     `times` are executions, `active` and `on` the lanes of their masks, `any` the executions with a
     lane that is on, `divergent` the ones with lanes that decide differently; of accesses there are
@@ -115,16 +115,16 @@ class Touched(NamedTuple):
 class Ran:
     """The rest of a batch, run in compiled code: sums by pc instead of steps.
 
-    `table` has the sums by row, and by warp; `sums`, the same object for each launch of a program,
-    the rows of each pc. `touched`
-    marks the 32-byte sectors of global memory, from number `first_sector` on, that accesses
-    touched, in this batch or before. `steps` are those of the blocks that observers watch, one
-    warp each, in the order of each warp.
+    `tables`, shaped (tables, warps, sums), are shared by blocks, the table of each given. `sums`,
+    the same object for each launch of a program, has the columns of each pc. `touched` marks the
+    32-byte sectors of global memory, from number `first_sector` on, that accesses touched, in this
+    batch or before. `steps` are those of the blocks that observers watch, one warp each, in the
+    order of each warp.
     """
 
     placement: Placement
-    rows: Array
-    table: Array
+    tables: Array
+    table_of_block: Array
     sums: Mapping[int, Sums]
     first_sector: int
     touched: Mapping[Touched, Array]

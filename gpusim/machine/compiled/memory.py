@@ -39,7 +39,7 @@ class BatchMemory:
     """Where a batch lies in linear memory, behind the arrays.
 
     Blocks that run from their start (`anew`) do so one after the other, in the memory of one;
-    others have memory of their own each. Sums of all warps are kept.
+    others have memory of their own each. There is room for the sums of all warps.
     """
 
     def __init__(
@@ -206,17 +206,18 @@ def bring_batch(
 ) -> None:
     """Copy a batch's warps, shared and local memory into linear memory."""
     made = place.made
-    memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
+    if not place.anew:
+        memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
     entries, blocks = place.entries(memory), place.placement.blocks
     entries[:, :3] = np.stack(places_of(blocks, batch.launch.grid), axis=1)
     entries[:, 3] = np.isin(blocks, list(watched)) if watched else 0
     end = place.warps_at + place.held * made.warp_bytes
     warps = memory[place.warps_at : end].reshape(place.held, made.warp_bytes)
     words, number = warps.view(np.int32), np.arange(place.held)
-    # A warp that begins anew goes on to the sums and rows of the next block.
+    # A warp that begins anew goes on to its row of the next block.
     row = number - place.warps if place.anew else number
     words[:, layout.ROW // 4] = row
-    words[:, layout.SUMS // 4] = place.sums_at + row * place.sum_bytes
+    words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
     words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes
     words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
     if place.anew:

@@ -140,33 +140,58 @@
     (br $next)))
   (i32.const 0))
 
-;; Run blocks from their start, one after the other in the memory of one block.
+;; Run blocks from their start, one after the other in the memory of one block. A block with the sums
+;; of the one before it shares them: their number is written into its entry.
 (func (export "run_anew") (param $W i32) (param $size i32) (param $warps i32) (param $blocks i32)
   (param $entry i32) (param $local_bytes i32) (param $shared_bytes i32) (param $turns i32)
-  (result i32) (local $end i32) (local $w i32) (local $V i32)
+  (result i32) (local $end i32) (local $w i32) (local $V i32) (local $sums i32) (local $size_of_sums i32)
+  (local $last i32) (local $class i32)
+  (local.set $sums (i32.load offset=12 (local.get $W)))
+  (local.set $size_of_sums (i32.mul (local.get $warps) (global.get $sum_bytes)))
+  (local.set $class (i32.const -1))
   (block $done (loop $next
     (br_if $done (i32.eqz (local.get $blocks)))
+    (memory.fill (local.get $sums) (i32.const 0) (local.get $size_of_sums))
     (memory.fill (i32.load offset=32 (local.get $W)) (i32.const 0) (local.get $shared_bytes))
     (local.set $w (local.get $warps))
     (local.set $V (local.get $W))
     (loop $warp
       (i32.store offset=36 (local.get $V) (local.get $turns))
+      (i32.store offset=12 (local.get $V) (i32.add (local.get $sums)
+        (i32.mul (i32.sub (local.get $warps) (local.get $w)) (global.get $sum_bytes))))
       (call $anew (local.get $V) (local.get $entry) (local.get $warps) (local.get $local_bytes))
       (local.set $V (i32.add (local.get $V) (local.get $size)))
       (br_if $warp (local.tee $w (i32.sub (local.get $w) (i32.const 1)))))
     (local.set $end (call $block (local.get $W) (local.get $size) (local.get $warps)))
     (if (local.get $end) (then (return (local.get $end))))
+    (if (i32.or (i32.eqz (local.get $last)) (i32.eqz (call $are_equal
+        (local.get $last) (local.get $sums) (local.get $size_of_sums))))
+      (then
+        (local.set $class (i32.add (local.get $class) (i32.const 1)))
+        (local.set $last (local.get $sums))
+        (local.set $sums (i32.add (local.get $sums) (local.get $size_of_sums)))))
+    (i32.store (local.get $entry) (local.get $class))
     (local.set $entry (i32.add (local.get $entry) (i32.const 16)))
     (local.set $blocks (i32.sub (local.get $blocks) (i32.const 1)))
     (br $next)))
   (i32.const 0))
 
+;; Whether some bytes, a multiple of 16, are the same at two places.
+(func $are_equal (param $a i32) (param $b i32) (param $bytes i32) (result i32)
+  (block $done (loop $next
+    (br_if $done (i32.eqz (local.get $bytes)))
+    (if (v128.any_true (v128.xor (v128.load (local.get $a)) (v128.load (local.get $b))))
+      (then (return (i32.const 0))))
+    (local.set $a (i32.add (local.get $a) (i32.const 16)))
+    (local.set $b (i32.add (local.get $b) (i32.const 16)))
+    (local.set $bytes (i32.sub (local.get $bytes) (i32.const 16)))
+    (br $next)))
+  (i32.const 1))
+
 ;; Set a warp to its start in another block: the rows of warps in a block follow one another.
 (func $anew (param $W i32) (param $entry i32) (param $warps i32) (param $local_bytes i32)
   (i64.store (local.get $W) (i64.const 1))
   (i32.store offset=8 (local.get $W) (i32.load offset=48 (local.get $W)))
-  (i32.store offset=12 (local.get $W) (i32.add (i32.load offset=12 (local.get $W))
-    (i32.mul (local.get $warps) (global.get $sum_bytes))))
   (i64.store offset=20 align=4 (local.get $W) (i64.load (local.get $entry)))
   (i32.store offset=28 (local.get $W) (i32.load offset=8 (local.get $entry)))
   (i32.store offset=40 (local.get $W) (i32.load offset=12 (local.get $entry)))

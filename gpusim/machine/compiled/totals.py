@@ -21,16 +21,19 @@ Array = np.ndarray[Any, Any]
 def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
     """Return what the warps of a batch did, from its sums in linear memory."""
     memory, made = instance.memory, place.made
-    held = memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes]
-    table = held.view(np.int64).reshape(place.rows, -1).T.copy()
+    tables = np.arange(place.blocks)
+    if place.anew:
+        tables = place.entries(memory)[:, 0].astype(np.int64)
+    size = place.warps * place.sum_bytes
+    held = memory[place.sums_at : place.sums_at + (int(tables[-1]) + 1) * size]
     touched = {
         key: memory[place.marks_at + n * place.mark_bytes :][: place.mark_bytes].view(np.bool_)
         for n, key in enumerate(made.touched)
     }
     return Ran(
         place.placement,
-        np.arange(place.rows),
-        table,
+        held.view(np.int64).reshape(-1, place.warps, place.sum_bytes // 8).copy(),
+        tables,
         sums_of(made),
         (instance.shift + arrays_begin(made)) // SECTOR_BYTES,
         touched,

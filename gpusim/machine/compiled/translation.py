@@ -488,8 +488,7 @@ class _Translator:
             self._made.touched.append(key)
         number = self._made.touched.index(key)
         return (
-            "(i32.add (global.get $marks)"
-            f" (i32.mul (i32.const {number}) (global.get $marks_size)))"
+            f"(i32.add (global.get $marks) (i32.mul (i32.const {number}) (global.get $marks_size)))"
         )
 
     def _receive(self, segment: Segment, row: Instruction, kind: str, guard: Any) -> None:
