@@ -49,6 +49,12 @@ class Access:
         return self.must_be_volatile or (memory is not None and memory.volatile)
 
     @property
+    def is_relaxed(self) -> bool:
+        """Whether it is atomic, or strong by its order in PTX: never torn, never in a data race."""
+        memory = self.instruction.memory
+        return self.kind == "atomic" or (memory is not None and memory.relaxed)
+
+    @property
     def is_asynchronous(self) -> bool:
         """Whether it belongs to an asynchronous copy: unordered until its thread waits for it."""
         return OPS[self.instruction.op].asynchronous
@@ -68,6 +74,7 @@ class Access:
             self.polls,
             self.is_optimistic,
             self.is_narrow,
+            self.is_relaxed,
         )
 
     @property

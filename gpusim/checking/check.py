@@ -14,6 +14,7 @@ from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.checker import Checker
 from gpusim.checking.faults import finding_of
 from gpusim.checking.findings import Findings, order
+from gpusim.checking.flags import takes_lock
 from gpusim.checking.sink import Sink
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
@@ -21,7 +22,8 @@ from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
 from gpusim.launch.prepared import Prepared
-from gpusim.machine.storage import allocate
+from gpusim.machine.storage import allocate, with_copies
+from gpusim.machine.turns import Turns
 
 # Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
@@ -36,6 +38,7 @@ def check(
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     uninitialised: Collection[str] = (),
     progress: machine.Progress | None = None,
+    lenient: bool = False,
 ) -> Findings:
     """Run `kernel[grid, block]` with `args` and return its findings; arrays hold results.
 
@@ -43,6 +46,8 @@ def check(
     blocks that wait for each other. `step_limit` is the most instructions that a block may run.
     Arrays named in `uninitialised`, by their parameters, start without values: reading an element
     before it is written is a finding. `progress` is called with the number of finished blocks.
+    `lenient` takes a lock or a flag without a fence behind it for an acquire.
+
     Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
     threads) are findings, and the run goes on. Raises GpusimError for a launch, argument or
     kernel that cannot run.
@@ -55,6 +60,7 @@ def check(
         step_limit=step_limit,
         uninitialised=dict.fromkeys(uninitialised),
         progress=progress,
+        lenient=lenient,
     )
 
 
@@ -64,6 +70,7 @@ def check_call(
     device: str | Path | Device = "h200",
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     progress: machine.Progress | None = None,
+    lenient: bool = False,
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
@@ -74,7 +81,12 @@ def check_call(
     prepared = prepare(call.configured, call.arguments, gpu.cc, LEVEL, asks=True)
     left_out = LeftOut()
     found = check_prepared(
-        prepared, gpu, step_limit=step_limit, progress=progress, left_out=left_out
+        prepared,
+        gpu,
+        step_limit=step_limit,
+        progress=progress,
+        left_out=left_out,
+        lenient=lenient,
     )
     if found.errors:
         return found
@@ -104,19 +116,22 @@ def check_prepared(
     uninitialised: Uninitialised | None = None,
     left_out: LeftOut | None = None,
     observers: Sequence[Observer] = (),
+    lenient: bool = False,
 ) -> Findings:
     """Run a prepared program, of any origin, and return its findings.
 
     Arrays in `uninitialised` start without values, where theirs do not say otherwise.
 
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
-    then hold no results.
+    then hold no results. `lenient` acquires need no fence. A program with locks runs a second time,
+    the last warps and blocks first: a lock orders critical sections as the run took them.
     """
     allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised or (), allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
+    reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
     sink = Sink()
-    checker = Checker(sink, prepared.cc, allocations, uninitialised)
+    checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient)
     machine.run(
         prepared,
         observers=(checker, *observers),
@@ -126,6 +141,7 @@ def check_prepared(
         on_skip=None if left_out is None else left_out.add,
         may_skip=checker.ignores,
     )
+    sink.add_new(reversed_order)
     if before is not None and not sink.has("no-progress"):
         stuck = residency.finding(prepared, device, before, checker.steps)
         if stuck is not None:
@@ -139,8 +155,29 @@ def check_prepared(
         generator=prepared.program.generator,
         lowering=prepared.program.lowering,
         compiler=prepared.program.compiler,
+        lenient=lenient,
         found=sink.sorted(),
     )
+
+
+def _reversed_order(
+    prepared: Prepared, step_limit: int, uninitialised: Uninitialised | None, *, lenient: bool
+) -> Sink:
+    """Return the findings of a launch with locks in the reverse order, on copies of its arrays."""
+    sink = Sink()
+    if not any(map(takes_lock, prepared.program.instructions)):
+        return sink
+    arguments, copies = with_copies(prepared.arguments, prepared.arguments.keys())
+    again = replace(prepared, arguments=arguments, copies=copies, swapped=(), printed=[])
+    allocations = allocate(again.arguments, copies, again.places)
+    machine.run(
+        again,
+        observers=(Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient),),
+        step_limit=step_limit,
+        on_fault=lambda fault: sink.add(finding_of(fault)),
+        turns=Turns(),
+    )
+    return sink
 
 
 def _require_arrays(names: Collection[str], arrays: Collection[str]) -> None:

@@ -43,7 +43,8 @@ INDEPENDENT_THREADS = 7  # the first compute capability with independent thread 
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
-    Arrays in `uninitialised` start without values. `steps` counts the steps examined.
+    Arrays in `uninitialised` start without values. `lenient` acquires need no fence.
+    `steps` counts the steps examined.
     """
 
     def __init__(
@@ -52,7 +53,10 @@ class Checker(Observer):
         cc: ComputeCapability,
         allocations: Mapping[str, Allocation],
         uninitialised: Uninitialised | None = None,
+        *,
+        lenient: bool = False,
     ) -> None:
+        self._lenient = lenient
         self._sink = sink
         self._cc = cc
         self._allocations = allocations
@@ -81,7 +85,7 @@ class Checker(Observer):
         self._recorded = frozenset(
             space for space in ("global", "shared") if history.is_needed(program, self._of(space))
         )
-        releases = Releases() if self._recorded else None
+        releases = Releases(lenient=self._lenient) if self._recorded else None
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
         self._flags = None if releases is None else Flags(releases, accesses, has_fences=has_fences)
         lockstep = self._cc.major < INDEPENDENT_THREADS

@@ -13,11 +13,14 @@ from gpusim.checking.element_access import (
 )
 
 # Columns. KEY is the lookup key of a row; TURN counts accesses to flags, also within one step;
-# NARROW is 1 for flags of block scope;
+# NARROW is 1 for flags of block scope; HOW has the bits of an acquisition;
 # from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
 # from HEARD on the latest known time of each warp of its block, where barriers join some of them.
-KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, PAIRS = range(9)
+KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, HOW, PAIRS = range(10)
 HEARD = PAIRS + 32
+# An acquisition: with its fence, by a compare-and-swap (a lock's), of the place's value, by an
+# access that waits for the value or swaps it.
+FENCED, LOCKS, SEES, AWAITS = 1, 2, 4, 8
 
 
 def locations(touch: ElementAccess) -> Array:

@@ -118,6 +118,7 @@ class Findings(Sequence[Finding]):
 
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
     `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
+    `lenient` took locks and flags for acquires without a fence.
     """
 
     kernel: str
@@ -128,6 +129,7 @@ class Findings(Sequence[Finding]):
     generator: str = ""
     lowering: str = ""
     compiler: str = ""
+    lenient: bool = False
     found: tuple[Finding, ...] = field(default=())
 
     def __getitem__(self, position: Any) -> Any:
@@ -162,6 +164,7 @@ class Findings(Sequence[Finding]):
             "block": list(self.block),
             "compute_capability": self.compute_capability,
             "generator": self.generator,
+            "lenient": self.lenient,
             "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
             "findings": [finding.to_dict() for finding in self.found],
         }

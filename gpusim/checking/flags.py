@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from gpusim.checking.access import Access
 from gpusim.checking.element_access import ElementAccess
-from gpusim.checking.releases import Releases
-from gpusim.isa.ops import Memory
+from gpusim.checking.releases import FlagAccess, Releases
+from gpusim.isa.ops import OPS, Instruction, Memory
 
 
 class Flags:
@@ -34,14 +34,26 @@ class Flags:
         """Record an access to a possible flag."""
         acquires, releases = _acquires(access), self._publishes(access)
         if (acquires or releases) and _memory(access).may_touch(self._acquired):
-            self._releases.visit(
-                touch, acquires=acquires, releases=releases, is_narrow=access.is_narrow
+            is_atomic = access.kind == "atomic"
+            flag = FlagAccess(
+                acquires,
+                releases,
+                is_narrow=access.is_narrow,
+                locks=takes_lock(access.instruction),
+                awaits=is_atomic or access.polls,
+                fenced=_memory(access).acquires,
             )
+            self._releases.visit(touch, flag)
 
     def _publishes(self, access: Access) -> bool:
         if access.kind == "store":
             return access.is_volatile or _memory(access).may_touch(self._polled)
         return access.kind == "atomic"
+
+
+def takes_lock(row: Instruction) -> bool:
+    """Return whether an instruction may take a lock: a compare-and-swap."""
+    return OPS[row.op].kind == "atomic" and row.detail == "cas"
 
 
 def _acquires(access: Access) -> bool:

@@ -28,7 +28,7 @@ class Ledger:
         if not len(rows):
             return
         while self._parts and len(self._parts[-1]) <= 2 * len(rows):
-            rows = np.concatenate(_even([self._parts.pop(), rows]))
+            rows = np.concatenate(even([self._parts.pop(), rows]))
             rows = rows if self._kept is None else self._kept(rows)
         self._parts.append(rows[np.argsort(rows[:, 0], kind="stable")])
 
@@ -42,7 +42,7 @@ class Ledger:
             within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
             entries.append(entry)
             rows.append(part[first[entry] + within])
-        return np.concatenate(entries), np.concatenate(_even(rows))
+        return np.concatenate(entries), np.concatenate(even(rows))
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -58,7 +58,7 @@ def last_of_each(rows: Array, columns: Array) -> Array:
     return last
 
 
-def _even(parts: list[Array]) -> list[Array]:
+def even(parts: list[Array]) -> list[Array]:
     """Return rows with as many columns as the longest have."""
     width = max(part.shape[1] for part in parts)
     return [

@@ -20,7 +20,7 @@ from gpusim.checking.element_access import (
 )
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.history import History
-from gpusim.checking.releases import Releases
+from gpusim.checking.releases import FlagPair, Releases
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
 
@@ -160,19 +160,18 @@ class Races:
                 if not _are_narrow(before, now):
                     continue
                 some = some[_in_other_blocks(thread_of(earlier[some]), touch.thread[some])]
-            some = some[~self._are_ordered(earlier[some], touch.take(some), before)]
+            some = some[~self._are_ordered(earlier[some], touch.take(some), before, now)]
             if len(some):
                 self._report(some, earlier, touch, before, now, space, name)
 
-    def _are_ordered(self, earlier: Array, touch: ElementAccess, before: Access) -> Array:
+    def _are_ordered(
+        self, earlier: Array, touch: ElementAccess, before: Access, now: Access
+    ) -> Array:
         """Return a mask of the earlier accesses that fences and flags order."""
         thread, time = thread_of(earlier), time_of(earlier)
-        by_atomic = before.kind == "atomic"
         if self._releases is not None:
-            return self._releases.orders(
-                thread, time, touch, by_atomic=by_atomic, is_narrow=before.is_narrow
-            )
-        if by_atomic and before.instruction.dst:
+            return self._releases.orders(thread, time, touch, _flags(before, now))
+        if before.kind == "atomic" and before.instruction.dst:
             # An atomic returns the old value: it is ordered after all earlier ones on its element.
             return is_ordered(clock_rows(touch), thread, time)
         return np.zeros(len(earlier), dtype=bool)
@@ -297,16 +296,26 @@ def _in_other_blocks(thread: Array, other: Array) -> Array:
     return np.asarray((thread ^ other) >> BLOCK_SHIFT != 0)
 
 
+def _flags(before: Access, now: Access) -> FlagPair:
+    return FlagPair(
+        before.is_strong, now.is_strong, before.is_narrow, is_updated=before.kind == "atomic"
+    )
+
+
 def _does(access: Access) -> str:
     return (COPIES if access.is_asynchronous else DOES)[access.kind]
 
 
 def _may_overlap(before: Access, now: Access) -> bool:
     """Return whether two accesses may be made at the same time: atomics, flags, and guesses."""
-    atomic = "atomic" in (before.kind, now.kind)
-    if atomic and (before.is_optimistic or now.is_optimistic):
+    has_atomic = "atomic" in (before.kind, now.kind)
+    if has_atomic and (before.is_optimistic or now.is_optimistic):
         return True
-    return before.is_strong and now.is_strong and (atomic or before.polls or now.polls)
+    if not (before.is_strong and now.is_strong):
+        return False
+    if before.polls or now.polls or (before.is_relaxed and now.is_relaxed):
+        return True
+    return has_atomic and "load" in (before.kind, now.kind)
 
 
 def _is_plain_flag(before: Access, now: Access) -> bool:

@@ -9,9 +9,11 @@ import numpy as np
 from gpusim.checking.clock_rows import (
     BARRIER,
     HEARD,
+    HOW,
     NARROW,
     PAIRS,
     PLACE,
+    SEES,
     THREAD,
     TIME,
     TURN,
@@ -71,7 +73,8 @@ class AcquiredLocations:
 
     @classmethod
     def of(cls, seen: Array) -> AcquiredLocations:
-        """Return the places and turns that acquire operations have seen."""
+        """Return the places and turns that acquire operations have seen, whatever their fences."""
+        seen = seen[(seen[:, HOW] & SEES) != 0]
         wide, mine = seen[:, NARROW] == 0, seen[:, PLACE] >> LOCATION_SHIFT == 0
         places, turns = seen[:, PLACE], seen[:, TURN]
         own = _within(places, seen[:, THREAD])[mine]

@@ -22,6 +22,10 @@ class Sink:
         else:
             self._found[key] = replace(known, count=known.count + finding.count)
 
+    def add_new(self, other: Sink) -> None:
+        """Add the findings of another one that are not known here."""
+        self._found = {**other._found, **self._found}
+
     def has(self, rule: str) -> bool:
         """Return whether a rule has findings."""
         return any(finding.rule == rule for finding in self._found.values())

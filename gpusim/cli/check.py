@@ -76,6 +76,9 @@ UNINITIALISED = Option(
     True,
 )
 STRICT = Option("--strict", "let warnings count as errors")
+LENIENT = Option(
+    "--lenient", "take locks and flags for acquires without a fence behind them; the report says so"
+)
 
 COMMAND = Command(
     "check",
@@ -86,6 +89,7 @@ COMMAND = Command(
         *COMPILING,
         DEVICE,
         STRICT,
+        LENIENT,
         UNINITIALISED,
         STEP_LIMIT,
         JSON,
@@ -119,6 +123,7 @@ def checked(chosen: Namespace) -> Findings:
 
     name = getattr(chosen, "device", None) or DEFAULT_DEVICE
     device, limit = device_of(name, None), step_limit(chosen)
+    lenient = getattr(chosen, "lenient", False)
     if names_a_file(chosen.kernel):
         configured, values = own_kernel(chosen)
         nothing = getattr(chosen, "uninitialised", None) or ()
@@ -130,6 +135,7 @@ def checked(chosen: Namespace) -> Findings:
             step_limit=limit,
             uninitialised=nothing,
             progress=patience,
+            lenient=lenient,
         )
     refuse(
         {name: getattr(chosen, field, None) for name, field in OWN.items()},
@@ -139,4 +145,4 @@ def checked(chosen: Namespace) -> Findings:
 
     call = selected(find(chosen.kernel), chosen).call()
     patience = Patience(call.configured.launch.blocks)
-    return check_call(call, device=device, step_limit=limit, progress=patience)
+    return check_call(call, device=device, step_limit=limit, progress=patience, lenient=lenient)

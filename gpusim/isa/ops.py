@@ -37,8 +37,9 @@ class Memory:
     "generic" where the address decides;
     `name` is the array in the source, `size` its number of elements (None for a parameter or
     dynamic shared memory, sized by the launch) and `base` its first byte within the
-    block's or thread's memory. Of `volatile` accesses each is made, in order; accesses `of_block`
-    are strong for the threads of their block alone.
+    block's or thread's memory. `volatile` accesses are strong: each is made, in order; those
+    `of_block` are strong for the threads of their block alone. `relaxed` ones are strong by an
+    order of PTX instead of the qualifier; what `acquires` needs no fence behind it.
     Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
     array behind these, or ANY_ARRAY: one of `among`, or any where that is empty.
     """
@@ -54,6 +55,8 @@ class Memory:
     by_address: bool = False
     among: frozenset[str] = frozenset()
     of_block: bool = False
+    relaxed: bool = False
+    acquires: bool = False
 
     @property
     def width_bytes(self) -> int:

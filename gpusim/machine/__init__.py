@@ -26,6 +26,7 @@ from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import with_copies
 from gpusim.machine.takeover import Takeover
+from gpusim.machine.turns import Turns
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import innermost
 
@@ -68,6 +69,7 @@ def run(
     may_skip: MaySkip | None = None,
     on_fault: OnFault | None = None,
     resident: int | None = None,
+    turns: Turns | None = None,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
@@ -77,7 +79,7 @@ def run(
     results. With `may_skip` only iterations are left out if it accepts their steps. `on_fault` is
     called with each fault instead of raising it, and the rest goes on: lanes skip the
     access, blocks in deadlock are abandoned. At most `resident` blocks are run at a time:
-    others start where some end.
+    others start where some end. With `turns` warps and blocks take turns in another order.
 
     A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
     """
@@ -93,6 +95,7 @@ def run(
     longest = min(QUANTUM, step_limit // TURNS + 1)
     takeover = Takeover(prepared.cc.major, observers, step_limit)
     takeover.is_open &= on_skip is None and on_fault is None and resident is None
+    takeover.is_open &= turns is None
     following, finished = 0, 0
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)
@@ -120,7 +123,7 @@ def run(
                 batch = Batch(program, launch, chosen, liveness)
                 next_one = Interpreter(
                     batch, arguments, allocations, observers, on_skip, on_fault, changes, may_skip,
-                    prepared.printed,
+                    prepared.printed, turns,
                 )  # fmt: skip
                 running.append(next_one)
                 if resident is None:

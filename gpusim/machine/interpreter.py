@@ -29,6 +29,7 @@ from gpusim.machine.state import (
     Batch,
 )
 from gpusim.machine.storage import Allocation
+from gpusim.machine.turns import Turns
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import polls
 
@@ -53,7 +54,8 @@ FAIR_TURNS = 32
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
-    With `on_skip`, repeated iterations of loops are skipped, if `may_skip` allows it.
+    With `on_skip`, repeated iterations of loops are skipped, if `may_skip` allows it. With `turns`
+    warps and blocks run in another order than the usual one.
     """
 
     def __init__(
@@ -67,8 +69,12 @@ class Interpreter:
         changes: Changes | None = None,
         may_skip: MaySkip | None = None,
         printed: list[bytes] | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.batch = batch
+        self._turns = turns
+        if turns is not None:
+            batch.unfold()
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
         self.context.printed = printed
         self.repetition = LivelockDetector(batch, self.context.changes)
@@ -158,7 +164,15 @@ class Interpreter:
         count = np.count_nonzero(ready)
         if not count:
             return None
-        if count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
+        if self._turns is not None:
+            which = np.flatnonzero(ready)
+            first = int(which[self._turns.first(splits.last_run[which], splits.row[which])])
+            which = which[splits.pc[which] == splits.pc[first]]
+            which = which[self._turns.arranged(splits.row[which])]
+            if len(which) == len(splits):
+                splits = self.batch.splits = splits.take(which)
+                which = np.arange(len(splits))
+        elif count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
             which = np.flatnonzero(ready)
             first = self._next_split(which)
             which = which[splits.pc[which] == splits.pc[first]]

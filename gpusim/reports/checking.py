@@ -41,6 +41,8 @@ def _heading(findings: Findings) -> Iterator[Text]:
     yield text
     code = made_by(findings.compiler, findings.lowering)
     yield Text(f"compute capability {findings.compute_capability}, {code}", DIM)
+    if findings.lenient:
+        yield Text("--lenient: locks and flags acquire without a fence behind them", DIM)
     counts = Text()
     for severity in SEVERITIES:
         count = len(findings.of(severity))

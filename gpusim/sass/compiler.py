@@ -98,13 +98,14 @@ class Headers:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code, its listing, and the name in it of each expression that was asked for.
+    """Machine code, its listing and PTX, and the name in it of each expression asked for.
 
     `lookups` are the files that it depends on, None if unknown.
     """
 
     cubin: bytes
     listing: str
+    ptx: str
     names: Mapping[str, str]
     generator: str
     lookups: Sequence[Lookup] | None = None
@@ -170,7 +171,9 @@ def compiled(
     cubin, generator = base64.b64decode(entry["cubin"]), entry["generator"]
     if replaced.missing:
         generator += f", without {', '.join(replaced.missing)}"
-    return Compiled(cubin, entry["listing"], entry["names"], generator, _lookups(entry))
+    return Compiled(
+        cubin, entry["listing"], entry["ptx"], entry["names"], generator, _lookups(entry)
+    )
 
 
 def _lookups(entry: Mapping[str, Any]) -> list[Lookup] | None:

@@ -44,6 +44,7 @@ from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
+from gpusim.sass.memory_order import PtxOrders
 from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values
 from gpusim.sass.signature import Declared
@@ -251,7 +252,8 @@ class CudaSource(CodeFile):
         """Return a kernel's machine code for a GPU."""
         made, held = self._compiled(self._instance(name), compiler.architecture(cc), name)
         symbol = made.names.get(name) or _symbol(name, held, self.file)
-        return _code(held, name, symbol, made.listing, made.generator, self.file)
+        found = _code(held, name, symbol, made.listing, made.generator, self.file)
+        return replace(found, orders=PtxOrders.of(made.ptx, symbol, self.file))
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""

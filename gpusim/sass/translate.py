@@ -18,6 +18,7 @@ from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
+from gpusim.sass.memory_order import PtxOrders, ordered
 from gpusim.sass.provenance import named
 from gpusim.sass.register_banks import bank_reads
 from gpusim.sass.shared_arrays import shared_arrays
@@ -56,13 +57,17 @@ FIRST_ARCH_WITH_RESERVE = 90
 
 @dataclass(frozen=True)
 class Code:
-    """A kernel's rows and its facts in the cubin, ready to be made a program."""
+    """A kernel's rows and its facts in the cubin, ready to be made a program.
+
+    `orders` are those of its accesses in PTX, if that is known.
+    """
 
     name: str
     kernel: KernelCode
     cubin: Cubin
     section: Section
     generator: str
+    orders: PtxOrders | None = None
 
     @property
     def registers(self) -> int:
@@ -133,7 +138,8 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     0. Raises UnknownFormError for an instruction that the table does not know.
     """
     rows = list(without_padding(code.section.rows))
-    micros = [_settled(micro) for micro in decoded(rows, Decoder(code.window, code.section.labels))]
+    found = list(decoded(rows, Decoder(code.window, code.section.labels)))
+    micros = [_settled(micro) for micro in ordered(found, rows, code.orders)]
     barrier = () if code.grid_barrier is None else code.grid_barrier[1:]
     bank_words.check(micros, rows, code.cubin.arch, code.kernel, barrier)
     first = _first_steps(micros, len(rows))

@@ -52,6 +52,7 @@ class Compilation:
         names = {e: self.lowered(e) for e in self.request["expressions"]}
         return {
             "cubin": base64.b64encode(cubin).decode(),
+            "ptx": self.text("nvrtcGetPTXSize", "nvrtcGetPTX").decode(errors="replace"),
             "names": names,
             "version": self.version(),
         }

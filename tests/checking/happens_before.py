@@ -5,7 +5,8 @@ another is asked of a graph: each thread's events in their order, barriers that 
 from arrivals at a barrier with a number to those who wait at it next, and
 an edge from each release to each later acquisition of its element. A release may be passed only by
 what lies before a fence: a path keeps the scope of the last fence since it last changed threads by
-a flag.
+a flag. An acquisition counts from a fence behind it on, of a scope that reaches the releasing
+thread; between two strong accesses it counts at once.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from itertools import islice
 
 Thread = tuple[int, int]  # block, thread of the block
 
-NO_FENCE, FENCE_OF_BLOCK, FENCE = 0, 1, 2
+NO_FENCE, FENCE_OF_BLOCK, FENCE = 0, 1, 2  # negative: acquired, and waits for such a fence
 
 
 @dataclass(frozen=True)
@@ -117,10 +118,19 @@ def against(
     """Yield the events with which one access races that came before them."""
     first = history[number]
     assert isinstance(first, Access)
-    reached = reach(history, number, thread)
-    seen = sights(history, number, position, element) if first.kind == "atomic" else []
-    after_sights = {state[:2] for one in seen for state in reach(history, *one)}
-    known = {state[:2] for state in reached} | after_sights | set(seen)
+    seen = sights(history, number, position, element) if first.releases else []
+    if first.kind != "atomic":  # an atomic may come before a store, but knows of it from then on
+        seen = [one for one in seen if history[one[0]].kind == "atomic"]
+    starts = [(number, thread)] if first.kind != "atomic" else [(number, thread), *seen]
+    known = {
+        at_once: {
+            (at, who)
+            for one in {(number, thread), *seen}
+            for at, who, fence in reach(history, *one, at_once=at_once)
+            if fence >= NO_FENCE and ((at, who) in starts or (at, who) != one)
+        }
+        for at_once in (False, True)
+    }
     for later in range(number, len(history)):
         event = history[later]
         if not isinstance(event, Access):
@@ -129,7 +139,8 @@ def against(
             is_later = later > number or place > position
             meets = is_later and its == element and other != thread
             needs = conflict(first, event, apart=other[0] != thread[0])
-            if meets and needs and (later, other) not in known:
+            at_once = first.is_strong and event.is_strong
+            if meets and needs and (later, other) not in known[at_once]:
                 yield later
 
 
@@ -140,7 +151,7 @@ def conflict(first: Access, second: Access, *, apart: bool) -> bool:
         return True
     if kinds in (("load", "load"), ("atomic", "atomic")):
         return False
-    return not (first.is_strong and second.is_strong and "atomic" in kinds)
+    return not (first.is_strong and second.is_strong and set(kinds) == {"load", "atomic"})
 
 
 def sights(
@@ -160,12 +171,13 @@ def sights(
     ]
 
 
-def reach(history: Sequence[Event], number: int, thread: Thread) -> set[State]:
-    """Return all states behind an access of a thread."""
+def reach(history: Sequence[Event], number: int, thread: Thread, *, at_once: bool) -> set[State]:
+    """Return all states behind an access of a thread; acquisitions may count `at_once`."""
     work: list[State] = [(number, thread, NO_FENCE)]
     found = set(work)
     while work:
-        for state in following(history, *work.pop()):
+        for at, who, fence in following(history, *work.pop()):
+            state = at, who, max(fence, NO_FENCE) if at_once else fence
             if state not in found:
                 found.add(state)
                 work.append(state)
@@ -176,7 +188,8 @@ def following(history: Sequence[Event], number: int, thread: Thread, fence: int)
     """Yield the states behind one."""
     event = history[number]
     if isinstance(event, Fence):
-        fence = max(fence, FENCE_OF_BLOCK if event.of_block else FENCE)
+        scope = FENCE_OF_BLOCK if event.of_block else FENCE
+        fence = fence if fence < -scope else max(fence, scope)
     later = (n for n in range(number + 1, len(history)) if thread in who(history[n]))
     following_own = next(later, None)
     if following_own is not None:
@@ -194,5 +207,6 @@ def following(history: Sequence[Event], number: int, thread: Thread, fence: int)
             (place, its) for place, (one, its) in enumerate(event.lanes) if one == thread
         )
         for later_number, other in sights(history, number, position, element):
-            if fence >= (FENCE_OF_BLOCK if other[0] == thread[0] else FENCE):
-                yield later_number, other, NO_FENCE
+            scope = FENCE_OF_BLOCK if other[0] == thread[0] else FENCE
+            if fence >= scope:
+                yield later_number, other, -scope

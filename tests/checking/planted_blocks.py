@@ -189,6 +189,7 @@ def last_block_without_fence():
             last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
         cuda.syncthreads()
         if last[0] and cuda.threadIdx.x == 0:
+            cuda.threadfence()
             total = 0
             for k in range(8):
                 total += sums[k]  # <-
@@ -204,6 +205,7 @@ def last_block_without_fence():
             last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
         cuda.syncthreads()
         if last[0] and cuda.threadIdx.x == 0:
+            cuda.threadfence()
             total = 0
             for k in range(8):
                 total += sums[k]
@@ -225,6 +227,7 @@ def last_block_reads_what_all_threads_of_others_stored():
             last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
         cuda.syncthreads()
         if last[0]:
+            cuda.threadfence()
             total = 0
             for k in range(6):
                 total += parts[64 * k + t]  # <-
@@ -241,6 +244,7 @@ def last_block_reads_what_all_threads_of_others_stored():
             last[0] = cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1
         cuda.syncthreads()
         if last[0]:
+            cuda.threadfence()
             total = 0
             for k in range(6):
                 total += parts[64 * k + t]
@@ -258,6 +262,7 @@ def first_block_takes_itself_for_the_last():
             sums[b] = x[b * 32]  # <-
             cuda.threadfence()
             if cuda.atomic.add(count, 0, 1) == 0:
+                cuda.threadfence()
                 total = 0
                 for k in range(6):
                     total += sums[k]  # <-
@@ -270,6 +275,7 @@ def first_block_takes_itself_for_the_last():
             sums[b] = x[b * 32]
             cuda.threadfence()
             if cuda.atomic.add(count, 0, 1) == cuda.gridDim.x - 1:
+                cuda.threadfence()
                 total = 0
                 for k in range(6):
                     total += sums[k]
@@ -321,6 +327,7 @@ def flag_behind_a_fence_of_the_block_alone():
             else:
                 while cuda.atomic.add(flag, 0, 0) == 0:
                     pass
+                cuda.threadfence()
                 out[1] = out[0]  # <-
 
     @cuda.jit
@@ -333,6 +340,7 @@ def flag_behind_a_fence_of_the_block_alone():
             else:
                 while cuda.atomic.add(flag, 0, 0) == 0:
                     pass
+                cuda.threadfence()
                 out[1] = out[0]
 
     return bug, twin
@@ -350,6 +358,7 @@ def flag_raised_by_a_plain_store():
             else:
                 while cuda.atomic.add(flag, 0, 0) == 0:  # <-
                     pass
+                cuda.threadfence()
                 out[1] = out[0]
 
     @cuda.jit
@@ -362,6 +371,7 @@ def flag_raised_by_a_plain_store():
             else:
                 while cuda.atomic.add(flag, 0, 0) == 0:
                     pass
+                cuda.threadfence()
                 out[1] = out[0]
 
     return bug, twin
@@ -664,6 +674,7 @@ def overwrite_after_one_of_two_readers_has_said_so():
         else:
             while cuda.atomic.add(flag, 0, 0) < 1:
                 pass
+            cuda.threadfence()
             data[0] = 7  # <-
 
     @cuda.jit
@@ -675,6 +686,7 @@ def overwrite_after_one_of_two_readers_has_said_so():
         else:
             while cuda.atomic.add(flag, 0, 0) < 2:
                 pass
+            cuda.threadfence()
             data[0] = 7
 
     return bug, twin

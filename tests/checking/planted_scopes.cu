@@ -82,6 +82,7 @@ __device__ void meet(unsigned *bar, unsigned tile) {
         CORRECTED(__threadfence_block(), );
         if (((atomicOr_block(bar, mine) | mine) & tile) == tile) atomicAnd_block(bar, ~tile);
         else while (*(volatile unsigned *)bar & mine) {}
+        __threadfence_block();
     }
     __syncwarp();
 }

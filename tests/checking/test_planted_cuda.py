@@ -46,6 +46,19 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
             "barrier_in_place_of_a_wait": "copy-race",
         },
     ),
+    "planted_flags.cu": (
+        "block-race",
+        dict.fromkeys(
+            (
+                "shared_flag_without_fences",
+                "shared_flag_without_the_readers_fence",
+                "volatile_data_behind_a_shared_flag",
+                "slot_that_is_refilled_too_early",
+            ),
+            "shared-race",
+        )
+        | {"relaxed_in_place_of_acquire_within_the_block": "global-race"},
+    ),
     "planted_scopes.cu": (
         "block-race",
         {"flag_within_the_block": "global-race", "tile_without_a_fence": "shared-race"},
@@ -54,7 +67,7 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
 MARKS = ("// <-", "// <+")
 # Headers that not every installation of the compiler has.
 NEEDS = {"planted_copies.cu": "cuda_pipeline.h", "planted_groups.cu": "cooperative_groups.h"}
-BLOCKS = {"planted_scopes.cu": 2, "flag_behind_a_barrier_of_some": 2}
+BLOCKS = {"planted_flags.cu": 2, "planted_scopes.cu": 2, "flag_behind_a_barrier_of_some": 2}
 CASES = [(file, name) for file in RULES for name in KERNEL.findall((FOLDER / file).read_text())]
 every_case = pytest.mark.parametrize(("file", "name"), CASES, ids=lambda part: part)
 

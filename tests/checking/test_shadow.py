@@ -95,9 +95,12 @@ def release(thread: Thread, of_block: bool, how: Access) -> list[Event]:
     return [Fence((thread,), of_block), flag]
 
 
-def acquire(thread: Thread, kind: str, narrow: bool = False) -> list[Event]:
-    """An access that sees what was released."""
-    return [Access(kind, True, True, ((thread, 2),), narrow)]
+def acquire(
+    thread: Thread, kind: str, narrow: bool = False, of_block: bool | None = False
+) -> list[Event]:
+    """An access that sees what was released, and its fence (None: without one)."""
+    fence = [] if of_block is None else [Fence((thread,), of_block)]
+    return [Access(kind, True, True, ((thread, 2),), narrow), *fence]
 
 
 def in_parts(*parts: Any) -> Any:
@@ -297,10 +300,33 @@ def test_what_was_acquired_is_passed_on_by_a_fence_alone() -> None:
     pass_on = Access("atomic", False, False, (((0, 33), 1),))
     see = Access("atomic", False, True, (((1, 0), 1),))
     load = Access("load", False, False, (((1, 0), 0),))
-    start = [store, *first, *acquire((0, 33), "atomic")]
-    fence = Fence(((0, 33),), False)
-    assert found_races([*start, fence, pass_on, see, load], "global") == set()
-    assert found_races([*start, pass_on, see, load], "global")
+    start = [store, *first, *acquire((0, 33), "atomic", of_block=None)]
+    fence, last = Fence(((0, 33),), False), Fence(((1, 0),), False)
+    assert found_races([*start, fence, pass_on, see, last, load], "global") == set()
+    assert found_races([*start, pass_on, see, last, load], "global")
+
+
+def test_an_acquire_needs_a_fence_that_reaches_the_releasing_thread() -> None:
+    store = Access("store", False, False, (((0, 0), 0),))
+    flag = release((0, 0), False, Access("atomic", True, False, ()))
+    fences: tuple[bool | None, ...] = (None, True, False)
+    for reader, ordered in (((0, 33), (False, True, True)), ((1, 0), (False, False, True))):
+        load = Access("load", False, False, ((reader, 0),))
+        for kind in ("load", "atomic"):
+            found = [
+                found_races([store, *flag, *acquire(reader, kind, of_block=one), load], "global")
+                for one in fences
+            ]
+            assert tuple(one == set() for one in found) == ordered
+
+
+def test_strong_accesses_behind_a_flag_need_no_fence_of_the_reader() -> None:
+    flag = release((0, 0), False, Access("atomic", True, False, ()))
+    for volatile in (False, True):
+        store = Access("store", volatile, False, (((0, 0), 0),))
+        load = Access("load", volatile, False, (((1, 0), 0),))
+        seen = acquire((1, 0), "load", of_block=None)
+        assert (found_races([store, *flag, *seen, load], "global") == set()) == volatile
 
 
 def test_what_was_released_at_a_barrier_is_for_its_next_phase_alone() -> None:

@@ -1,0 +1,40 @@
+"""Other orders of warps and blocks than the usual one: the last first, or any, by a seed.
+
+Results that depend on the order of threads differ under them; a seed gives the same order again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+FAIR_TURNS = 4
+
+
+class Turns:
+    """Whose turn it is: with a `seed` at random, else the last warp of the last block first.
+
+    Who has waited longest goes first in every fourth turn: nobody waits for ever.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._taken = 0
+        self._random = None if seed is None else np.random.default_rng(seed)
+
+    def first(self, last_run: Array, rows: Array) -> int:
+        """Return the position of the split to run, given when each has last run, and its row."""
+        self._taken += 1
+        if self._taken % FAIR_TURNS == 0:
+            return int(last_run.argmin())
+        if self._random is None:
+            return int(rows.argmax())
+        return int(self._random.integers(len(last_run)))
+
+    def arranged(self, rows: Array) -> Array:
+        """Return the positions of splits that run together, in the order of their accesses."""
+        if self._random is None:
+            return np.argsort(-rows, kind="stable")
+        return self._random.permutation(len(rows))
