@@ -6,6 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from gpusim.cli.code_files import CODE
+from gpusim.cli.distribution import DISTRIBUTION, distribution
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
@@ -65,7 +66,6 @@ def sweep(chosen: Namespace) -> int:
         step_limit=step_limit(chosen),
         code=code_chosen(chosen.code),
     )
-    workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
     output = Path(chosen.out) if chosen.out is not None else None
     bar = Bar(len(cases), "rows")
     try:
@@ -73,7 +73,7 @@ def sweep(chosen: Namespace) -> int:
             swept = run_sweep(
                 cases,
                 output,
-                workers=workers,
+                **distribution(chosen),
                 overwrite=chosen.overwrite,
                 started=bar.start,
                 progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
@@ -122,7 +122,7 @@ COMMAND = Command(
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
         Option("--overwrite", "replace the contents of --out"),
-        Option("--workers", "worker processes, at most one for each core", "N"),
+        *DISTRIBUTION,
         PASSES,
         L2,
         WITHOUT,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import CODE
+from gpusim.cli.distribution import DISTRIBUTION, distribution
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
@@ -55,7 +56,6 @@ def tune(chosen: Namespace) -> int:
     from gpusim.reports.tuning import tuning_document, tuning_report
 
     cases = _cases(chosen)
-    workers = inputs.count(chosen.workers, "--workers", most=1024) if chosen.workers else None
     shown = inputs.count(chosen.top, "--top") if chosen.top else SHOWN
     with Bar(len(cases), "candidates") as bar:
 
@@ -67,7 +67,7 @@ def tune(chosen: Namespace) -> int:
             cases,
             Path(chosen.out) if chosen.out is not None else None,
             rung=rung,
-            workers=workers,
+            **distribution(chosen),
             overwrite=chosen.overwrite,
             started=bar.start,
             progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
@@ -194,7 +194,7 @@ COMMAND = Command(
         Option("--top", "candidates shown of each launch (8)", "N"),
         Option("--out", "all candidates: a file that ends in .csv or .json", "FILE"),
         Option("--overwrite", "replace the contents of --out"),
-        Option("--workers", "worker processes, at most one for each core", "N"),
+        *DISTRIBUTION,
         L2,
         SET,
         OPERATION,

@@ -39,7 +39,7 @@ class Journal:
     def keep(self, key: str, record: Record) -> None:
         """Write a finished piece."""
         with refusing(self.path):
-            _append(self._file, _line(key, record))
+            _append(self._file, line(key, record))
         self.kept[key] = record
 
     def discard(self) -> None:
@@ -94,24 +94,25 @@ def _read(file: BinaryIO, path: Path, fits: Fits | None) -> _Found:
         raise InputError(f"{path}: is longer than {MAX_BYTES:,} bytes; remove it to begin anew")
     length = content.rfind(b"\n") + 1
     found = _Found({}, [], [], length)
-    for line in content[:length].split(b"\n")[:-1]:
-        entry = _entry(line)
-        if entry is None or (fits is not None and not fits(*entry)):
-            found.damaged.append(line + b"\n")
+    for kept in content[:length].split(b"\n")[:-1]:
+        held = entry(kept)
+        if held is None or (fits is not None and not fits(*held)):
+            found.damaged.append(kept + b"\n")
         else:
-            found.good.append(line + b"\n")
-            found.kept[entry[0]] = entry[1]
+            found.good.append(kept + b"\n")
+            found.kept[held[0]] = held[1]
     return found
 
 
-def _line(key: str, record: Record) -> bytes:
+def line(key: str, record: Record) -> bytes:
+    """Return a piece as a line with its checksum, at the end a newline."""
     content = json.dumps([key, record], separators=(",", ":")).encode()
     return _checksum(content) + b" " + content + b"\n"
 
 
-def _entry(line: bytes) -> tuple[str, Record] | None:
+def entry(kept: bytes) -> tuple[str, Record] | None:
     """Return the key and the record of a line; None if it is damaged."""
-    checksum, _, content = line.partition(b" ")
+    checksum, _, content = kept.rstrip(b"\n").partition(b" ")
     if checksum != _checksum(content):
         return None
     try:

@@ -395,7 +395,7 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
     output = tmp_path / "table.csv"
     kernels, blocks, sizes = [f"reduce{k}" for k in (1, 2, 3, 4)], [64, 128, 256], [2**18]
     options = ["--kernels", ",".join(kernels), "--blocks", ",".join(map(str, blocks))]
-    options += ["--sizes", "2^18", "--workers", "2", "--out"]
+    options += ["--sizes", "2^18", "--workers", "2", "--no-cache", "--out"]
     started = subprocess.Popen(command(*options, output), env=environment())
     journal = journal_of(output)
     until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3)

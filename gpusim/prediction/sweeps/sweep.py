@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,12 @@ from gpusim.launch.grid import Launch
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.choices import with_choices
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
+from gpusim.prediction.sweeps.row_cache import RowCache
 from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
 from gpusim.prediction.uncertainty.quantiles import TABLE
 from gpusim.prediction.workload import BUDGET, Budget
+
+Distribution = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
 
 DIGITS = 16  # of a row's key in the table, a digest of its inputs
 JOURNAL_SUFFIX = ".journal"
@@ -187,6 +191,8 @@ def sweep(
     output: Path | None = None,
     *,
     workers: int | None = None,
+    cluster: str | None = None,
+    cached: bool = False,
     overwrite: bool = False,
     started: Callable[[int], None] | None = None,
     progress: Callable[[Case], None] | None = None,
@@ -194,43 +200,93 @@ def sweep(
 ) -> Swept:
     """Predict all cases, on all cores or with `workers` processes, and write them to `output`.
 
-    With an output (.csv or .json) every finished row is on disk at once, in a journal beside it:
-    after a kill the same call resumes. An output with exactly these rows is left as it is; any
-    other content raises InputError without `overwrite`. `started` is called with the number of
-    rows found finished, `progress` with each finished case, `remark` with a sentence for the user
-    about a damaged journal. A script that calls this with more than one worker needs
-    `if __name__ == "__main__"`, as any use of multiprocessing does.
+    With an output (.csv or .json) finished rows are on disk at once, in a journal beside it: after
+    a kill the same call resumes. An output with exactly these rows is left as it is; any other
+    content raises InputError without `overwrite`. `cluster` is the address of a scheduler of
+    dask.distributed in place of processes of this computer, or "local" for one of `workers`
+    processes. With `cached`, rows of earlier sweeps are taken from the user's cache and kept there.
+    `started` is called with the number of rows found finished, `progress` with each finished case,
+    `remark` with a sentence for the user about a damaged journal. A script that calls this with
+    more than one worker needs `if __name__ == "__main__"`, as any use of multiprocessing does.
     """
     begin, tell = started or ignored, progress or ignored
     is_wanted()  # an invalid environment raises here, not in each row
-    if output is None:
-        rows = [Row()] * len(cases)
-        begin(0)
-        for number, row in worked_out(row_of, cases, workers):
-            rows[number] = row
-            tell(cases[number])
-        return Swept(rows, 0)
-    _check_output(output)
-    keys = {case: _key(case) for case in cases}
-    journal_path = output.with_name(output.name + JOURNAL_SUFFIX)
-    with opened(journal_path, _fitting(keys)) as journal:
-        if journal.remark:
-            (remark or ignored)(journal.remark)
-        if (
-            not overwrite
-            and (held := _complete(output, [keys[case] for case in cases])) is not None
-        ):
+    distribute = _distribution(workers, cluster)
+    if output is not None:
+        _check_output(output)
+    keys = {case: _key(case) for case in cases} if cached or output is not None else {}
+    with ExitStack() as stack:
+        rows: dict[Case, Row] = {}
+        journal = None
+        if output is not None:
+            beside = output.with_name(output.name + JOURNAL_SUFFIX)
+            journal = stack.enter_context(opened(beside, _fitting(keys)))
+            if journal.remark:
+                (remark or ignored)(journal.remark)
+            if (
+                not overwrite
+                and (held := _complete(output, [keys[case] for case in cases])) is not None
+            ):
+                journal.discard()
+                return Swept(held, len(held), was_complete=True)
+            rows = {case: journal.kept[key] for case, key in keys.items() if key in journal.kept}
+        found = len(rows)
+        cache = stack.enter_context(RowCache()) if cached else None
+        if cache is not None:
+            left = {keys[case]: case for case in cases if case not in rows}
+            known = cache.load(list(left), _fitting(keys))
+            rows |= {left[key]: row for key, row in known.items()}
+        begin(len(rows))
+        for case, row in _worked_out([case for case in cases if case not in rows], distribute):
+            rows[case] = row
+            if journal is not None:
+                journal.keep(keys[case], row)
+            if cache is not None and row["reason"] is None:
+                cache.store(keys[case], row)
+            tell(case)
+        made = [rows[case] for case in cases]
+        if output is not None and journal is not None:
+            write_whole(output, table(made, output.suffix))
             journal.discard()
-            return Swept(held, len(held), was_complete=True)
-        left = [case for case in cases if keys[case] not in journal.kept]
-        begin(len(cases) - len(left))
-        for number, row in worked_out(row_of, left, workers):
-            journal.keep(keys[left[number]], row)
-            tell(left[number])
-        made = [journal.kept[keys[case]] for case in cases]
-        write_whole(output, table(made, output.suffix))
-        journal.discard()
-    return Swept(made, len(cases) - len(left))
+    return Swept(made, found)
+
+
+def _distribution(workers: int | None, cluster: str | None) -> Distribution:
+    """Return how pieces of work are distributed; InputError where that cannot be."""
+    if cluster is None:
+        return partial(worked_out, workers=workers)
+    from gpusim.host import cluster as clusters
+
+    return partial(clusters.worked_out, address=cluster, workers=workers)
+
+
+def _worked_out(cases: Sequence[Case], distribute: Distribution) -> Iterator[tuple[Case, Row]]:
+    """Yield each case with its row, in order of completion.
+
+    The same launch on several devices is one piece of work, by compute capability: code and classes
+    of blocks are made once for those that share them.
+    """
+    launches: dict[Any, list[Case]] = {}
+    for case in cases:
+        launches.setdefault((case.request, case.choices), []).append(case)
+    pieces = [
+        sorted(piece, key=lambda case: _capability(case.device)) for piece in launches.values()
+    ]
+    for number, rows in distribute(_rows_of, pieces):
+        yield from zip(pieces[number], rows, strict=True)
+
+
+def _rows_of(cases: Sequence[Case]) -> list[Row]:
+    return [row_of(case) for case in cases]
+
+
+@cache
+def _capability(device: str) -> str:
+    """Return the compute capability of a device, "" where there is none of this name."""
+    try:
+        return str(devices.load(device).cc)
+    except GpusimError:
+        return ""
 
 
 def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:

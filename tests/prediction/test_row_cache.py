@@ -1,0 +1,116 @@
+"""Rows of earlier sweeps on disk: found again, and never trusted when damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gpusim.catalogue import Request
+from gpusim.prediction.sweeps import sweep as sweeps
+from gpusim.prediction.sweeps.row_cache import FILE, FOLDER, RowCache
+from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
+from gpusim.prediction.sweeps.tables import Row
+
+CASES = crossed([Request("reduce3")], [64, 128], [2**12], ["h200", "k40m"])
+
+
+@pytest.fixture(autouse=True)
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("GPUSIM_CODE", "lowering")
+    return FOLDER.folder / FILE
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
+    made: list[Case] = []
+
+    def noted(case: Case) -> Row:
+        made.append(case)
+        return row_of(case)
+
+    monkeypatch.setattr(sweeps, "row_of", noted)
+    return made
+
+
+def test_a_second_sweep_predicts_nothing_and_has_the_same_rows(calls: list[Case]) -> None:
+    first = sweep(CASES, workers=1, cached=True)
+    assert len(calls) == 4
+    assert sweep(CASES, workers=1, cached=True).rows == first.rows
+    assert len(calls) == 4
+    assert sweep(CASES, workers=1).rows == first.rows  # without the cache
+    assert len(calls) == 8
+
+
+def test_damaged_rows_are_predicted_again(calls: list[Case], file: Path) -> None:
+    first = sweep(CASES, workers=1, cached=True)
+    with sqlite3.connect(file) as held:
+        (line,) = held.execute("SELECT line FROM rows WHERE rowid = 1").fetchone()
+        damaged = line.replace(b"reduce3", b"reduce4")
+        assert damaged != line
+        held.execute("UPDATE rows SET line = ? WHERE rowid = 1", (damaged,))
+    held.close()
+    assert sweep(CASES, workers=1, cached=True).rows == first.rows
+    assert len(calls) == 5
+
+
+@pytest.mark.parametrize("content", [b"", b"no database" * 1000, None])
+def test_a_damaged_or_deleted_file_is_replaced(
+    calls: list[Case], file: Path, content: bytes | None
+) -> None:
+    sweep(CASES, workers=1, cached=True)
+    for path in file.parent.iterdir():
+        path.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    sweep(CASES, workers=1, cached=True)
+    assert len(calls) == 8
+    sweep(CASES, workers=1, cached=True)
+    assert len(calls) == 8
+
+
+def test_a_folder_that_cannot_be_written_is_no_obstacle(
+    monkeypatch: pytest.MonkeyPatch, calls: list[Case]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert len(sweep(CASES[:1], workers=1, cached=True).rows) == 1
+    assert len(calls) == 1
+
+
+def test_launches_that_cannot_run_are_not_kept(calls: list[Case]) -> None:
+    cases = [Case(Request("reduce3", 2**12, block=96), "h200")]
+    for _ in range(2):
+        (row,) = sweep(cases, workers=1, cached=True).rows
+        assert "power of two" in row["reason"]
+    assert len(calls) == 2
+
+
+def test_the_oldest_rows_are_dropped(
+    monkeypatch: pytest.MonkeyPatch, file: Path, calls: list[Case]
+) -> None:
+    monkeypatch.setattr("gpusim.prediction.sweeps.row_cache.MOST_ROWS", 3)
+    sweep(CASES, workers=1, cached=True)
+    with RowCache():
+        pass
+    with sqlite3.connect(file) as held:
+        assert held.execute("SELECT count(*) FROM rows").fetchone() == (3,)
+    held.close()
+    assert len(calls) == 4
+
+
+def test_a_launch_on_several_devices_is_one_piece_of_work_by_compute_capability(
+    calls: list[Case],
+) -> None:
+    cases = crossed(
+        [Request("reduce3"), Request("reduce1")], [64], [2**10], ["h200", "k40m", "h100"]
+    )
+    rows = sweep(cases, workers=1).rows
+    assert [(row["device"], row["kernel"]) for row in rows] == [
+        (case.device, case.request.kernel) for case in cases
+    ]
+    order = [(case.request.kernel, case.device) for case in calls]
+    assert order == [
+        (name, device) for name in ("reduce3", "reduce1") for device in ("k40m", "h200", "h100")
+    ]
