@@ -194,7 +194,7 @@ def _bank_offsets(group: Group, instruction: Instruction) -> Array:
     return offsets
 
 
-def _indexable(context: Context, number: int) -> tuple[int, int]:
+def indexable(context: Context, number: int) -> tuple[int, int]:
     """Return the bytes of a bank that an index may choose: in bank 0, the parameters."""
     layout = context.batch.program.layout
     if number or layout is None:
@@ -210,7 +210,7 @@ def bank_values(context: Context, group: Group, instruction: Instruction) -> lis
     held = context.banks.get(number, _NO_BANK)
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))
     index = _bank_offsets(group, instruction)
-    begin, end = _indexable(context, number) if instruction.src else (0, len(held))
+    begin, end = indexable(context, number) if instruction.src else (0, len(held))
     last = end - kind.itemsize * len(instruction.dst)
     beyond = ((index < begin) | (index > last)) & group.mask
     if beyond.any() or last < begin:

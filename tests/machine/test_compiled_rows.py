@@ -94,7 +94,7 @@ def operands(form: Form, random: np.random.Generator) -> list[Array]:
 
 def derived(form: Form, number: int, given: list[Array]) -> tuple[str, list[str]] | None:
     """Return the code of a form between fixed addresses, None for one that is called."""
-    segment = Segment(f"f{number}", _nowhere, _nowhere)
+    segment = Segment(_nowhere, _nowhere)
     places = [
         Place(layout.operand(n), np.dtype(np.bool_ if one.dtype == bool else np.uint32), "absolute")
         for n, one in enumerate(given)

@@ -268,3 +268,59 @@ class Access:
     (i32.add (i32.shl (i32.and (local.get $x) (i32.const -4)) (i32.const 5))
       (i32.and (local.get $x) (i32.const 3)))))"""
         return self._own(f"{quick}\n{self._each.format(place=each)}")
+
+
+@dataclass(frozen=True)
+class Constants:
+    """A load of words from a constant bank, or parts of words, at offsets in registers."""
+
+    item: int
+    count: int
+    signed: bool
+
+    @property
+    def name(self) -> str:
+        """The function of this load."""
+        return f"$constants_{'s' if self.signed else 'u'}{self.item}x{self.count}"
+
+    @property
+    def text(self) -> str:
+        """The function: its parameters are the lanes, a bank's entry, and a place of distances.
+
+        All lanes of the warp have to be within the bank, also those that a guard leaves out.
+        """
+        size = {1: "8", 2: "16", 4: ""}[self.item]
+        sign = f"_{'s' if self.signed else 'u'}" if size else ""
+        moves, alike = [], []
+        for number in range(self.count):
+            load = f"(i32.load{size}{sign} offset={self.item * number} (local.get $q))"
+            out = OUT + OPERAND_BYTES * number
+            lane = "(i32.shl (local.get $l) (i32.const 2))"
+            moves.append(f"(i32.store offset={out} {lane} {load})")
+            alike.append(f"(call $splat (i32.const {out}) {load})")
+        end = f"(i64.sub (i64.load32_u offset=8 (local.get $e)) (i64.const {self.width}))"
+        whole = f"(i32.const {-self.item})"
+        return f"""(func {self.name} (param $on i32) (param $e i32) (param $slot i32)
+(local $l i32) (local $q i32) (local $at i32) (local $x i64)
+(if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))
+(call $look_wide (local.get $slot))
+(local.set $x (i64.load (i32.const {IN})))
+(if (i32.or
+    (i64.lt_s (i64.add (local.get $x) (i64.load offset=272 (local.get $slot)))
+      (i64.load32_u offset=4 (local.get $e)))
+    (i64.gt_s (i64.add (local.get $x) (i64.load offset=280 (local.get $slot))) {end}))
+  (then (unreachable)))
+(local.set $at (i32.load (local.get $e)))
+(if (i32.eqz (i32.load offset=268 (local.get $slot))) (then
+  (local.set $q (i32.add (local.get $at) (i32.and (i32.wrap_i64 (local.get $x)) {whole})))
+  {" ".join(alike)} (return)))
+(loop $each
+  (local.set $q (i32.add (local.get $at) (i32.and {whole}
+    (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))))
+  {" ".join(moves)}
+  (br_if $each (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 1))) (i32.const 32)))))"""
+
+    @property
+    def width(self) -> int:
+        """Bytes of a lane's load."""
+        return self.item * self.count

@@ -66,12 +66,11 @@ class CompiledLaunch:
             batch.unfold()
         if not memory.is_importable(batch):
             raise LeftError("lanes wait for others")
-        self._run(context, memory.BatchMemory(self._made, batch, self._arrays_end), step_limit)
+        self._run(context, memory.BatchMemory(self._made, context, self._arrays_end), step_limit)
 
     def run_anew(self, blocks: Array, step_limit: int) -> None:
         """Run blocks from their start, as `run` does a batch."""
-        batch = self._context.batch
-        place = memory.BatchMemory(self._made, batch, self._arrays_end, anew=blocks)
+        place = memory.BatchMemory(self._made, self._context, self._arrays_end, anew=blocks)
         self._run(self._context, place, step_limit)
 
     def _run(self, context: Context, place: memory.BatchMemory, step_limit: int) -> None:
@@ -82,7 +81,7 @@ class CompiledLaunch:
         instance.reach(place.end, shift)
         if not self._has_arrays:
             memory.bring_arrays(instance.memory, place, self._allocations)
-            memory.bring_constants(instance.memory, made, context)
+            memory.bring_constants(instance.memory, place, context)
             self._has_arrays = True
         turns = min(step_limit, 2**31 - 1)
         memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())

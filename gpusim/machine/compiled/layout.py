@@ -22,6 +22,7 @@ LAST = TABLE + 2048  # the word of each bank
 ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes, whether stored to
 MOST_ARRAYS = 2048
 WIDE_SLOT_BYTES, SLOT_BYTES = 304, 160  # of an access: distances of its addresses
+BANK_BYTES = 16  # of an entry: its place, where an index may begin and end
 CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
 
 # Of a warp.
@@ -31,7 +32,7 @@ NOTE_BYTES = 288
 NOTES = 4096  # steps that are written down before they are read
 SPLITS, SPLIT_BYTES = 64, 16
 TOKENS = SPLITS + 32 * SPLIT_BYTES
-READY, AT_BARRIER, AT_BSYNC = range(3)
+READY, AT_BARRIER, AT_BSYNC, AT_WARP, AT_MASK = range(5)
 
 _PLACES: Mapping[str, int] = {
     "IN": IN,

@@ -43,8 +43,9 @@ class BatchMemory:
     """
 
     def __init__(
-        self, made: Translation, batch: Batch, arrays_end: int, *, anew: Array | None = None
+        self, made: Translation, context: Context, arrays_end: int, *, anew: Array | None = None
     ) -> None:
+        batch = context.batch
         self.made, self.anew = made, anew is not None
         self.warps = batch.launch.warps_per_block
         self.placement = batch.placement
@@ -57,7 +58,9 @@ class BatchMemory:
         self.notes_at = _aligned(arrays_end, 64)
         self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
         self.mark_bytes = -(-(arrays_end - arrays_begin(made)) // SECTOR_BYTES)
-        self.blocks_at = _aligned(self.marks_at + self.mark_bytes * len(made.touched), 64)
+        self.banks_at = _aligned(self.marks_at + self.mark_bytes * len(made.touched), 16)
+        banks = sum(_aligned(len(context.banks.get(n, ())), 16) for n in made.banks)
+        self.blocks_at = _aligned(self.banks_at + banks, 64)
         self.sum_bytes = _aligned(8 * made.sum_count, 16)
         self.sums_at = _aligned(self.blocks_at + layout.BLOCK_BYTES * self.blocks, 64)
         self.warps_at = _aligned(self.sums_at + self.rows * self.sum_bytes, 64)
@@ -114,7 +117,7 @@ def is_importable(batch: Batch) -> bool:
 def bring_arrays(memory: Array, place: BatchMemory, allocations: Mapping[str, Allocation]) -> None:
     """Copy the arrays and their table into linear memory; nothing is marked yet."""
     made = place.made
-    memory[place.marks_at : place.blocks_at] = 0
+    memory[place.marks_at : place.banks_at] = 0
     first, lowest = arrays_begin(made), first_address(allocations)
     named = _names(made, allocations)
     table = np.zeros((len(named), 4), np.int64)
@@ -149,12 +152,13 @@ def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allo
             one.flat.view(np.uint8)[:] = memory[begin : begin + one.flat.nbytes]
 
 
-def bring_constants(memory: Array, made: Translation, context: Context) -> None:
+def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None:
     """Set the constants of the launch, and the tables of jumps."""
+    made = place.made
     batch, rows = context.batch, context.instructions
     group: Any = _Everyone(batch)
     held: dict[int, list[Array]] = {}
-    for (kind, where, number), place in made.cells.items():
+    for (kind, where, number), cell in made.cells.items():
         value: Any
         if kind == "constant":
             value = values.constant_value(context, rows[where])
@@ -166,7 +170,14 @@ def bring_constants(memory: Array, made: Translation, context: Context) -> None:
             if where not in held:
                 held[where] = values.bank_values(context, group, rows[where])
             value = held[where][number]
-        _set_cell(memory, place, np.asarray(value).reshape(-1)[:1].astype(place.dtype))
+        _set_cell(memory, cell, np.asarray(value).reshape(-1)[:1].astype(cell.dtype))
+    at = place.banks_at
+    for number, entry in made.banks.items():
+        held_bank = context.banks.get(number, np.zeros(0, np.uint8))
+        begin, stop = values.indexable(context, number)
+        memory[at : at + len(held_bank)] = held_bank
+        memory[entry : entry + 12].view(np.int32)[:] = at, begin, stop
+        at += _aligned(len(held_bank), 16)
     starts = {pc: number for number, pc in enumerate(made.starts)}
     for at, targets in made.jumps.values():
         blocks = np.array([starts.get(pc, -1) for pc in targets], np.int32)

@@ -26,6 +26,7 @@ from gpusim.isa.ops import Instruction
 from gpusim.launch.events import Touched
 from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.segment import Place
+from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.program.memoisation import Same
 from gpusim.version import __version__
@@ -143,7 +144,10 @@ def compiled(variant: Variant) -> Compiled:
     )
     using = engine()
     assert using is not None
-    module = wasmtime.Module(using, made.text)
+    try:
+        module = wasmtime.Module(using, made.text)
+    except wasmtime.WasmtimeError as error:  # beyond a limit: of a function's size, above all
+        raise NotDerivedError(str(error)) from error
     name = _name(variant)
     if name:
         header = marshal.dumps(_plain(made))
@@ -171,6 +175,7 @@ def _plain(made: Translation) -> dict[str, Any]:
         "arrays": made.arrays,
         "sums": made.sums,
         "jumps": made.jumps,
+        "banks": made.banks,
         "operands": {pc: [one.str for one in types] for pc, types in made.operands.items()},
         "touched": [tuple(one) for one in made.touched],
         "length": made.length,

@@ -5,7 +5,9 @@
 ;; 20 its block's place on the grid's three axes, 32 the shared memory of its block, 36 turns left,
 ;; 40 whether its steps are watched, 44 its row, 48 its lanes at the start; 64 splits of 16 bytes
 ;; {block of code, lanes, state, barrier}; 576 tokens of the convergence barriers, a word a lane.
-;; States: 0 ready, 1 at a barrier, 2 at a BSYNC.
+;; States: 0 ready, 1 at a barrier, 2 at a BSYNC; 3 at a warp barrier, which corresponds to any other,
+;; or 4 at another instruction that waits for the lanes of a mask: the mask is in the place of the
+;; barrier.
 
 (global $shift (export "shift") (mut i64) (i64.const 0))
 (global $sum_bytes (export "sum_bytes") (mut i32) (i32.const 0)) ;; of a warp
@@ -126,6 +128,70 @@
       (i32.add (i32.load offset=64 (local.get $S)) (i32.const 1)))
     (i32.store offset=72 (local.get $S) (i32.const 0))
     (br $next))))
+
+;; Continue splits that wait for the lanes of a mask, if all live ones of these are there. At one
+;; instruction they join and come to it again; behind warp barriers at several they go on apart.
+(func $gather (param $W i32) (local $i i32) (local $j i32) (local $S i32) (local $O i32)
+  (local $here i32) (local $named i32) (local $state i32) (local $apart i32)
+  (block $done (loop $next
+    (br_if $done (i32.ge_u (local.get $i) (i32.load (local.get $W))))
+    (local.set $S (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4))))
+    (local.set $i (i32.add (local.get $i) (i32.const 1)))
+    (local.set $state (i32.load offset=72 (local.get $S)))
+    (br_if $next (i32.lt_u (local.get $state) (i32.const 3)))
+    (local.set $named (i32.load offset=76 (local.get $S)))
+    (local.set $here (i32.const 0))
+    (local.set $apart (i32.const 0))
+    (local.set $j (i32.const 0))
+    (loop $each
+      (local.set $O (i32.add (local.get $W) (i32.shl (local.get $j) (i32.const 4))))
+      (if (call $waits_with (local.get $S) (local.get $O)) (then
+        (local.set $apart (i32.or (local.get $apart) (i32.ne
+          (i32.load offset=64 (local.get $O)) (i32.load offset=64 (local.get $S)))))
+        (local.set $here (i32.or (local.get $here) (i32.load offset=68 (local.get $O))))))
+      (local.set $j (i32.add (local.get $j) (i32.const 1)))
+      (br_if $each (i32.lt_u (local.get $j) (i32.load (local.get $W)))))
+    (br_if $next (i32.and (i32.and (local.get $named) (i32.load offset=8 (local.get $W)))
+      (i32.xor (local.get $here) (i32.const -1))))
+    (local.set $j (i32.const 0))
+    (loop $each
+      (local.set $O (i32.add (local.get $W) (i32.shl (local.get $j) (i32.const 4))))
+      (local.set $j (i32.add (local.get $j) (i32.const 1)))
+      (if (i32.and (i32.ne (local.get $O) (local.get $S))
+          (call $waits_with (local.get $S) (local.get $O))) (then
+        (if (local.get $apart)
+          (then (call $pass (local.get $W) (local.get $O)))
+          (else
+            (i32.store offset=68 (local.get $S)
+              (i32.or (i32.load offset=68 (local.get $S)) (i32.load offset=68 (local.get $O))))
+            (local.set $j (i32.sub (local.get $j) (i32.const 1)))
+            (call $remove (local.get $W) (local.get $j))))))
+      (br_if $each (i32.lt_u (local.get $j) (i32.load (local.get $W)))))
+    (if (local.get $apart)
+      (then (call $pass (local.get $W) (local.get $S)))
+      (else (i32.store offset=72 (local.get $S) (i32.const 0))))
+    (local.set $i (i32.const 0))
+    (br $next))))
+
+;; Whether a split waits for the same lanes at a corresponding instruction.
+(func $waits_with (param $S i32) (param $O i32) (result i32)
+  (i32.and
+    (i32.and
+      (i32.eq (i32.load offset=72 (local.get $S)) (i32.load offset=72 (local.get $O)))
+      (i32.eq (i32.load offset=76 (local.get $S)) (i32.load offset=76 (local.get $O))))
+    (i32.or
+      (i32.eq (i32.load offset=72 (local.get $S)) (i32.const 3))
+      (i32.eq (i32.load offset=64 (local.get $S)) (i32.load offset=64 (local.get $O))))))
+
+;; Continue a split behind a warp barrier, and count that.
+(func $pass (param $W i32) (param $S i32) (local $at i32)
+  (local.set $at (i32.add (i32.load offset=12 (local.get $W))
+    (i32.shl (i32.load offset=64 (local.get $S)) (i32.const 4))))
+  (v128.store (local.get $at) (i64x2.add (v128.load (local.get $at)) (i64x2.replace_lane 1
+    (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (i32.load offset=68 (local.get $S)))))))
+  (i32.store offset=64 (local.get $S)
+    (i32.add (i32.load offset=64 (local.get $S)) (i32.const 1)))
+  (i32.store offset=72 (local.get $S) (i32.const 0)))
 
 ;; Run blocks of threads, warp after warp to their next barrier. 0: all have ended; 1: one stands
 ;; still; 2: a warp has had too many turns.

@@ -51,12 +51,9 @@ class Operand(NamedTuple):
 class Segment:
     """A graph of instructions in a row, between a warp's registers."""
 
-    def __init__(
-        self, name: str, place: Callable[[int], Place], fixed: Callable[[int], Any]
-    ) -> None:
+    def __init__(self, place: Callable[[int], Place], fixed: Callable[[int], Any]) -> None:
         self.graph = Graph()
         self.values: dict[int, Any] = {}
-        self._name = name
         self._place = place
         self._fixed = fixed
         self._sums: list[tuple[Any, bool, str]] = []
@@ -120,9 +117,12 @@ class Segment:
         operands: Sequence[Operand] = (),
         bits: Sequence[Any] = (),
     ) -> tuple[str, list[str], list[str]]:
-        """Return the code, the expressions of some predicates as 32 bits, and the variables."""
+        """Return the code, the expressions of some predicates as 32 bits, and the variables.
+
+        Variables of all segments are the same.
+        """
         written = [(r, self.values[r]) for r in outputs if r in self.values]
-        writer = _Writer(self._name, self.graph)
+        writer = _Writer(self.graph)
         flags = [g for g, _, _ in self._sums] + list(bits)
         flags += [o.value for o in operands if _type(o.value).kind == "b"]
         flags += [v for r, v in written if self._place(r).dtype.kind == "b"]
@@ -163,10 +163,9 @@ def _type(value: Any) -> DType:
 class _Writer:
     """The loop of one segment."""
 
-    def __init__(self, name: str, graph: Graph) -> None:
-        self._name = name
+    def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._vectors = Vectors(f"${name}v")
+        self._vectors = Vectors("$v")
         self._before: list[str] = []
         self._bits: dict[int, str] = {}
         self._words: list[str] = []
@@ -216,7 +215,7 @@ class _Writer:
         return [f"(v128.load offset={place.offset + n} {base})" for n, base in _bases(place)]
 
     def _word(self, expression: str) -> str:
-        name = f"${self._name}w{len(self._words)}"
+        name = f"$w{len(self._words)}"
         self._words.append(name)
         self._before.append(f"(local.set {name} {expression})")
         return name
@@ -259,17 +258,16 @@ class _Writer:
         parts = list(self._before)
         if self._vectors.code:
             mask = f"(local.set $mask {lane_masks('(local.get $M)')})" if self._uses_mask else ""
-            loop = f"$loop{self._name}"
             parts += [
                 "(local.set $o (i32.const 0)) (local.set $g (i32.const 0))",
                 "(local.set $r (local.get $W)) (local.set $d (local.get $W))",
-                f"(loop {loop} {mask}",
+                f"(loop $lanes {mask}",
                 *self._vectors.code,
                 "(local.set $r (i32.add (local.get $r) (i32.const 16)))",
                 "(local.set $d (i32.add (local.get $d) (i32.const 32)))",
                 "(local.set $g (i32.add (local.get $g) (i32.const 4)))",
                 "(local.set $o (i32.add (local.get $o) (i32.const 16)))",
-                f"(br_if {loop} (i32.lt_u (local.get $g) (i32.const 32))))",
+                "(br_if $lanes (i32.lt_u (local.get $g) (i32.const 32))))",
             ]
         return "\n".join([*parts, *after])
 

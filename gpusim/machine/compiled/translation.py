@@ -16,7 +16,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.accesses import COMMUTATIVE, Access
+from gpusim.machine.compiled.accesses import COMMUTATIVE, Access, Constants
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
@@ -30,17 +30,18 @@ DType = np.dtype[Any]
 WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)
 AXES = "xyz"
+MOST_NODES = 400  # of a segment: compilers take more than twice as long for twice as many
 BITS = np.dtype(np.bool_)
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
-    "bank", "shuffle", "vote", "match", "elect", "reduce_lanes", "agrees", "warpsync",
+    "shuffle", "vote", "match", "elect", "reduce_lanes", "agrees", "warpsync",
 ))  # fmt: skip
 # Kinds that end the run where they are reached.
-LEFT = frozenset(("trap", "call_driver", "collect", "part"))
+LEFT = frozenset(("trap", "call_driver", "part"))
 CONTROL = frozenset(("branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier"))
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
-    "call_driver", "collect", "part",
+    "call_driver", "part",
 ))  # fmt: skip
 REFUSED = frozenset(("named_barrier", "arrive", "clock", "get_token", "set_token"))
 
@@ -54,7 +55,8 @@ class Translation:
     place: a pc, or a bank and an offset. `arrays` are named in the program. `sums` are those of a
     warp, by pc and name, as indices of 64-bit words (`rows_of_sums` by pc, once they are asked
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
-    of jump targets, with the pcs. `touched` are the accesses with marks of their sectors.
+    of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed.
+    `touched` are the accesses with marks of their sectors.
     """
 
     text: str = ""
@@ -65,6 +67,7 @@ class Translation:
     arrays: list[str] = field(default_factory=list)
     sums: dict[tuple[int, str], int] = field(default_factory=dict)
     jumps: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    banks: dict[int, int] = field(default_factory=dict)
     operands: dict[int, list[DType]] = field(default_factory=dict)
     touched: list[Touched] = field(default_factory=list)
     rows_of_sums: dict[int, Sums] = field(default_factory=dict)
@@ -107,9 +110,8 @@ class _Translator:
         self._made = Translation()
         self._at = layout.TOKENS + 128 * program.barriers
         self._cell = layout.CELLS
-        self._accesses: dict[str, Access] = {}
-        self._variables: list[str] = []
-        self._segments = 0
+        self._accesses: dict[str, Access | Constants] = {}
+        self._variables: dict[str, None] = {}
         self._specials: dict[Any, Place] = {}
 
     # -- places ------------------------------------------------------------------------
@@ -148,8 +150,7 @@ class _Translator:
         return found
 
     def _segment(self) -> Segment:
-        self._segments += 1
-        return Segment(f"s{self._segments}", self._place, self._fixed)
+        return Segment(self._place, self._fixed)
 
     def _sum(self, pc: int, name: str) -> int:
         """Return the offset of a sum among a warp's."""
@@ -183,6 +184,9 @@ class _Translator:
                 starts.add(pc + 1)
             if kind == "jump":
                 starts.update(pc for pc in rows[pc].detail if pc >= 0)
+        for pc, row in enumerate(rows):
+            if _waits(row):
+                starts |= {pc, pc + 1}
         made.length = len(rows)
         made.starts = sorted(pc for pc in starts if pc < len(rows))
         self._block_of = {pc: number for number, pc in enumerate(made.starts)}
@@ -259,6 +263,9 @@ class _Translator:
             row = self._rows[pc]
             kind = OPS[row.op].kind
             if self._is_computed(segment, pc, row, kind):
+                if len(segment.graph.nodes) > MOST_NODES and pc + 1 < end:
+                    code.append(self._flushed(segment, pc + 1)[0])
+                    segment = self._segment()
                 continue
             text, segment = self._alone(segment, number, pc, row, kind)
             code.append(text)
@@ -282,7 +289,7 @@ class _Translator:
             if r in also or pc >= len(self._rows) or self._live.is_live(r, pc)
         ]
         text, found, variables = segment.text(outputs, operands or (), bits or ())
-        self._variables += variables
+        self._variables.update(dict.fromkeys(variables))
         return text, found
 
     # -- instructions that only compute ------------------------------------------------
@@ -378,6 +385,8 @@ class _Translator:
         is_told = not OPS[row.op].gives_value and kind not in ("bounds", "branch_if_apart")
         if self._watching and is_told:
             parts.append(self._noted(pc, row, kind, found[-1] if decided else ""))
+        if _waits(row):
+            parts.append(self._waiting(number, row, kind))
         if kind in ("load", "store", "atomic"):
             parts.append(self._access(pc, row, kind))
         elif kind == "source_branch":
@@ -389,13 +398,21 @@ class _Translator:
                 f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on)"
                 " (call $new_token (local.get $W)))"
             )
-        elif kind == "warpsync" and OPS[row.op].is_replayed:
-            parts.append(self._gather())
+        elif kind in ("collect", "warpsync") and not OPS[row.op].checks_mask:
+            pass
+        elif kind == "warpsync":
+            parts.append(
+                f"(if (i32.eqz (call $are_all (local.get $on))) (then {self._called(pc, row)}))"
+            )
+        elif kind == "bank":
+            parts.append(self._indexed(row))
         elif kind == "bounds":
             parts.append(f"(if (i32.and (local.get $on) {found[-1]}) (then (unreachable)))")
         elif kind in LEFT:
-            always = kind in ("collect", "part")
-            parts.append("(unreachable)" if always else "(if (local.get $on) (then (unreachable)))")
+            is_always = kind == "part"
+            parts.append(
+                "(unreachable)" if is_always else "(if (local.get $on) (then (unreachable)))"
+            )
         elif kind in CALLED or kind == "compute":
             parts.append(self._among_lanes(pc, row))
         else:
@@ -416,7 +433,7 @@ class _Translator:
             or (row.target >= 0 and self._live.is_live(r, row.target))
         ]
         text, found, variables = segment.text(wanted, operands, bits)
-        self._variables += variables
+        self._variables.update(dict.fromkeys(variables))
         return text, found
 
     def _operands(self, segment: Segment, pc: int, row: Instruction, kind: str) -> list[Operand]:
@@ -424,6 +441,11 @@ class _Translator:
         if kind in WITHOUT_OPERANDS:
             return []
         values = [segment.read(register) for register in row.src]
+        if kind == "bank":
+            offset: Any = np.int64(row.detail[1][1])
+            for value in values:
+                offset = offset + _converted(value.view(NARROW), WIDE)
+            values = [offset]
         memory = row.memory
         if memory is not None:
             address = values[0] if values else np.int64(0)
@@ -561,6 +583,20 @@ class _Translator:
                 parts.append(self._served(pc, row, kind, slot))
         return f"(if (local.get $on) (then {' '.join(parts)}))"
 
+    def _indexed(self, row: Instruction) -> str:
+        """Return code that loads words of a constant bank, or a part of one, by offset."""
+        number, _, size, signed = row.detail[1]
+        access = Constants(size if size < 4 else 4, len(row.dst), bool(signed) and size < 4)
+        self._accesses.setdefault(access.name, access)
+        if number not in self._made.banks:
+            self._made.banks[number] = self._cell
+            self._cell += layout.BANK_BYTES
+        slot = self._slot("global")
+        return (
+            f"(call {access.name} (local.get $M) (i32.const {self._made.banks[number]})"
+            f" (i32.const {slot}))"
+        )
+
     def _slot(self, space: str) -> int:
         """Return the place of the distances between an access's addresses."""
         slot = self._cell = -(-self._cell // 16) * 16
@@ -682,10 +718,12 @@ class _Translator:
         return " ".join((*parts, f"(if (local.get $z) (then {taken}))"))
 
     def _named(self) -> str:
-        """Set $x to the lanes that the first operand of the lanes names."""
+        """Set $x to the lanes that the first operand of a lane names, $z to those of all lanes."""
         at = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $y)) (i32.const 2)))"
-        return f"""(local.set $x (i32.const 0)) (local.set $y (local.get $M))
+        return f"""(local.set $x (i32.const 0)) (local.set $z (i32.const -1))
+(local.set $y (local.get $M))
 (loop $named (local.set $x (i32.or (local.get $x) {at}))
+(local.set $z (i32.and (local.get $z) {at}))
 (br_if $named (local.tee $y (i32.and (local.get $y) (i32.sub (local.get $y) (i32.const 1))))))"""
 
     @staticmethod
@@ -693,8 +731,26 @@ class _Translator:
         live = f"(i32.load offset={layout.LIVE} (local.get $W))"
         return f"(i32.and (i32.and (local.get $x) {live}) (i32.xor {here} (i32.const -1)))"
 
-    def _gather(self) -> str:
-        return f"{self._named()} (if {self._missing('(local.get $M)')} (then (unreachable)))"
+    def _waiting(self, number: int, row: Instruction, kind: str) -> str:
+        """Return code that holds a split until all live lanes of its mask are there."""
+        state = layout.AT_WARP if kind == "warpsync" else layout.AT_MASK
+        undone = ""
+        if self._counting and not OPS[row.op].is_replayed:
+            at = 16 * number
+            undone = (
+                f"(v128.store offset={at} (local.get $C) (i64x2.sub"
+                f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
+                " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
+            )
+        hold = (
+            f"(call $hold (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
+            f" (i32.const {state}) (local.get $x))"
+        )
+        differ = ""
+        if kind == "collect":
+            differ = "(if (i32.ne (local.get $x) (local.get $z)) (then (unreachable)))"
+        return f"""{self._named()} {differ} (if {self._missing("(local.get $M)")} (then
+{undone} {hold} (call $gather (local.get $W)) (return)))"""
 
     def _jump(self, number: int, pc: int, row: Instruction) -> str:
         if pc not in self._made.jumps:
@@ -730,7 +786,7 @@ class _Translator:
 {self._rest("(local.get $on)")}
 (if (local.get $M) (then {self._hold(number + 1, layout.READY)})
 (else (call $remove (local.get $W) (local.get $i))))
-(call $release (local.get $W)) (return)))"""
+(call $release (local.get $W)) (call $gather (local.get $W)) (return)))"""
 
     def _bsync(self, number: int, pc: int, row: Instruction) -> str:
         hold = self._hold(number, layout.AT_BSYNC, int(row.detail))
@@ -756,6 +812,12 @@ class _Translator:
         return f"""(if (local.get $on) (then
 (if (i32.eq (local.get $on) (local.get $M)) (then {wait}))
 (call $append (local.get $W) (i32.const {number + 1}) {rest}) {part} (return)))"""
+
+
+def _waits(row: Instruction) -> bool:
+    """Return whether an instruction waits for the lanes of a mask, its first operand."""
+    op = OPS[row.op]
+    return op.kind in ("warpsync", "collect") or op.checks_mask
 
 
 def _filled(offset: int, value_and_size: str) -> str:
