@@ -45,12 +45,11 @@ def code_file(path: str, chosen: Namespace) -> CodeFile:
     )
 
 
-def code_kernel(text: str, chosen: Namespace) -> MachineCode:
-    """Return the kernel that is named; InputError where the file has no such kernel.
+def code_kernel(path: str, name: str, chosen: Namespace) -> MachineCode:
+    """Return a file's kernel; InputError where it has no such kernel.
 
     Without a name the file must have one kernel.
     """
-    path, name = parted(text)
     file = code_file(path, chosen)
     if not name:
         names = file.names

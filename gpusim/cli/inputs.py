@@ -141,7 +141,7 @@ def blocks(text: str, what: str) -> list[int | str]:
     """Return the alternatives for a block: counts, or texts of several sizes such as 16x16."""
     found: list[int | str] = []
     for part in listed(text, what):
-        is_count = ".." in part or whole_number(part) is not None
+        is_count = ".." in part or len(sizes(part, "a block")) == 1
         found += counts(part, what, "a block") if is_count else [part]
     return found
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.code_files import COMPILING, code_file, parted
+from gpusim.cli.code_files import COMPILING, code_file
 from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
-from gpusim.errors import InputError
+from gpusim.errors import GpusimError, InputError
+
+if TYPE_CHECKING:
+    from gpusim.reports.kernels import FileKernel
 
 
 def list_kernels(chosen: Namespace) -> int:
     """List the kernels: origin, lesson, known defects.
 
-    Of a file the names alone, as other commands take them: FILE.py:FUNCTION or FILE.cu:KERNEL.
+    Of a file the names as other commands take them, FILE.py:FUNCTION or FILE.cu:KERNEL, with the
+    parameters, and the launch that the file keeps, or an example of one.
     """
     if chosen.file is not None:
         return _list_file(chosen)
@@ -29,26 +37,59 @@ def list_kernels(chosen: Namespace) -> int:
 
 
 def _list_file(chosen: Namespace) -> int:
-    names = [f"{chosen.file}:{name}" for name in _kernels_of(chosen.file, chosen)]
+    from gpusim.reports.kernels import file_kernels
+
+    found = [_described(name, kernel, chosen) for name, kernel in _kernels_of(chosen)]
     if chosen.json:
-        print_json([{"name": name} for name in names])
+        print_json([one.to_dict() for one in found])
+    elif found:
+        print_lines(lambda _: file_kernels(found))
     else:
-        output.write("".join(f"{name}\n" for name in names) or f"{chosen.file} has no kernels\n")
+        output.write(f"{chosen.file} has no kernels\n")
     return 0
 
 
-def _kernels_of(file: str, chosen: Namespace) -> list[str]:
-    """Return the names of a file's kernels; InputError where there is no such file."""
-    from gpusim.cli.user_files import kernels_of_file, names_a_file
+def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileKernel:
+    """Return a kernel with its parameters and its launch, or with the reason for none."""
+    from gpusim.cli.kept_launches import kept_launch
+    from gpusim.cli.launch_examples import command_line, example_of, parameters_of
+    from gpusim.reports.kernels import FileKernel
 
+    whole, path = f"{chosen.file}:{name}", Path(chosen.file)
+    try:
+        found = kernel()
+        parameters = tuple((one.name, one.type) for one in parameters_of(found))
+        kept = {} if path.suffix == ".cubin" else kept_launch(path, name)
+        words = [] if kept else example_of(found).words
+    except GpusimError as error:
+        return FileKernel(whole, error=str(error).partition("\n")[0])
+    return FileKernel(whole, parameters, kept, command_line("trace", whole, words))
+
+
+def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
+    """Return a file's kernels by name, each made when it is asked for.
+
+    InputError where there is no such file.
+    """
+    from gpusim.cli.launch_examples import instance
+    from gpusim.cli.user_files import code_of, kernels_of_file, names_a_file
+
+    file = chosen.file
     if not names_a_file(file):
         raise InputError(
             f"{file} is no file of kernels (.py, .cu, .cubin); gpusim list without it lists the "
             "catalogue"
         )
-    if parted(file)[0]:
-        return list(code_file(file, chosen).names)
-    return list(kernels_of_file(file))
+    if code_of(file)[0]:
+        held = code_file(file, chosen)
+        templates = getattr(held, "templates", {})
+        names = [instance(name, templates) for name in held.names]
+        return [(name, partial(held.__getitem__, name)) for name in names]
+    return [(name, partial(_itself, one)) for name, one in kernels_of_file(file).items()]
+
+
+def _itself(kernel: Any) -> Any:
+    return kernel
 
 
 COMMAND = Command(

@@ -28,6 +28,11 @@ def is_for_numba(text: str) -> bool:
     return set(_ASKS.findall(text)) == {"numba"}
 
 
+def has_kernels(text: str) -> bool:
+    """Return whether a file imports numba or this package."""
+    return _ASKS.search(text) is not None
+
+
 class _Numba(ModuleType):
     """The module `numba` for such files: the dialect, types, and decorators without effect."""
 

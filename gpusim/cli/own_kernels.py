@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
@@ -65,8 +65,9 @@ def own_kernel(
     from gpusim.cli import inputs
 
     chosen = with_kept_launch(chosen)
-    if chosen.grid is None or chosen.block is None:
-        raise InputError(_missing(chosen))
+    missing = _missing(chosen)
+    if missing:
+        raise InputError(missing)
     kernel, values = own_arguments(chosen, with_elements=with_elements)
     block = inputs.sizes(chosen.block, "the block")
     grid = grid_of(chosen.grid, sizes_given(chosen))
@@ -76,19 +77,43 @@ def own_kernel(
 
 
 def _missing(chosen: Namespace) -> str:
-    """Return everything that a launch lacks, with an example of each argument."""
-    text = f"{chosen.kernel} has no launch rule; give --grid and --block"
-    parameters = kernel_of(chosen).source.parameters
+    """Return everything that a launch lacks, with a command line that has it; "" for nothing."""
+    from gpusim.cli.launch_examples import command_line, example_of, parameters_of
+
+    kernel = kernel_of(chosen)
+    names = kernel.source.parameters
     given = [one.partition("=")[0] for one in chosen.arg or ()]
-    open_names = [name for name in parameters if name not in given]
-    left = open_names[sum(name not in parameters for name in given) :]
-    if not left:
-        return text
+    by_place = sum(name not in names for name in given)
+    left = [name for name in names if name not in given][by_place:]
+    lacks = [flag for flag in ("grid", "block") if getattr(chosen, flag) is None]
+    if not lacks and not left:
+        return ""
+    types = {one.name: one for one in parameters_of(kernel)}
+    wanted = [f"--{flag}" for flag in lacks]
+    if left:
+        wanted.append(f"--arg for {', '.join(str(types[name]) for name in left)}")
+    example = example_of(kernel)
+    words = [word for one in chosen.arg or () for word in ("--arg", one)]
+    words += [word for name in left for word in ("--arg", f"{name}={example.arguments[name]}")]
+    sizes = {name: getattr(chosen, name) for name in ("grid", "block", "shared_bytes")}
+    for name in ("grid", "block"):
+        words += ["--" + name, sizes[name]] if sizes[name] is not None else []
+    words += ["-n", chosen.n] if chosen.n is not None else []
+    words += example.options({name: value is not None for name, value in sizes.items()})
+    command = getattr(chosen, "command", None) or "trace"
+    mark = "#" if chosen.kernel.partition(":")[0].endswith(".py") else "//"
+    what = "has no launch rule" if lacks else "lacks arguments"
     return (
-        f"{text}, and --arg for {', '.join(left)}: --arg {left[0]}=4096 for a number, "
-        f"--arg '{left[0]}=float32[4096]' for an array; or keep the launch in the file, "
-        "gpusim: grid=16 block=256 args=... in a comment before the kernel"
+        f"{chosen.kernel} {what}; give {_listed(wanted)}, for example\n"
+        f"  {command_line(command, chosen.kernel, words)}\n"
+        "or keep the launch in the file, in a comment before the kernel:\n"
+        f"  {mark} {example.comment}"
     )
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return "a", "a and b", or "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def sizes_given(chosen: Namespace) -> dict[str, int]:
@@ -130,12 +155,12 @@ def depends_on(name: str, chosen: Namespace) -> bool:
 
 def kernel_of(chosen: Namespace) -> Kernel | MachineCode:
     """Return the kernel that is named by its file; InputError where there is none."""
-    from gpusim.cli.code_files import code_kernel, parted
-    from gpusim.cli.user_files import kernel_of_file
+    from gpusim.cli.code_files import code_kernel
+    from gpusim.cli.user_files import code_of, kernel_of_file
 
-    name = chosen.kernel
-    if parted(name)[0]:
-        return code_kernel(name, chosen)
+    path, name = code_of(chosen.kernel)
+    if path:
+        return code_kernel(path, name, chosen)
     return kernel_of_file(name, getattr(chosen, "values", None) or {})
 
 

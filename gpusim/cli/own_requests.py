@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import parted
 from gpusim.cli.kept_launches import with_kept_launch
 from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
 from gpusim.cli.tuning_parameters import require_used, with_values
-from gpusim.cli.user_files import python_file
+from gpusim.cli.user_files import code_of, python_file
 from gpusim.errors import InputError
 from gpusim.host import files
 
@@ -94,7 +93,7 @@ class OwnRequest:
     def _files(self) -> Iterator[Path]:
         """Yield its own file, that file's imports from its folder, and its data."""
         options = dict(self.options)
-        file = parted(self.kernel)[0]
+        file = code_of(self.kernel)[0]
         if file:
             yield Path(file)
         else:

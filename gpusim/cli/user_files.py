@@ -39,6 +39,29 @@ def python_file(text: str) -> tuple[Path, str]:
     return Path(path), function
 
 
+def code_of(text: str) -> tuple[str, str]:
+    """Return the file of CUDA C++ or machine code, and the kernel, that a name means.
+
+    A Python file is meant where its strings hold kernels and it has none of the dialect. No file
+    where it means none.
+    """
+    path, name = parted(text)
+    if path:
+        return path, name
+    file, name = python_file(text)
+    return (str(file), name) if file.suffix == ".py" and holds_cuda(file) else ("", text)
+
+
+def holds_cuda(path: Path) -> bool:
+    """Return whether a Python file has kernels in its strings, and none of the dialect."""
+    from gpusim.sass.embedded import cuda_of
+
+    if not path.is_file():
+        return False
+    text = files.text(path, MAX_SOURCE_BYTES, again=True)
+    return not numba_files.has_kernels(text) and bool(cuda_of(text, str(path)))
+
+
 def kernels_of_file(text: str) -> dict[str, Kernel]:
     """Return the kernels of a Python file by name; InputError where it does not import."""
     return _kernels(_names_of(python_file(text)[0]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from textwrap import wrap
+from typing import Any
 
 from rich.text import Text
 
@@ -11,6 +13,46 @@ from gpusim.catalogue import Entry
 from gpusim.reports.layout import BAD, DIM, TITLE
 
 NAME_WIDTH = 18
+
+
+@dataclass(frozen=True)
+class FileKernel:
+    """A kernel of a file: parameters with types, the launch that the file keeps, a command line.
+
+    `error` is the reason where it cannot be described.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    kept: Mapping[str, str | list[str]] = field(default_factory=dict)
+    command: str = ""
+    error: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it, ready for JSON."""
+        if self.error:
+            return {"name": self.name, "error": self.error}
+        parameters = [{"name": name, "type": of} for name, of in self.parameters]
+        return {
+            "name": self.name,
+            "parameters": parameters,
+            "launch": dict(self.kept) or None,
+            "command": self.command,
+        }
+
+
+def file_kernels(kernels: Sequence[FileKernel]) -> Iterator[Text]:
+    """Yield the kernels of a file: name, parameters, and a command line that runs."""
+    for one in kernels:
+        yield Text(one.name, TITLE)
+        if one.error:
+            yield Text(f"  {one.error}", BAD)
+            continue
+        listed = ", ".join(f"{name}: {of}" if of else name for name, of in one.parameters)
+        yield Text(f"  {listed or 'no parameters'}")
+        if one.kept:
+            yield Text("  its launch stands in the file", DIM)
+        yield Text(f"  {one.command}", DIM)
 
 
 def kernel_list(entries: Sequence[Entry], width: int) -> Iterator[Text]:

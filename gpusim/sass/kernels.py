@@ -42,6 +42,7 @@ from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import RESERVED, RESERVED_BYTES
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
+from gpusim.sass.embedded import cuda_of
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
 from gpusim.sass.memory_order import PtxOrders
@@ -223,7 +224,7 @@ class CudaSource(CodeFile):
         if plain not in self.kernels and "::" not in name and not self._may_be_made(name):
             known = ", ".join(self.kernels) or "none"
             raise InputError(f"{self.file} has no kernel {plain!r} (its kernels: {known})")
-        if plain == name and name in self._templates:
+        if plain == name and name in self.templates:
             raise InputError(
                 f"{name} in {self.file} is a template; say what it is made with, as in "
                 f"'{name}<128>'"
@@ -236,7 +237,8 @@ class CudaSource(CodeFile):
         return is_named and _KERNEL_MACRO.search(self._declarations) is not None
 
     @cached_property
-    def _templates(self) -> Mapping[str, list[str]]:
+    def templates(self) -> Mapping[str, list[str]]:
+        """The parameters of each kernel that is a template."""
         return signature.templates(self._declarations)
 
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
@@ -245,7 +247,7 @@ class CudaSource(CodeFile):
         found = self.kernels.get(plain, ())
         if len(found) != len(sizes):
             return super().declared(name, sizes)
-        known = {**self._aliases, **of_template(self._templates.get(plain, []), name)}
+        known = {**self._aliases, **of_template(self.templates.get(plain, []), name)}
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
@@ -393,12 +395,22 @@ class CodeKernel(MachineCode):
     @property
     def source(self) -> Source:
         """The file, and the parameters as the source names them."""
+        return Source(self.file.file, tuple(one.name for one in self.parameters))
+
+    @property
+    def parameters(self) -> tuple[Declared, ...]:
+        """The parameters with their types as far as they are known, members of structures apart."""
         found = self.file.declared(self.__name__, self._parameter_sizes())
-        names = []
-        for one in found:
-            parts = members(one, self.file.structures)
-            names += [one.name] if parts is None else [part.declared.name for part in parts]
-        return Source(self.file.file, tuple(names))
+        if not isinstance(self.file, CudaSource):
+            types = symbols.parameter_types(self.__name__) or []
+            if len(types) == len(found):
+                found = tuple(replace(one, ctype=of) for one, of in zip(found, types, strict=True))
+        parts = [members(one, self.file.structures) for one in found]
+        return tuple(
+            declared
+            for one, held in zip(found, parts, strict=True)
+            for declared in ([one] if held is None else [part.declared for part in held])
+        )
 
     def _parameter_sizes(self) -> list[int | None]:
         """Return the sizes of the parameters, as far as code is there that says them."""
@@ -518,13 +530,18 @@ def cuda_file(
 ) -> CodeFile:
     """Return the kernels of a `.cu` file or a `.cubin`; InputError where it cannot be read.
 
+    Of a Python file, those in its strings; it is not run.
+
     `includes` are folders of headers, `definitions` macros such as "N=4". `values` replace those of
     macros and constants that the file itself defines, by name.
     """
     file = Path(path)
     if file.suffix == ".cubin":
         return CubinFile(files.contents(file, MAX_CODE_BYTES, again=True), str(file))
-    text, added = with_values(files.text(file, MAX_CODE_BYTES, again=True), values or {})
+    text = files.text(file, MAX_CODE_BYTES, again=True)
+    if file.suffix == ".py":
+        text = cuda_of(text, str(file))
+    text, added = with_values(text, values or {})
     options = Options(tuple(map(str, includes)), (*definitions, *added), standard)
     return CudaSource(text, str(file), options)
 

@@ -56,7 +56,7 @@ def test_an_option_takes_precedence(run: Run, file: Path) -> None:
 def test_everything_missing_is_said_at_once(run: Run, file: Path) -> None:
     code, _, err = run("trace", f"{file}:other")
     assert code == 2
-    assert "give --grid and --block, and --arg for y" in err
+    assert "give --grid, --block and --arg for y" in err
 
 
 def test_the_comment_belongs_to_the_kernel_behind_it_or_to_the_one_it_names(

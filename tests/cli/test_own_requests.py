@@ -124,7 +124,6 @@ def test_a_kernel_without_a_size_is_a_row_for_each_block(run: Run) -> None:
         ("rank mine.py:nar", "mine.py has no 'nar'; did you mean near or far?"),
         ("rank none.cu:k", "none.cu: there is no such file"),
         ("sweep none.py:k", "none.py: there is no such file"),
-        ("rank mine.py:near -n 2^12", "mine.py:near has no launch rule; give --grid and --block"),
         ("rank mine.py:near --passes all", "--passes all is for reductions of the catalogue"),
         ("sweep mine.py:near -n 2^12..2^10", "a size must be at least 4096, not 2^10"),
         ("sweep mine.py:near -n 2^12..", "a size is '', not a whole number"),
@@ -147,6 +146,13 @@ def test_mistakes_are_a_sentence(run: Run, words: str, message: str) -> None:
     assert code == 2
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_ranking_says_what_a_launch_lacks(run: Run) -> None:
+    code, _, err = run("rank", "mine.py:near", "-n", "2^12")
+    assert code == 2
+    assert "mine.py:near has no launch rule; give --grid, --block and --arg for x: array" in err
+    assert "\n  gpusim trace mine.py:near " in err
 
 
 def test_a_range_doubles() -> None:

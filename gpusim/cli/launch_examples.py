@@ -1,0 +1,169 @@
+"""A kernel's parameters, and an example of a launch: sizes that most kernels run with."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gpusim.cuda import Kernel
+    from gpusim.launch.configured import MachineCode
+    from gpusim.sass.kernels import CodeKernel
+
+# Numbers are small and arrays long: a thread's index, and its product with a number, lie within.
+NUMBER = 64
+_SHAPES = {1: "65536", 2: "256,256", 3: "32,32,64"}
+FLAT, SQUARE = ("16", "256"), ("4x4", "16x16")
+_DYNAMIC_BYTES = "4096"
+_OF_TEMPLATE = {"typename": "float", "class": "float", "bool": "true"}
+_INSTANCE = "128"  # of a template, for a number
+_TWO_DIMENSIONAL = re.compile(r"\b(?:threadIdx|blockIdx)\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
+_DYNAMIC = re.compile(r"\bextern\s+__shared__|\bshared\.array\(\s*(?:shape\s*=\s*)?0\b")
+
+
+class Parameter(NamedTuple):
+    """A parameter by name, with its type in CUDA C++; of Python "array", "number", or ""."""
+
+    name: str
+    type: str
+    dimensions: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.type}" if self.type else self.name
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is a pointer or an array."""
+        return self.type == "array" or "*" in self.type or self.type.endswith("]")
+
+    @property
+    def example(self) -> str:
+        """A value, as `--arg` takes it."""
+        if self.is_array:
+            return f"{_dtype(self.type)}[{_SHAPES[min(self.dimensions, 3)]}]"
+        known = _dtype(self.type)
+        return "true" if known == "bool" else "1.0" if known.startswith("float") else str(NUMBER)
+
+
+def _dtype(ctype: str) -> str:
+    """Return NumPy's name of a type, or of what a pointer points to.
+
+    Unknown numbers are int32, unknown elements float32.
+    """
+    from gpusim.sass.structures import TYPES
+
+    base = re.sub(r"\b(?:const|volatile|__restrict__|restrict|struct)\b|[*&]|\[\w*\]", " ", ctype)
+    name = " ".join(base.split())
+    unknown = "float32" if "*" in ctype or name == "array" else "int32"
+    found = TYPES.get(name) or TYPES.get(re.sub(r"[1-4]$", "", name))
+    return np.dtype(found).name if found is not None else unknown
+
+
+def instance(name: str, templates: Mapping[str, list[str]]) -> str:
+    """Return a kernel's name, with arguments for its template's parameters."""
+    wanted = templates.get(name)
+    if wanted is None:
+        return name
+    words = [one.split()[0] for one in wanted if one.split() and "=" not in one]
+    given = [_OF_TEMPLATE.get(word, _INSTANCE) for word in words]
+    return f"{name}<{', '.join(given)}>"
+
+
+def parameters_of(kernel: Kernel | MachineCode) -> list[Parameter]:
+    """Return a kernel's parameters; members of structures each for itself."""
+    from gpusim.sass.kernels import CodeKernel
+
+    if isinstance(kernel, CodeKernel):
+        return [Parameter(one.name, one.ctype) for one in kernel.parameters]
+    tree = getattr(kernel.source, "tree", None)
+    if tree is None:
+        return [Parameter(name, "") for name in kernel.source.parameters]
+    arrays: dict[str, int] = {}
+    for name, dimensions in _indexed(tree):
+        arrays[name] = max(dimensions, arrays.get(name, 1))
+    return [
+        Parameter(name, "array", arrays[name]) if name in arrays else Parameter(name, "number")
+        for name in kernel.source.parameters
+    ]
+
+
+def _indexed(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield names that are indexed, asked for their size, or passed to an atomic operation.
+
+    With each its number of indices.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
+            index = node.slice
+            yield node.value.id, len(index.elts) if isinstance(index, ast.Tuple) else 1
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield node.value.id, 1
+        elif isinstance(node, ast.Call) and "atomic" in ast.unparse(node.func):
+            yield from ((one.id, 1) for one in node.args[:1] if isinstance(one, ast.Name))
+
+
+class Example(NamedTuple):
+    """A launch: grid, block, arguments by parameter, and bytes of dynamic shared memory."""
+
+    grid: str
+    block: str
+    arguments: Mapping[str, str]
+    shared_bytes: str = ""
+
+    def options(self, given: Mapping[str, bool]) -> list[str]:
+        """Return the options that are not given; arguments are those of parameters left."""
+        words = [] if given.get("grid") else ["--grid", self.grid]
+        words += [] if given.get("block") else ["--block", self.block]
+        if self.shared_bytes and not given.get("shared_bytes"):
+            words += ["--shared-bytes", self.shared_bytes]
+        return words
+
+    @property
+    def words(self) -> list[str]:
+        """All options of the launch."""
+        given = [word for pair in self.arguments.items() for word in ("--arg", "=".join(pair))]
+        return [*self.options({}), *given]
+
+    @property
+    def comment(self) -> str:
+        """The launch as a comment in the source."""
+        shared = f" shared-bytes={self.shared_bytes}" if self.shared_bytes else ""
+        given = f" args={','.join(self.arguments.values())}" if self.arguments else ""
+        return f"gpusim: grid={self.grid} block={self.block}{shared}{given}"
+
+
+def example_of(kernel: Kernel | MachineCode) -> Example:
+    """Return an example of a launch."""
+    body = body_of(kernel)
+    grid, block = SQUARE if _TWO_DIMENSIONAL.search(body) else FLAT
+    given = {one.name: one.example for one in parameters_of(kernel)}
+    return Example(grid, block, given, _DYNAMIC_BYTES if _DYNAMIC.search(body) else "")
+
+
+def body_of(kernel: Kernel | MachineCode) -> str:
+    """Return the text of a kernel as far as it is there, to the next kernel of a file."""
+    from gpusim.sass.kernels import CodeKernel
+
+    if isinstance(kernel, CodeKernel):
+        return _body(kernel)
+    tree = getattr(kernel.source, "tree", None)
+    return "" if tree is None else ast.unparse(tree)
+
+
+def _body(kernel: CodeKernel) -> str:
+    text = getattr(kernel.file, "text", "")
+    name = kernel.__name__.partition("<")[0].rpartition("::")[2]
+    begin = re.search(rf"__global__[^;{{}}]*\b{re.escape(name)}\s*\(", text)
+    if begin is None:
+        return ""
+    return str(text[begin.start() :].partition("__global__")[2].partition("__global__")[0])
+
+
+def command_line(command: str, kernel: str, words: list[str]) -> str:
+    """Return a command line that the shell takes."""
+    return shlex.join(["gpusim", command, kernel, *words])

@@ -1,0 +1,47 @@
+"""CUDA C++ in the strings of a Python file, as CuPy, PyCUDA and cuda.core compile it.
+
+The file is read, never run: texts that it assembles when it runs are not found.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from gpusim.errors import InputError
+
+_KERNEL = "__global__"
+
+
+def cuda_of(text: str, file: str) -> str:
+    """Return the strings of a Python file that hold kernels, each in its own lines of the file.
+
+    "" where there are none; InputError where the file is no Python, or puts a kernel's text
+    together.
+    """
+    if _KERNEL not in text:
+        return ""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise InputError(f"{file} is not read as Python: {error}") from None
+    every = list(ast.walk(tree))
+    documentation = {id(node.value) for node in every if isinstance(node, ast.Expr)}
+    joined = [part for node in every if isinstance(node, ast.JoinedStr) for part in ast.walk(node)]
+    assembled = {id(part) for part in joined}
+    found = [
+        (node.lineno, node.value, id(node) in assembled)
+        for node in every
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if _KERNEL in node.value and id(node) not in documentation
+    ]
+    lines: list[str] = []
+    for line, held, is_assembled in sorted(found):
+        if not is_assembled:
+            lines += [""] * (line - 1 - len(lines))
+            lines += held.split("\n")
+    if found and not lines:
+        raise InputError(
+            f"{file}, line {found[0][0]}: a kernel's text is put together when the file runs; "
+            f"gpusim run -- python {file} sees it"
+        )
+    return "\n".join(lines)
