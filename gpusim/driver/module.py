@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import prod
 from pathlib import Path
 
 from gpusim.driver.arena import OWN, Arena, Region
@@ -98,7 +99,11 @@ class Function:
         window = 1024 if cubin.arch >= 90 else 0
         shared = max(0, held.shared_bytes - window)
         return [
-            min(MAX_THREADS_PER_BLOCK, threads),
+            min(
+                MAX_THREADS_PER_BLOCK,
+                threads,
+                *(prod(held.most_threads),) * bool(held.most_threads),
+            ),
             shared,
             len(cubin.constants),
             held.local_bytes,

@@ -72,6 +72,19 @@ def taken(value: Array, source: Array) -> Array:
     return np.take_along_axis(np.broadcast_to(value, shape), np.broadcast_to(source, shape), axis=2)
 
 
+def transposed(value: Array) -> Array:
+    """Return a matrix of 8 by 8 halves of words with its rows and columns exchanged.
+
+    Lane 4 r + c holds columns 2 c and 2 c + 1 of row r, the first in the low half (PTX ISA,
+    movmatrix).
+    """
+    row, pair = LANES // 4, LANES % 4
+    whole = np.broadcast_to(value, (*value.shape[:2], 32)).astype(np.uint32)
+    shift = (16 * (row % 2)).astype(np.uint32)
+    low, high = ((whole[..., 8 * pair + 4 * side + row // 2] >> shift) & 0xFFFF for side in (0, 1))
+    return np.asarray(low | high << np.uint32(16))
+
+
 def packed(lanes: Array) -> Array:
     """Return lanes, the last axis, as bits of a number, in place of that axis."""
     bits = np.ascontiguousarray(np.packbits(lanes, axis=-1, bitorder="little"))

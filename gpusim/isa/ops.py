@@ -651,6 +651,7 @@ OPS |= {
     "LDC.BANK": Op("constants", kind="bank", timing="constant"),
     "ULDC.BANK": Op("uniform", kind="bank"),
     "SHFL.LANES": _together("lsu", "shuffle", timing="shuffle"),
+    "MOVM.LANES": _together("lsu", "transpose", timing="shuffle"),  # timed as a shuffle, unmeasured
     "ELECT.LANES": _together("vote", "elect"),
     "VOTE.LANES": _together("vote", "vote"),
 }

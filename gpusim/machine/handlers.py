@@ -29,6 +29,7 @@ HANDLERS: Mapping[str, Handler] = {
     "vote": warp.vote,
     "match": warp.match,
     "elect": warp.elect,
+    "transpose": warp.transpose,
     "reduce_lanes": warp.reduce_lanes,
     "warpsync": warp.warpsync,
     "barrier": barrier.barrier,

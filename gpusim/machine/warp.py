@@ -119,6 +119,13 @@ def elect(context: Context, group: Group, instruction: Instruction, on: Array) -
     context.report(group, instruction, on)
 
 
+def transpose(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Exchange the rows and columns of a matrix of 8 by 8 halves of words."""
+    value = group.read(instruction.src[0], np.uint32)
+    group.write(instruction.dst[0], lanes.transposed(value), on)
+    context.report(group, instruction, on)
+
+
 def _named(group: Group, mask: Array) -> Array:
     """Return the lanes that a mask operand names, shaped (copies, splits, 32)."""
     bits = mask.astype(np.uint32)

@@ -22,6 +22,7 @@ _OBJECT, _FUNCTION = 1, 2
 
 # Attributes of a kernel, by number, that are read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS, _CLUSTER = 0x0A, 0x17, 0x23, 0x2F, 0x3D
+_MOST_THREADS = 0x05
 # Exceptions while reading damaged bytes.
 _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIteration)
 # More than any GPU has, of a block and of a thread; and how long a bank of constants is.
@@ -103,6 +104,7 @@ class KernelCode:
     constants: bytes = b""
     text: bytes = b""
     cluster: tuple[int, ...] = ()
+    most_threads: tuple[int, ...] = ()  # of a block, by its launch bounds
 
     @property
     def parameters_end(self) -> int:
@@ -233,12 +235,15 @@ class _Reader:
         parameters = []
         base = 0
         cluster: tuple[int, ...] = ()
+        most_threads: tuple[int, ...] = ()
         for attribute, value in self._attributes(f".nv.info.{name}"):
             if attribute == _PARAMETER:
                 _, ordinal, offset, packed = struct.unpack("<IHHI", value)
                 parameters.append((ordinal, offset, packed >> 18))
             elif attribute == _PARAMETER_BANK:
                 base = struct.unpack_from("<IH", value)[1]
+            elif attribute == _MOST_THREADS:
+                most_threads = struct.unpack("<III", value)
             elif attribute == _CLUSTER:
                 cluster = struct.unpack("<III", value)
         shared = self._named(f".nv.shared.{name}")
@@ -256,6 +261,7 @@ class _Reader:
             constants=own.data if own else b"",
             text=text.data if text else b"",
             cluster=cluster,
+            most_threads=most_threads,
         )
 
     @cached_property

@@ -43,7 +43,7 @@ REFUSED = {
     name: unit
     for unit, names in {
         "textures and surfaces are": "TEX TLD TLD4 TXD TXQ TMML SULD SUST SUATOM SURED SUQUERY",
-        "tensor cores are": "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA LDSM STSM MOVM "
+        "tensor cores are": "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA LDSM STSM "
         "WARPGROUP WARPGROUPSET UTCHMMA UTCIMMA LDTM STTM",
         "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
         "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS",
@@ -94,6 +94,7 @@ SPECIAL_REGISTERS = {
     **{f"SR_NTID.{axis}": f"ntid.{axis.lower()}" for axis in "XYZ"},
     **{f"SR_NCTAID.{axis}": f"nctaid.{axis.lower()}" for axis in "XYZ"},
     "SR_LANEID": "laneid",
+    "SR_LMEMHIOFF": "zero",  # where a thread's stack ends: it grows down to 0
     "SR_SWINHI": "shared_window",
     "SR_CgaCtaId": "zero",
     "SR_SMEMSZ": "shared_bytes",
@@ -321,9 +322,10 @@ def _operands(
         if code == "#":
             numbers.append(_number(operand))
         elif code == "?":
-            _expect(operand.name == ALL_PREDICATES, row)
+            _expect(operand.name in (ALL_PREDICATES, f"U{ALL_PREDICATES}"), row)
             codes += "p" * len(PREDICATES)
-            sources += PREDICATES
+            uniform = operand.name.removesuffix(ALL_PREDICATES)
+            sources += [f"{uniform}{name}" for name in PREDICATES]
             signs += [Signs()] * len(PREDICATES)
         elif code == "h" and operand.kind == "F":
             codes += code
@@ -1161,8 +1163,15 @@ def _redux(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[
     yield Micro("REDUX.LANES", place, detail, _words(value, "u", row), (result.name,), row.guard)
 
 
+def _transpose(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect("16" in row.modifiers and "MT88" in row.modifiers, row)
+    result, value = row.operands
+    yield Micro("MOVM.LANES", place, None, _words(value, "u", row), (result.name,), row.guard)
+
+
 _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]] = {
     "compute": _compute,
+    "transpose": _transpose,
     "load": _load,
     "store": _store,
     "atomic": _atomic,

@@ -7,7 +7,7 @@ line is the outermost one in the user's own file: the call site of inlined code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpusim.errors import InputError
@@ -20,6 +20,9 @@ _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)(.*)')
 _LABEL = re.compile(r"(\S+):\s*$")
 _ROW = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+\{?\s*(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*)")
 _TARGETS = re.compile(r'\(\*"BRANCH_TARGETS\s+([^"]*)"\*\)')
+_ANNOTATION = re.compile(r'\s*\(\*"[^"]*"\*\)\s*$')
+# An address of a label in the same section that is left to the linker: its low or high 32 bits.
+_RELOCATED = re.compile(r"32@(lo|hi)\(\(\S+ \+ (\S+)@srel\)\)")
 _TRAILER = re.compile(r"\s*/\* 0x[0-9a-f]+ \*/\s*$")
 
 
@@ -100,6 +103,8 @@ def _with_bits(found: Section, code: bytes) -> Section:
         )
     rows = [
         replace(row, bits=int.from_bytes(code[row.address :][:BYTES_PER_ROW], "little"))
+        if row.bits is None
+        else row
         for row in found.rows
     ]
     return replace(found, rows=rows)
@@ -107,6 +112,7 @@ def _with_bits(found: Section, code: bytes) -> Section:
 
 def _section(name: str, text: str, own: frozenset[str]) -> Section:
     made = Section(name)
+    made.labels.update(_labels(text))
     chain: list[Place] = []
     waits = False  # for the place that the one before was inlined at
     place = NOWHERE
@@ -114,15 +120,23 @@ def _section(name: str, text: str, own: frozenset[str]) -> Section:
         if match := _ROW.match(line):
             if chain:
                 place, chain, waits = _outermost(chain, own), [], False
-            made.rows.append(_row(match, place))
+            made.rows.append(_row(match, place, made.labels))
         elif match := _PLACE.match(line):
             if not waits:
                 chain = []
             chain.append(Place(match[1], int(match[2])))
             waits = "inlined at" in match[3]
-        elif match := _LABEL.match(line):
-            made.labels[match[1]] = len(made.rows) * BYTES_PER_ROW
     return made
+
+
+def _labels(text: str) -> Iterator[tuple[str, int]]:
+    """Yield each label with its address."""
+    address = 0
+    for line in text.splitlines():
+        if _ROW.match(line):
+            address += BYTES_PER_ROW
+        elif match := _LABEL.match(line):
+            yield match[1], address
 
 
 def _outermost(chain: Sequence[Place], own: Iterable[str]) -> Place:
@@ -131,13 +145,18 @@ def _outermost(chain: Sequence[Place], own: Iterable[str]) -> Place:
     return (mine or chain)[-1]
 
 
-def _row(match: re.Match[str], place: Place) -> Row:
+def _row(match: re.Match[str], place: Place, labels: Mapping[str, int] = {}) -> Row:
     address, negated, predicate, name, rest = match.groups()
     rest = _TRAILER.sub("", rest).rstrip().rstrip("}").rstrip().removesuffix(";").rstrip()
     targets: tuple[str, ...] = ()
     if found := _TARGETS.search(rest):
         targets = tuple(part.strip() for part in found[1].split(",") if part.strip())
         rest = rest[: found.start()].rstrip()
+    rest = _ANNOTATION.sub("", rest)
+    number = None
+    if (found := _RELOCATED.search(rest)) and found[2] in labels:
+        number = labels[found[2]] if found[1] == "lo" else 0
+        rest = f"{rest[: found.start()]}{number:#x}{rest[found.end() :]}"
     mnemonic, *modifiers = name.split(".")
     guard = Guard(predicate, bool(negated)) if predicate else None
     shown = f"@{negated}{predicate} " if predicate else ""
@@ -150,6 +169,7 @@ def _row(match: re.Match[str], place: Place) -> Row:
         place=place,
         text=f"{shown}{name} {rest}".strip(),
         targets=targets,
+        bits=None if number is None else number << _IMMEDIATE,
     )
 
 

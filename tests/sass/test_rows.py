@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sass.rows import pair, worked_out
 
+from gpusim.isa import lanes
 from gpusim.sass.decode import Decoder, UnknownFormError, decoded
 from gpusim.sass.listing import row_of_text
 from gpusim.sass.table import MNEMONICS
@@ -393,3 +394,20 @@ def test_halves_of_words_are_compared_and_multiplied() -> None:
     made = worked_out("HSET2.GT.AND R0, R1, R2, PT", R1=np.array([1.5, -1], np.float16).view(U32),
                       R2=np.array([1, 1], np.float16).view(U32))  # fmt: skip
     assert made["R0"].tolist() == [0x0000FFFF]
+
+
+def test_uniform_predicates_are_packed() -> None:
+    none = {f"UP{k}": np.array([k in (0, 2)]) for k in range(7)}
+    assert worked_out("UP2UR UR0, UPR, URZ, 0x5", **none)["UR0"].tolist() == [5]
+
+
+def test_movm_exchanges_rows_and_columns() -> None:
+    matrix = np.arange(64, dtype=np.uint16).reshape(8, 8)
+    held = np.ascontiguousarray(matrix).view(np.uint32).reshape(1, 1, 32)
+    [micro] = Decoder(0).micros(row_of_text("MOVM.16.MT88 R5, R0"), 0)
+    assert (micro.op, micro.sources, micro.results) == ("MOVM.LANES", ("R0",), ("R5",))
+    made = lanes.transposed(held).reshape(8, 4).view(np.uint16)
+    assert made.tolist() == matrix.T.tolist()
+    alike = lanes.transposed(np.full((1, 1, 1), 0x00020001, np.uint32)).reshape(8, 4)
+    assert alike[0].tolist() == [0x00010001] * 4
+    assert alike[1].tolist() == [0x00020002] * 4

@@ -29,6 +29,8 @@ add(
     shape="w?l",
 )
 add("ENDCOLLECTIVE", OPS["bits.ENDCOLLECTIVE"])
+# A grid begins when the one before is over: there is nothing to wait for, or to let begin.
+add("ACQBULK PREEXIT", OPS["ERRBAR"], kind="fence")
 add("YIELD", Op("cbu", yields=True))
 add("NANOSLEEP", "cbu", modifiers="WARP", kind="compute", shape="w")
 add("DEPBAR", OPS["DEPBAR"], modifiers="LE", kind="await_copies", shape="t?w?k?")
@@ -48,6 +50,7 @@ add("MATCH.ALL", OPS["MATCH.LANES"], modifiers="U64", kind="match", shape="qoo")
 add("MATCH.ANY", OPS["MATCH.LANES"], modifiers="U64", kind="match", shape="oo")
 add("REDUX", OPS["REDUX.LANES"], modifiers="SUM MIN MAX OR XOR S32", kind="redux", shape="oo")
 add("SHFL", OPS["SHFL.LANES"], modifiers="IDX UP DOWN BFLY", kind="exchange", shape="qooww")
+add("MOVM", OPS["MOVM.LANES"], modifiers="16 MT88", kind="transpose", shape="oo")
 add("ELECT", OPS["ELECT.LANES"], kind="elect", shape="qop")
 add("VOTE VOTEU", OPS["VOTE.LANES"], modifiers="ALL ANY EQ", kind="vote", shape="o?qp")
 

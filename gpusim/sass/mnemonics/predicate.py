@@ -22,7 +22,7 @@ def predicate_logic(form: Form, a: Array, b: Array, c: Array) -> Any:
     return looked_up(first, a, b, c), other
 
 
-@row("P2R", "alu", "u", "?u#")
+@row("P2R UP2UR", "alu", "u", "?u#")
 def to_register(form: Form, *operands: Array) -> Array:
     """Put the predicates that a mask names into a register, over its old bits."""
     *predicates, old = operands

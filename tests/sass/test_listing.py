@@ -1,0 +1,27 @@
+"""The disassembler's listing, read as rows."""
+
+from __future__ import annotations
+
+from gpusim.sass.listing import row_of_text, section
+
+LISTING = """\
+\t.section\t.text.one,"ax"
+        /*0000*/                   MOV R20, 32@lo((one + .L_x_1@srel)) ;
+        /*0010*/                   MOV R21, 32@hi((one + .L_x_1@srel)) ;
+        /*0020*/                   CALL.REL.NOINC `($one$other) ;
+.L_x_1:
+        /*0030*/                   EXIT ;
+"""
+
+
+def test_addresses_of_labels_that_a_linker_sets_are_numbers() -> None:
+    code = bytes(4 * 16)  # the linker has not filled them in
+    found = section(LISTING, "one", (), code)
+    assert found is not None
+    assert [row.operands[1].number for row in found.rows[:2]] == [0x30, 0]
+    assert [row.immediate for row in found.rows[:2]] == [0x30, 0]
+
+
+def test_a_row_is_read_without_the_disassemblers_annotations() -> None:
+    row = row_of_text('STL.64 [R1], R146                         (*"SpillRefill"*)')
+    assert row.text == "STL.64 [R1], R146"
