@@ -29,6 +29,7 @@ MODULES = {
     "lower": "lower",
     "predict": "predict",
     "rank": "rank",
+    "compare": "compare",
     "sweep": "sweep",
     "tune": "tune",
     "plot": "plot",
@@ -49,6 +50,7 @@ EXAMPLES = """examples:
   gpusim lower reduce3 --block 256         SSA and machine code by source line
   gpusim predict reduce3 -n 2^26           duration on an H200, and limiter
   gpusim rank --device k40m                seven reductions by duration
+  gpusim compare reduce1 reduce7           two launches: time, counters, results
   gpusim tune reduce7 -n 2^24              the fastest block, grid, coarsening
   gpusim plot banks reduce2 --out b.svg    bank conflicts, as a picture
   gpusim report reduce2 --block 128        a page with findings and a stepper

@@ -56,17 +56,21 @@ class Argument:
 
 
 def argument(
-    text: str, *, with_elements: bool = True, names: Mapping[str, int] = NO_NAMES
+    text: str,
+    *,
+    with_elements: bool = True,
+    filling: str = "zeros",
+    names: Mapping[str, int] = NO_NAMES,
 ) -> Argument:
     """Return the argument that `[NAME=]VALUE` describes.
 
     VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER);
     a file, `@FILE` or `DTYPE@FILE`; null, a pointer to nothing (None); or a number, plain or as
-    `DTYPE(NUMBER)`. An array without a filling is full of zeros; without elements, it is an
+    `DTYPE(NUMBER)`. An array without a filling has `filling`; without elements, it is an
     `array_spec`. In shapes and for numbers may stand expressions of `names`.
     """
     named = _NAMED.fullmatch(text.strip())
-    filling = "zeros" if with_elements else ""
+    filling = filling if with_elements else ""
     if named:
         return Argument(named[1], _argument_value(named[2].strip(), text, filling, names), text)
     return Argument(None, _argument_value(text.strip(), text, filling, names), text)

@@ -56,11 +56,11 @@ def refuse(options: Mapping[str, Any], because: str) -> None:
 
 
 def own_kernel(
-    chosen: Namespace, *, with_elements: bool = True
+    chosen: Namespace, *, with_elements: bool = True, filling: str = "zeros"
 ) -> tuple[ConfiguredKernel, list[Any]]:
     """Return the kernel with its grid and block, and its arguments in order.
 
-    Without elements, arrays that are given no filling are `array_spec`s.
+    Arrays that are given no filling have `filling`; without elements, they are `array_spec`s.
     """
     from gpusim.cli import inputs
 
@@ -68,7 +68,7 @@ def own_kernel(
     missing = _missing(chosen)
     if missing:
         raise InputError(missing)
-    kernel, values = own_arguments(chosen, with_elements=with_elements)
+    kernel, values = own_arguments(chosen, with_elements=with_elements, filling=filling)
     block = inputs.sizes(chosen.block, "the block")
     grid = grid_of(chosen.grid, sizes_given(chosen))
     given = chosen.shared_bytes
@@ -165,7 +165,7 @@ def kernel_of(chosen: Namespace) -> Kernel | MachineCode:
 
 
 def own_arguments(
-    chosen: Namespace, *, with_elements: bool
+    chosen: Namespace, *, with_elements: bool, filling: str = "zeros"
 ) -> tuple[Kernel | MachineCode, list[Any]]:
     """Return the kernel and its arguments in order, however it may be launched."""
     from gpusim.cli.arguments import argument, bound
@@ -184,7 +184,8 @@ def own_arguments(
     kernel = kernel_of(chosen)
     names = sizes_given(chosen)
     described = [
-        argument(text, with_elements=with_elements, names=names) for text in chosen.arg or []
+        argument(text, with_elements=with_elements, filling=filling, names=names)
+        for text in chosen.arg or []
     ]
     if "n" in names and not depends_on("n", chosen):
         raise InputError(

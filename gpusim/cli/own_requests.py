@@ -20,7 +20,7 @@ from gpusim.host import files
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
     from gpusim.cuda import Kernel
-    from gpusim.launch.configured import MachineCode
+    from gpusim.launch.configured import ConfiguredKernel, MachineCode
     from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.sweeps.jobs import Job
 
@@ -89,6 +89,10 @@ class OwnRequest:
 
         configured, values = own_kernel(self._chosen(), with_elements=False)
         return replace(own_job(configured, values), name=self.kernel)
+
+    def launch(self, filling: str) -> tuple[ConfiguredKernel, list[Any]]:
+        """Return its launch with elements; arrays that are given no filling have this one."""
+        return own_kernel(self._chosen(), filling=filling)
 
     def _files(self) -> Iterator[Path]:
         """Yield its own file, that file's imports from its folder, and its data."""

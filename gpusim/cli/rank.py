@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import CODE
@@ -31,10 +32,16 @@ from gpusim.cli.timing import (
     how,
     with_corrections,
 )
+from gpusim.errors import GpusimError, InputError, KernelFault
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
+    from gpusim.cli.outputs import Outputs
     from gpusim.cli.own_requests import OwnRequest
+    from gpusim.gpu.device import Device
+
+# Of a launch that is run for its results.
+MOST_ELEMENTS, LEAST_ELEMENTS, MOST_THREADS = 4096, 64, 1 << 20
 
 
 def rank(chosen: Namespace) -> int:
@@ -42,7 +49,7 @@ def rank(chosen: Namespace) -> int:
 
     The default is reduce1 to reduce7 with the corrected forms of the defective ones. A kernel that
     cannot run as requested is listed with the reason. Kernels of your own are named by their files,
-    and share grid and arguments.
+    and share grid and arguments; where their results differ, a remark says so.
     """
     passes, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without, chosen.changed)
@@ -63,11 +70,59 @@ def rank(chosen: Namespace) -> int:
         )
     from gpusim.reports.ranking import ranking_document, ranking_report
 
+    remarks = list(_different_work(requests, device, chosen.code, limit))
     if chosen.json:
-        print_json(ranking_document(ranking))
+        print_json(ranking_document(ranking, remarks))
     else:
-        print_lines(lambda width: ranking_report(ranking, passes, width))
+        print_lines(lambda width: ranking_report(ranking, passes, width, remarks))
     return 0
+
+
+def _different_work(
+    requests: Sequence[Request | OwnRequest], device: Device, code: str | None, limit: int
+) -> Iterator[str]:
+    """Yield remarks about kernels that do not do the work of the first, by their results.
+
+    Kernels of one's own run on few elements, random where none are given; the catalogue has
+    families.
+    """
+    from gpusim.catalogue import Request
+    from gpusim.cli.outputs import agreements
+    from gpusim.cli.own_requests import OwnRequest
+
+    own = [one for one in requests if isinstance(one, OwnRequest)]
+    families = {one.entry.family.name for one in requests if isinstance(one, Request)}
+    if len(families) + bool(own) > 1:
+        kinds = [*sorted(families), *["kernels of your own"] * bool(own)]
+        yield f"these kernels do different work: {' and '.join(kinds)}"
+    results = []
+    for one in own if len(own) > 1 else ():
+        try:
+            results.append((one.kernel, _outputs_of(one, device, code, limit)))
+        except GpusimError as error:
+            yield f"the results of {one.kernel} are not compared: {error}"
+    for name, found in results[1:]:
+        first, expected = results[0]
+        wrong = [one for one in agreements(expected, found) if not one.agrees]
+        if wrong:
+            yield f"{name} does other work than {first}; {wrong[0]} (gpusim compare has more)"
+
+
+def _outputs_of(request: OwnRequest, device: Device, code: str | None, limit: int) -> Outputs:
+    """Return what a launch leaves; InputError where it has too many threads to be run for it."""
+    from gpusim.cli.outputs import RANDOM, ZEROS, ran
+    from gpusim.codegen.programs import prepare
+
+    small = _small(request)
+    for filling in (RANDOM, ZEROS):
+        configured, values = small.launch(filling)
+        prepared = prepare(configured, values, device.cc, code=code)
+        try:
+            return ran(configured, values, prepared, limit)
+        except KernelFault:  # random numbers may be no indices
+            if filling == ZEROS:
+                raise
+    raise AssertionError
 
 
 def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
@@ -79,6 +134,19 @@ def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
     if block is None or isinstance(request, OwnRequest):
         return request.sized(n, block)
     return request.sized(n, inputs.count(block, "the block"))
+
+
+def _small(request: OwnRequest) -> OwnRequest:
+    """Return a launch for n elements that is quickly run: n is halved until it is."""
+    n = None if request.n is None else min(request.n, MOST_ELEMENTS)
+    while True:
+        small = request.sized(n, request.block)
+        launch = small.job().launches[0].configured.launch
+        if launch.blocks * launch.threads_per_block <= MOST_THREADS:
+            return small
+        if n is None or n < LEAST_ELEMENTS:
+            raise InputError(f"a launch has more than {MOST_THREADS:,} threads")
+        n //= 2
 
 
 COMMAND = Command(

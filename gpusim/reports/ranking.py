@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -23,7 +23,7 @@ from gpusim.reports.runs import known_defect
 TIE = "within each other's intervals: a tie"
 
 
-def ranking_document(ranking: Ranking) -> dict[str, Any]:
+def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str, Any]:
     """Return the document of `gpusim rank --json`: kernels from slow to fast."""
     kernels = []
     for place, forecast in enumerate(ranking.forecasts):
@@ -37,7 +37,7 @@ def ranking_document(ranking: Ranking) -> dict[str, Any]:
             }
         )
     cannot = [{"kernel": name, "reason": reason} for name, reason in ranking.failures]
-    return {"kernels": kernels, "cannot_run": cannot}
+    return {"kernels": kernels, "cannot_run": cannot, "remarks": list(remarks)}
 
 
 def _changes(ranking: Ranking, place: int) -> list[str]:
@@ -45,7 +45,9 @@ def _changes(ranking: Ranking, place: int) -> list[str]:
     return changes(ranking.forecasts[place - 1].first, ranking.forecasts[place].first)
 
 
-def ranking_report(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
+def ranking_report(
+    ranking: Ranking, passes: str, width: int, remarks: Sequence[str] = ()
+) -> Iterator[Text]:
     """Yield the ranking as lines of at most `width` columns."""
     yield from _title(ranking, passes, width)
     yield Text()
@@ -55,6 +57,8 @@ def ranking_report(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
             yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
     yield from _fallbacks(ranking, width)
     yield from assumption_lines(ranking.forecasts, width)
+    for remark in remarks:
+        yield from _note(f"! {remark}", width, BAD)
     for name, reason in ranking.failures:
         yield from _note(f"{name} cannot run: {reason}", width)
 

@@ -1,0 +1,154 @@
+"""`gpusim compare`: two launches side by side, in time, counters and results."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli.code_files import CODE, COMPILING
+from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, Parser, print_json, print_lines
+from gpusim.cli.own_kernels import LAUNCHING
+from gpusim.cli.timing import DEVICE, L2, SET, WITHOUT, device_of, how, removals_of
+from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    from gpusim.catalogue import Call
+    from gpusim.cli.outputs import Outputs
+    from gpusim.launch.configured import ConfiguredKernel
+    from gpusim.launch.grid import ComputeCapability
+    from gpusim.reports.comparison import Side
+
+DIFFERENT = 1
+# Options of each side, or of both.
+OF_A_SIDE = (DEVICE, *LAUNCHING, *COMPILING, L2, WITHOUT, SET, CODE, STEP_LIMIT)
+
+
+def compare(chosen: Namespace) -> int:
+    """Hold two launches against each other: time, counters, and the arrays that they leave.
+
+    Each is a kernel with options of its own, in quotes; options behind both are for both. The
+    exit code is 1 where they leave different results.
+    """
+    from gpusim.cli.outputs import agreements
+    from gpusim.reports.comparison import comparison_document, comparison_report
+
+    both = [_options(text, chosen) for text in (chosen.first, chosen.second)]
+    sides = [_side(one) for one in both]
+    one, other = _results(both) or [side.outputs for side in sides]
+    found = agreements(one, other)
+    if chosen.json:
+        print_json(comparison_document(sides, found))
+    else:
+        print_lines(lambda width: comparison_report(sides, found, width))
+    return 0 if all(one.agrees for one in found) else DIFFERENT
+
+
+def _results(both: Sequence[Namespace]) -> list[Outputs] | None:
+    """Return the final results of two kernels of the catalogue, of all passes; else None."""
+    from gpusim.cli.user_files import names_a_file
+
+    if any(names_a_file(chosen.kernel) for chosen in both):
+        return None
+    from gpusim import machine
+    from gpusim.catalogue import find
+    from gpusim.cli.outputs import Outputs
+    from gpusim.cli.selection import selected, step_limit
+    from gpusim.codegen.programs import prepare
+
+    made = []
+    for chosen in both:
+        cc, limit = device_of(chosen.device, None).cc, step_limit(chosen)
+
+        def launch(
+            call: Call, cc: ComputeCapability = cc, limit: int = limit, code: str = chosen.code
+        ) -> None:
+            prepared = prepare(call.configured, call.arguments, cc, code=code)
+            machine.run(prepared, step_limit=limit)
+
+        result = {"result": selected(find(chosen.kernel), chosen).run(launch)[-1].result}
+        made.append(Outputs(result, result))
+    return made
+
+
+def _side(chosen: Namespace) -> Side:
+    """Return a launch, run and predicted."""
+    from gpusim.cli.outputs import arrays_of, copied, outputs
+    from gpusim.cli.progress import Patience
+    from gpusim.cli.selection import step_limit
+    from gpusim.codegen.programs import prepare
+    from gpusim.prediction.sweeps.jobs import own_job
+    from gpusim.reports.comparison import Side
+    from gpusim.tracing.trace import trace_prepared
+
+    mechanisms, removals = removals_of(chosen.without)
+    device = device_of(chosen.device, mechanisms, chosen.changed)
+    configured, values = _launch(chosen)
+    limit = step_limit(chosen)
+    job = own_job(configured, values).in_code(chosen.code)
+    forecast = job.on(device, l2=how(chosen)[1], step_limit=limit, removals=removals)
+    arrays = arrays_of(configured, values)
+    before = copied(arrays)
+    prepared = prepare(configured, values, device.cc, code=chosen.code)
+    progress = Patience(configured.launch.blocks)
+    traced = trace_prepared(prepared, step_limit=limit, progress=progress)
+    prepared.give_back()
+    return Side(chosen.kernel, forecast, traced, outputs(arrays, before))
+
+
+def _options(text: str, both: Namespace) -> Namespace:
+    """Return a side's options: its own, else those for both."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"{text!r} is no command line: {error}") from None
+    parser = Parser(prog="gpusim compare")
+    Option("kernel", "a kernel", "KERNEL").add_to(parser)
+    for option in OF_A_SIDE:
+        option.add_to(parser)
+    own, unknown = parser.parse_known_args(words)
+    if unknown:
+        raise InputError(f"unrecognized arguments of {own.kernel}: {' '.join(unknown)}")
+    plain = parser.parse_args([own.kernel])
+    given = {k: v for k, v in vars(own).items() if k == "kernel" or v != getattr(plain, k)}
+    return Namespace(**{**vars(both), "passes": "one", **given})
+
+
+def _launch(chosen: Namespace) -> tuple[ConfiguredKernel, list[Any]]:
+    """Return a side's launch with its data: random where none is given."""
+    from gpusim.cli.outputs import RANDOM
+    from gpusim.cli.own_kernels import own_kernel
+    from gpusim.cli.user_files import names_a_file
+
+    if names_a_file(chosen.kernel):
+        return own_kernel(chosen, filling=RANDOM)
+    from gpusim.catalogue import find
+    from gpusim.cli.selection import selected
+
+    if chosen.arg is not None:
+        raise InputError("--arg cannot be given here: a kernel of the catalogue makes its own")
+    call = selected(find(chosen.kernel), chosen).call()
+    return call.configured, list(call.arguments)
+
+
+COMMAND = Command(
+    "compare",
+    compare,
+    (
+        Option("first", "a kernel, with options of its own in quotes", "A"),
+        Option("second", "another one, or the same with other options", "B"),
+        *OF_A_SIDE,
+        JSON,
+    ),
+    (
+        """examples:
+  gpusim compare reduce1 reduce7 -n 2^16
+  gpusim compare "k.cu:scale --device h200" "k.cu:scale --device l40s" \\
+      --grid 64 --block 256 --arg 'float32[16384]' --arg 16384
+  gpusim compare "k.cu:naive --block 16x16" "k.cu:tiled --block 32x8" -n 256 \\
+      --grid 'ceil(n/16)xceil(n/16)' --arg 'float32[n*n]' \\
+      --arg 'float32[n*n]' --arg 'float32[n*n]' --arg n""",
+        "arrays without a filling are random numbers, the same for both",
+    ),
+)

@@ -1,0 +1,134 @@
+"""The results of two launches held against each other: arrays by parameter, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim import machine
+from gpusim.launch.configured import ConfiguredKernel
+from gpusim.launch.prepared import Prepared
+from gpusim.reports.layout import plural
+
+Array = np.ndarray[Any, Any]
+
+EQUAL, ROUNDED, DIFFERENT = "equal", "equal within rounding", "different"
+# Sums in another order differ by some units of the last place for each doubling of their length.
+_MOST_ULPS = 1024
+RANDOM, ZEROS = "random", "zeros"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The arrays that a launch has changed, by parameter, of all that it was given."""
+
+    changed: Mapping[str, Array]
+    given: Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two launches leave the same in an array; where not, at which element first."""
+
+    array: str
+    verdict: str
+    elements: int = 0
+    differing: int = 0
+    first: int = 0
+    values: tuple[str, str] = ("", "")
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the elements are equal, but for rounding."""
+        return self.verdict != DIFFERENT
+
+    def __str__(self) -> str:
+        if self.agrees:
+            return f"{self.array}: {self.verdict} ({plural(self.elements, 'element')})"
+        if not self.differing:
+            return f"{self.array}: {self.values[0]} elements and {self.values[1]}"
+        return (
+            f"{self.array}: {self.differing:,} of {self.elements:,} elements differ, first "
+            f"[{self.first}]: {self.values[0]} and {self.values[1]}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it, ready for JSON."""
+        made: dict[str, Any] = {"array": self.array, "verdict": self.verdict}
+        if self.differing:
+            made |= {"differing": self.differing, "first": self.first, "values": list(self.values)}
+        return made | {"elements": self.elements}
+
+
+def arrays_of(configured: ConfiguredKernel, values: Sequence[Any]) -> dict[str, Array]:
+    """Return the arrays that a launch is given, by parameter."""
+    names = configured.kernel.source.parameters  # type: ignore[attr-defined]
+    pairs = zip(names, values, strict=True)
+    return {name: one for name, one in pairs if isinstance(one, np.ndarray) and one.ndim}
+
+
+def outputs(arrays: Mapping[str, Array], before: Mapping[str, Array]) -> Outputs:
+    """Return the arrays after a launch, given copies of them from before."""
+    changed = {n: one for n, one in arrays.items() if not _same_bits(one, before[n])}
+    return Outputs(changed, arrays)
+
+
+def copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Return copies of some arrays."""
+    return {name: one.copy() for name, one in arrays.items()}
+
+
+def ran(
+    configured: ConfiguredKernel, values: Sequence[Any], prepared: Prepared, step_limit: int
+) -> Outputs:
+    """Run a prepared launch, and return its outputs; KernelFault where it cannot."""
+    arrays = arrays_of(configured, values)
+    before = copied(arrays)
+    machine.run(prepared, step_limit=step_limit)
+    prepared.give_back()
+    return outputs(arrays, before)
+
+
+def agreements(one: Outputs, other: Outputs) -> list[Agreement]:
+    """Return how the arrays agree that either launch has changed.
+
+    Arrays correspond by name, or else by their place among those of their launch.
+    """
+    places = dict(zip(one.given, other.given, strict=False))
+    pairs = {name: name if name in other.given else places.get(name, "") for name in one.given}
+    return [
+        _agreement(name, held, other.given.get(pairs[name]))
+        for name, held in one.given.items()
+        if name in one.changed or pairs[name] in other.changed
+    ]
+
+
+def _agreement(name: str, one: Array, other: Array | None) -> Agreement:
+    if other is None or one.shape != other.shape:
+        sizes = f"{one.size:,}", "none" if other is None else f"{other.size:,}"
+        return Agreement(name, DIFFERENT, one.size, values=sizes)
+    if _same_bits(one, other):
+        return Agreement(name, EQUAL, one.size)
+    same = one == other
+    if one.dtype.kind == "f" and other.dtype.kind == "f":
+        same |= np.isnan(one) & np.isnan(other)
+        far = ~np.isclose(one, other, rtol=_tolerance(one, other), atol=0.0, equal_nan=True)
+        scale = np.nanmax(np.abs(np.where(np.isfinite(one), one, 0.0)), initial=0.0)
+        far &= ~(np.abs(one.astype(float) - other.astype(float)) <= _tolerance(one, other) * scale)
+        if not far.any():
+            return Agreement(name, ROUNDED, one.size, int(np.count_nonzero(~same)))
+        same = ~far
+    first = int(np.argmin(same.reshape(-1)))
+    values = (str(one.reshape(-1)[first]), str(other.reshape(-1)[first]))
+    return Agreement(name, DIFFERENT, one.size, int(np.count_nonzero(~same)), first, values)
+
+
+def _tolerance(one: Array, other: Array) -> float:
+    return _MOST_ULPS * max(float(np.finfo(array.dtype).eps) for array in (one, other))
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
