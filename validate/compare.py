@@ -15,6 +15,7 @@ APART = 0.05  # relative difference up to which two times have no order
 MOST_MEAN_ERROR = 0.10
 MOST_90TH_PERCENTILE = 0.20
 LEAST_TAU = 0.95
+SMALL_REGRET = 0.03  # of a choice of the fastest launch
 FEWEST_FOR_TAU = 10  # launches of a size; with fewer, one almost equal pair dominates
 
 MOST_ELEMENTS_HELD = 2**26
@@ -109,9 +110,30 @@ def _apart(cases: Sequence[Compared]) -> Iterable[tuple[Compared, Compared]]:
             yield slow, fast
 
 
+def regrets(cases: Iterable[Compared]) -> list[float]:
+    """Return the regret of each choice of the fastest launch by predictions.
+
+    A choice is among the blocks and grids of a kernel at one size and type. Its regret is the
+    chosen launch's measured time over that of the fastest, less one.
+    """
+    launches: dict[tuple[str, int, str], list[Compared]] = {}
+    for one in cases:
+        launches.setdefault((one.kernel, one.case.n, one.case.dtype), []).append(one)
+    return [
+        min(found, key=lambda one: one.predicted_us).measured_us
+        / min(one.measured_us for one in found)
+        - 1
+        for found in launches.values()
+        if len(found) > 1
+    ]
+
+
 @dataclass(frozen=True)
 class Summary:
-    """Statistics of a comparison. Errors are relative to the measurement."""
+    """Statistics of a comparison. Errors are relative to the measurement.
+
+    `choices` of a kernel's fastest launch have a regret, at most SMALL_REGRET for `choices_good`.
+    """
 
     cases: int
     mean_error: float
@@ -122,6 +144,9 @@ class Summary:
     tau_by_size: dict[int, float]
     pairs_apart: int
     pairs_wrong: int
+    choices: int
+    choices_good: int
+    worst_regret: float
 
 
 def summary(cases: Sequence[Compared]) -> Summary:
@@ -131,7 +156,7 @@ def summary(cases: Sequence[Compared]) -> Summary:
     least error not exceeded by nine tenths of the cases.
     """
     errors = sorted(abs(c.error) for c in cases)
-    groups = by_size(cases)
+    groups, chosen = by_size(cases), regrets(cases)
     return Summary(
         cases=len(cases),
         mean_error=sum(errors) / len(errors),
@@ -146,6 +171,9 @@ def summary(cases: Sequence[Compared]) -> Summary:
         },
         pairs_apart=sum(1 for group in groups.values() for _ in _apart(group)),
         pairs_wrong=sum(len(wrong_pairs(group)) for group in groups.values()),
+        choices=len(chosen),
+        choices_good=sum(regret <= SMALL_REGRET for regret in chosen),
+        worst_regret=max(chosen, default=0.0),
     )
 
 

@@ -42,6 +42,8 @@ Exit code 1 says that a stated bar is missed. Launches are held to these, as the
 
 {bars}
 - counters: equal as integers, of kernels that are right; the lowering's instructions within 5 %
+- choices of the fastest block and grid of a kernel at a size, by predictions: good ones are at most
+  3 % slower than the fastest launch that was measured
 - results: kernels are wrong where the catalogue says so, and right elsewhere
 """
 
@@ -106,7 +108,7 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
     """Return the errors of each kind of launches in each code, then Kendall's tau by size."""
     head = (
         "launches", "held to", "code", "cases", "mean error", "median", "90th perc.", "worst",
-        "bare roofline", "pairs apart", "in wrong order",
+        "bare roofline", "pairs apart", "in wrong order", "choices", "good", "worst regret",
     )  # fmt: skip
     rows, taus = [], []
     for one in _side_by_side(sections):
@@ -126,6 +128,9 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
                 f"{found.roofline_mean_error:.1%}",
                 f"{found.pairs_apart:,}",
                 f"{found.pairs_wrong:,}",
+                f"{found.choices:,}",
+                f"{found.choices_good:,}",
+                f"{found.worst_regret:.1%}",
             )
         )
         if found.tau_by_size:

@@ -12,7 +12,17 @@ from gpusim.cli.app import main
 from gpusim.codegen import generators
 from gpusim.sass import wheels
 from validate import files
-from validate.compare import KINDS, ORDER, TAU, TIME, kendall_tau, misses, summary, wrong_pairs
+from validate.compare import (
+    KINDS,
+    ORDER,
+    TAU,
+    TIME,
+    kendall_tau,
+    misses,
+    regrets,
+    summary,
+    wrong_pairs,
+)
 from validate.page import page, section
 from validate.predicted import Compared, Refused, compare, predictions
 from validate.records import Case, Machine, Measurement, Measurements
@@ -79,6 +89,15 @@ def test_a_summary_adds_up() -> None:
     assert found.roofline_mean_error == pytest.approx(0.5)
     assert (found.pairs_apart, found.pairs_wrong) == (3, 0)
     assert found.tau_by_size == {}
+
+
+def test_a_regret_is_the_chosen_launch_over_the_fastest() -> None:
+    """The first choice is 2 of 20 slower; the second size is right, the third has no choice."""
+    cases = [case(22, 5), case(20, 6), case(40, 9), case(10, 1, n=64), case(11, 2, n=64)]
+    assert regrets([*cases, case(7, 7, n=128)]) == pytest.approx([0.1, 0])
+    found = summary(cases)
+    assert (found.choices, found.choices_good) == (2, 1)
+    assert found.worst_regret == pytest.approx(0.1)
 
 
 def test_the_percentile_leaves_out_the_tenth_that_is_worst() -> None:
