@@ -103,4 +103,4 @@ class Takeover:
     def close(self) -> None:
         """End the launch."""
         if self._launch is not None:
-            self._launch.close()
+            self._launch.close(is_left=not self.is_open)

@@ -299,3 +299,51 @@ def test_a_program_seen_before_begins_in_compiled_code() -> None:
     over = Went()
     run(prepared, observers=(over,))
     assert over.over
+
+
+@cuda.jit
+def tickets(x, sums, counter, out):
+    i = cuda.grid(1)
+    if x[i] > 0:
+        out[cuda.atomic.add(counter, 0, 1)] = i
+    cuda.atomic.add(sums, i % 3, x[i])
+
+
+@cuda.jit
+def tickets_of_loops(x, counter, out):
+    i = cuda.grid(1)
+    for k in range(3):
+        if x[i] > k:
+            out[cuda.atomic.add(counter, 0, 1)] = i
+
+
+def test_atomics_that_show_their_order_take_that_of_numpy() -> None:
+    x = noise(128)
+    out = np.zeros(128, np.int32)
+    agree(tickets, 2, 64, "lowering", x, np.zeros(3, np.float32), np.zeros(1, np.int32), out)
+
+
+def test_a_launch_is_left_to_numpy_where_warps_come_to_an_atomic_by_several_paths() -> None:
+    x, out = whole(128, most=4), np.zeros(512, np.int32)
+    given = x, np.zeros(1, np.int32), out
+    numpys, _, _ = evaluated(tickets_of_loops, 2, 64, "lowering", given, steps=10**9)
+    found, _, went = evaluated(tickets_of_loops, 2, 64, "lowering", given, steps=0)
+    assert not went
+    np.testing.assert_array_equal(numpys[2], found[2])
+
+
+@cuda.jit
+def looked_up(table, x, out):
+    i = cuda.grid(1)
+    value = x[i]
+    if cuda.laneid < 20:
+        value += table[x[i] % 7]
+    cuda.syncwarp()
+    if cuda.laneid % 2 == 0:
+        value = value * 3
+    out[i] = cuda.shfl_xor_sync(0xFFFFFFFF, value, 1)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_lanes_that_wait_for_a_mask_run_compiled(code: str) -> None:
+    agree(looked_up, 2, 64, code, whole(7), whole(128), np.zeros(128, np.int32))

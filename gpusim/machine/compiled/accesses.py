@@ -19,7 +19,7 @@ _LANES = """(local.set $m (local.get $on))
   {body}
   (br $next)))"""
 
-_ATOMICS = {
+COMMUTATIVE = {
     "add": "({t}.add {old} {new})",
     "sub": "({t}.sub {old} {new})",
     "and": "({t}.and {old} {new})",
@@ -28,7 +28,28 @@ _ATOMICS = {
     "min": "(select {old} {new} ({t}.lt_{s} {old} {new}))",
     "max": "(select {old} {new} ({t}.gt_{s} {old} {new}))",
 }
-COMMUTATIVE = frozenset(_ATOMICS)
+_ONE_MORE = "({t}.add {old} ({t}.const 1))"
+_ONE_LESS = "({t}.sub {old} ({t}.const 1))"
+FLOATING = {
+    "add": (
+        "({t}.reinterpret_{f} ({f}.add ({f}.reinterpret_{t} {old}) ({f}.reinterpret_{t} {new})))"
+    ),
+    "add_flushed": "(call $add_flushed {old} {new})",
+    "add_doubles": "(call $add_doubles {old} {new})",
+    "exch": "{new}",
+}
+# Updates of bits in memory by operations of integers, and of floating-point numbers.
+ATOMICS = {
+    **COMMUTATIVE,
+    **FLOATING,
+    "add": COMMUTATIVE["add"],
+    "cas": "(select {other} {old} ({t}.eq {old} {new}))",
+    "inc": f"(select ({{t}}.const 0) {_ONE_MORE} ({{t}}.ge_{{s}} {{old}} {{new}}))",
+    "dec": (
+        f"(select {{new}} {_ONE_LESS}"
+        " (i32.or ({t}.eqz {old}) ({t}.gt_{s} {old} {new})))"
+    ),
+}
 
 
 def _outside(width: int) -> str:
@@ -53,12 +74,14 @@ class Access:
     item: int
     count: int = 1
     signed: bool = False
+    results: int = 0  # registers that take an atomic's old value
+    floating: bool = False
 
     @property
     def name(self) -> str:
         """The function of this access."""
-        sign = "s" if self.signed else "u"
-        return f"${self.kind}_{self.space}_{sign}{self.item}x{self.count}"
+        sign = "f" if self.floating else "s" if self.signed else "u"
+        return f"${self.kind}_{self.space}_{sign}{self.item}x{self.count}_{self.results}"
 
     @property
     def width(self) -> int:
@@ -104,14 +127,30 @@ class Access:
         return f"({scalar}.load{size}{sign} offset={offset} (local.get $q))"
 
     def _update(self) -> str:
-        """Return an atomic update by a lane, which gives nothing back."""
+        """Return an atomic update by a lane."""
         scalar, shift = ("i64", 3) if self.item == 8 else ("i32", 2)
         lane = f"(i32.shl (local.get $l) (i32.const {shift}))"
-        old = f"({scalar}.load (local.get $q))"
-        new = f"({scalar}.load offset={IN + OPERAND_BYTES} {lane})"
-        sign = "s" if self.signed else "u"
-        value = _ATOMICS[self.kind].format(t=scalar, old=old, new=new, s=sign)
-        return f"({scalar}.store (local.get $q) {value})"
+        held = "(local.get $o)" if scalar == "i32" else "(local.get $O)"
+        given = [f"({scalar}.load offset={IN + OPERAND_BYTES * n} {lane})" for n in (1, 2)]
+        form = (FLOATING if self.floating else ATOMICS)[self.kind]
+        made = form.format(
+            t=scalar,
+            f=scalar.replace("i", "f"),
+            s="s" if self.signed else "u",
+            old=held,
+            new=given[0],
+            other=given[1],
+        )
+        parts = [f"(local.set {held[11:-1]} ({scalar}.load (local.get $q)))"]
+        word = "(i32.shl (local.get $l) (i32.const 2))"
+        if self.results == 1:
+            at = lane if scalar == "i64" else word
+            parts.append(f"({scalar}.store offset={OUT} {at} {held})")
+        for n in range(self.results if self.results > 1 else 0):
+            half = f"(i32.wrap_i64 (i64.shr_u {held} (i64.const {32 * n})))"
+            parts.append(f"(i32.store offset={OUT + OPERAND_BYTES * n} {word} {half})")
+        parts.append(f"({scalar}.store (local.get $q) {made})")
+        return " ".join(parts)
 
     # -- by space ----------------------------------------------------------------------
 
@@ -183,8 +222,8 @@ class Access:
       (i64.gt_s (i64.add (local.get $x) (i64.load offset=280 (local.get $slot)))
         (i64.add (local.get $low) (i64.sub (local.get $size) (i64.const {self.width}))))))"""
         return f"""(func {self.name} (param $on i32) (param $e i32) (param $any i32) (param $t i32)
-(param $slot i32) (result i32) (local $m i32) (local $l i32) (local $q i32) (local $n i32)
-(local $s i32) (local $x i64) (local $low i64) (local $size i64) (local $v v128)
+(param $slot i32) (result i32) (local $m i32) (local $l i32) (local $q i32) (local $o i32)
+(local $O i64) (local $n i32) (local $s i32) (local $x i64) (local $low i64) (local $size i64) (local $v v128)
 {entry}
 (local.set $s (i32.wrap_i64 (global.get $shift)))
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))
@@ -244,7 +283,7 @@ class Access:
         """Return an access to memory at $at, with `bytes` from its `first` address on."""
         return f"""(func {self.name} (param $on i32) (param $at i32) (param $first i32)
 (param $bytes i32) (param $slot i32) (local $m i32) (local $l i32) (local $q i32)
-(local $x i32) (local $v v128)
+(local $o i32) (local $O i64) (local $x i32) (local $v v128)
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit (local.get $on))))
 (if (i32.lt_u (local.get $bytes) (i32.const {self.width})) (then (unreachable)))
 (call $look (local.get $slot))

@@ -92,8 +92,9 @@ class CompiledLaunch:
             for listener in self._listeners:
                 listener(totals)
 
-    def close(self) -> None:
-        """End the launch: its instance is free for another."""
+    def close(self, *, is_left: bool) -> None:
+        """End the launch; its module is given up if it `is_left` to NumPy."""
+        self._compiled.is_left |= is_left
         self._compiled.give_back(self._instance)
 
 
@@ -138,7 +139,9 @@ def launched(
         return None
     try:
         found = find(variant_of(context, cc_major, observers))
-        return None if found is None else CompiledLaunch(context, found, observers)
+        if found is None or found.is_left:
+            return None
+        return CompiledLaunch(context, found, observers)
     except (NotDerivedError, LeftError, GpusimError):
         return None
 

@@ -178,6 +178,8 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
         memory[at : at + len(held_bank)] = held_bank
         memory[entry : entry + 12].view(np.int32)[:] = at, begin, stop
         at += _aligned(len(held_bank), 16)
+    for at in made.orders:
+        memory[at : at + 4] = 0
     starts = {pc: number for number, pc in enumerate(made.starts)}
     for at, targets in made.jumps.values():
         blocks = np.array([starts.get(pc, -1) for pc in targets], np.int32)
@@ -280,8 +282,15 @@ def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
     counts = np.zeros(place.rows, np.int64)
     for number, row in enumerate(splits.row.tolist()):
         state, at = int(splits.state[number]), (layout.SPLITS + 16 * int(counts[row])) // 4
+        # Splits that have run together until now have had the same path.
+        path = (int(splits.pc[number]) + len(rows) * int(splits.last_run[number]) + 1) << 8
         barrier = rows[int(splits.pc[number])].detail if state == AT_CONVERGENCE else 0
-        words[row, at : at + 4] = (blocks[number], lanes[number], _STATES[state], int(barrier))
+        words[row, at : at + 4] = (
+            blocks[number],
+            lanes[number],
+            _STATES[state],
+            path & 0x7FFFFFFF | int(barrier),
+        )
         words[row, layout.LIVE // 4] |= lanes[number]
         counts[row] += 1
     words[:, 0] = counts

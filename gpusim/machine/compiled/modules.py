@@ -44,11 +44,15 @@ _SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.machine.compiled")
 
 @dataclass
 class Compiled:
-    """A program's translation and module, with an instance that no launch uses."""
+    """A program's translation and module, with an instance that no launch uses.
+
+    It `is_left` to NumPy once a launch that it did not end has ended there.
+    """
 
     made: Translation
     engine: wasmtime.Engine
     module: wasmtime.Module
+    is_left: bool = False
     _idle: list[Instance] = field(default_factory=list)
 
     def instance(self) -> Instance:
@@ -176,6 +180,7 @@ def _plain(made: Translation) -> dict[str, Any]:
         "sums": made.sums,
         "jumps": made.jumps,
         "banks": made.banks,
+        "orders": made.orders,
         "operands": {pc: [one.str for one in types] for pc, types in made.operands.items()},
         "touched": [tuple(one) for one in made.touched],
         "length": made.length,

@@ -7,18 +7,20 @@
 ;; {block of code, lanes, state, barrier}; 576 tokens of the convergence barriers, a word a lane.
 ;; States: 0 ready, 1 at a barrier, 2 at a BSYNC; 3 at a warp barrier, which corresponds to any other,
 ;; or 4 at another instruction that waits for the lanes of a mask: the mask is in the place of the
-;; barrier.
+;; barrier. There, the upper 24 bits are else a hash of the path of a split, where the order of
+;; atomics shows: splits with the same hash run together in NumPy's machine as well.
 
 (global $shift (export "shift") (mut i64) (i64.const 0))
 (global $sum_bytes (export "sum_bytes") (mut i32) (i32.const 0)) ;; of a warp
 
-(func $append (param $W i32) (param $pc i32) (param $mask i32) (local $S i32) (local $n i32)
+(func $append (param $W i32) (param $pc i32) (param $mask i32) (param $path i32) (local $S i32)
+  (local $n i32)
   (local.set $n (i32.load (local.get $W)))
   (local.set $S (i32.add (local.get $W) (i32.shl (local.get $n) (i32.const 4))))
   (i32.store offset=64 (local.get $S) (local.get $pc))
   (i32.store offset=68 (local.get $S) (local.get $mask))
   (i32.store offset=72 (local.get $S) (i32.const 0))
-  (i32.store offset=76 (local.get $S) (i32.const 0))
+  (i32.store offset=76 (local.get $S) (local.get $path))
   (i32.store (local.get $W) (i32.add (local.get $n) (i32.const 1))))
 
 ;; Remove a split; the last one takes its place.
@@ -91,7 +93,7 @@
     (local.set $S (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4))))
     (local.set $i (i32.add (local.get $i) (i32.const 1)))
     (br_if $next (i32.ne (i32.load offset=72 (local.get $S)) (i32.const 2)))
-    (local.set $barrier (i32.load offset=76 (local.get $S)))
+    (local.set $barrier (i32.and (i32.load offset=76 (local.get $S)) (i32.const 255)))
     (local.set $token (call $greatest_token (local.get $W) (local.get $barrier)
       (i32.load offset=68 (local.get $S))))
     (local.set $here (i32.const 0))
@@ -121,12 +123,16 @@
         (then
           (i32.store offset=68 (local.get $S)
             (i32.or (i32.load offset=68 (local.get $S)) (i32.load offset=68 (local.get $O))))
+          (i32.store offset=76 (local.get $S) (i32.add
+            (i32.load offset=76 (local.get $S)) (i32.load offset=76 (local.get $O))))
           (call $remove (local.get $W) (local.get $j)))
         (else (local.set $j (i32.add (local.get $j) (i32.const 1)))))
       (br $each)))
     (i32.store offset=64 (local.get $S)
       (i32.add (i32.load offset=64 (local.get $S)) (i32.const 1)))
     (i32.store offset=72 (local.get $S) (i32.const 0))
+    (i32.store offset=76 (local.get $S)
+      (i32.and (i32.load offset=76 (local.get $S)) (i32.const -256)))
     (br $next))))
 
 ;; Continue splits that wait for the lanes of a mask, if all live ones of these are there. At one
@@ -169,9 +175,43 @@
       (br_if $each (i32.lt_u (local.get $j) (i32.load (local.get $W)))))
     (if (local.get $apart)
       (then (call $pass (local.get $W) (local.get $S)))
-      (else (i32.store offset=72 (local.get $S) (i32.const 0))))
+      (else
+        (i32.store offset=72 (local.get $S) (i32.const 0))
+        (i32.store offset=76 (local.get $S) (call $new_path))))
     (local.set $i (i32.const 0))
     (br $next))))
+
+;; A path that no other split has.
+(global $paths (mut i32) (i32.const 0))
+(func $new_path (result i32)
+  (global.set $paths (i32.sub (global.get $paths) (i32.const 256)))
+  (global.get $paths))
+
+;; Whether splits come to an atomic by one path alone; `at` is where that is kept.
+(func $is_in_order (param $path i32) (param $at i32) (result i32)
+  (if (i32.eqz (i32.load (local.get $at))) (then
+    (i32.store (local.get $at) (i32.or (local.get $path) (i32.const 1)))))
+  (i32.eq (i32.load (local.get $at)) (i32.or (local.get $path) (i32.const 1))))
+
+;; Sums as GPUs form them: subnormal numbers of single precision are 0, and a result that is no
+;; number has one pattern of bits; of double precision, that of an operand.
+(func $flushed (param $x f32) (result f32)
+  (select (f32.copysign (f32.const 0) (local.get $x)) (local.get $x)
+    (f32.lt (f32.abs (local.get $x)) (f32.const 0x1p-126))))
+(func $add_flushed (param $a i32) (param $b i32) (result i32) (local $sum f32)
+  (local.set $sum (call $flushed (f32.add (call $flushed (f32.reinterpret_i32 (local.get $a)))
+    (call $flushed (f32.reinterpret_i32 (local.get $b))))))
+  (select (i32.reinterpret_f32 (local.get $sum)) (i32.const 0x7FFFFFFF)
+    (f32.eq (local.get $sum) (local.get $sum))))
+(func $add_doubles (param $a i64) (param $b i64) (result i64) (local $sum f64)
+  (local.set $sum (f64.add (f64.reinterpret_i64 (local.get $a)) (f64.reinterpret_i64 (local.get $b))))
+  (if (f64.eq (local.get $sum) (local.get $sum))
+    (then (return (i64.reinterpret_f64 (local.get $sum)))))
+  (if (f64.ne (f64.reinterpret_i64 (local.get $b)) (f64.reinterpret_i64 (local.get $b)))
+    (then (return (local.get $b))))
+  (if (f64.ne (f64.reinterpret_i64 (local.get $a)) (f64.reinterpret_i64 (local.get $a)))
+    (then (return (local.get $a))))
+  (i64.const 0xFFF8000000000000))
 
 ;; Whether a split waits for the same lanes at a corresponding instruction.
 (func $waits_with (param $S i32) (param $O i32) (result i32)
@@ -191,6 +231,7 @@
     (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (i32.load offset=68 (local.get $S)))))))
   (i32.store offset=64 (local.get $S)
     (i32.add (i32.load offset=64 (local.get $S)) (i32.const 1)))
+  (i32.store offset=76 (local.get $S) (call $new_path))
   (i32.store offset=72 (local.get $S) (i32.const 0)))
 
 ;; Run blocks of threads, warp after warp to their next barrier. 0: all have ended; 1: one stands
@@ -271,8 +312,9 @@
 
 (func $block (param $first i32) (param $size i32) (param $warps i32) (result i32)
   (local $w i32) (local $W i32) (local $i i32) (local $S i32)
-  (local $ran i32) (local $live i32) (local $waits i32)
+  (local $ran i32) (local $live i32) (local $waits i32) (local $path i32)
   (loop $again
+    (local.set $path (i32.const 0))
     (local.set $ran (i32.const 0)) (local.set $live (i32.const 0))
     (local.set $waits (i32.const 0)) (local.set $w (i32.const 0))
     (local.set $W (local.get $first))
@@ -294,6 +336,8 @@
       (block $over (loop $split
         (br_if $over (i32.ge_u (local.get $i) (i32.load (local.get $W))))
         (local.set $live (i32.const 1))
+        (local.set $path (i32.mul (i32.const 0x01000193) (i32.xor (local.get $path)
+          (i32.load offset=76 (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4)))))))
         (if (i32.ne (i32.const 1) (i32.load offset=72
             (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4)))))
           (then (local.set $waits (i32.const 1))))
@@ -315,6 +359,8 @@
         (i32.store offset=64 (local.get $S)
           (i32.add (i32.load offset=64 (local.get $S)) (i32.const 1)))
         (i32.store offset=72 (local.get $S) (i32.const 0))
+        (i32.store offset=76 (local.get $S) (i32.and (i32.const -256) (i32.xor
+          (i32.load offset=76 (local.get $S)) (local.get $path))))
         (local.set $i (i32.add (local.get $i) (i32.const 1)))
         (br $split)))
       (local.set $W (i32.add (local.get $W) (local.get $size)))

@@ -8,15 +8,15 @@ handler. An instruction without a form ends the run: the launch goes on in NumPy
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.accesses import COMMUTATIVE, Access, Constants
+from gpusim.machine.compiled.accesses import ATOMICS, COMMUTATIVE, FLOATING, Access, Constants
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
@@ -55,7 +55,8 @@ class Translation:
     place: a pc, or a bank and an offset. `arrays` are named in the program. `sums` are those of a
     warp, by pc and name, as indices of 64-bit words (`rows_of_sums` by pc, once they are asked
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
-    of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed.
+    of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed,
+    `orders` those of paths to atomics that show their order.
     `touched` are the accesses with marks of their sectors.
     """
 
@@ -68,6 +69,7 @@ class Translation:
     sums: dict[tuple[int, str], int] = field(default_factory=dict)
     jumps: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     banks: dict[int, int] = field(default_factory=dict)
+    orders: list[int] = field(default_factory=list)
     operands: dict[int, list[DType]] = field(default_factory=dict)
     touched: list[Touched] = field(default_factory=list)
     rows_of_sums: dict[int, Sums] = field(default_factory=dict)
@@ -178,6 +180,8 @@ class _Translator:
         for row, kind in zip(rows, kinds, strict=True):
             if kind in REFUSED or (kind == "barrier" and row.dst):
                 raise NotDerivedError(kind)
+        self._ordered = _ordered(rows)
+        self._is_ordered = bool(self._ordered)
         starts = {0, *leaders(successors(self._program))}
         for pc, kind in enumerate(kinds):
             if not OPS[rows[pc].op].keeps_to_itself:
@@ -217,11 +221,12 @@ class _Translator:
 (func $warp (param $W i32) (param $i i32)
 (local $C i32) (local $M i32) (local $pc i32) (local $on i32) (local $x i32) (local $y i32)
 (local $z i32) (local $g i32) (local $o i32) (local $r i32) (local $d i32) (local $mask v128)
-(local $w i64) {" ".join(self._variables)}
+(local $w i64) (local $h i32) {" ".join(self._variables)}
 (local.set $C (i32.load offset={layout.SUMS} (local.get $W)))
 (local.set $x (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4))))
 (local.set $pc (i32.load offset=64 (local.get $x)))
 (local.set $M (i32.load offset=68 (local.get $x)))
+(local.set $h (i32.load offset=76 (local.get $x)))
 (loop $L {opens}(br_table {table} (local.get $pc)))
 {body})
 (unreachable)))"""
@@ -543,19 +548,30 @@ class _Translator:
         memory = row.memory
         assert memory is not None
         operation = kind
+        ordered = ""
         if kind == "atomic":
             operation = str(row.detail)
-            if row.dst or operation not in COMMUTATIVE or memory.dtype.kind not in "iu":
-                raise NotDerivedError(f"an atomic {operation}, in its order")
-            if memory.dtype.itemsize < 4 or memory.count != 1:
-                raise NotDerivedError("an atomic of parts of a word")
+            is_of_words = memory.dtype.itemsize in (4, 8) and memory.count == 1
+            if operation not in ATOMICS or not is_of_words or row.op == SPIN:
+                raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
+            if pc in self._ordered:
+                at, self._cell = self._cell, self._cell + 8
+                self._made.orders.append(at)
+                ordered = (
+                    f"(if (i32.eqz (call $is_in_order (local.get $h) (i32.const {at})))"
+                    " (then (unreachable)))"
+                )
         if memory.dtype.itemsize > 8:
             raise NotDerivedError(f"an access of {memory.dtype}")
+        if kind == "atomic" and memory.dtype.kind == "f" and operation not in FLOATING:
+            raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
         signed = memory.dtype.kind == "i" and (kind == "atomic" or memory.dtype.itemsize < 4)
         signed = signed and kind != "store"
         access = Access(operation, memory.space, memory.dtype.itemsize, memory.count, signed)
+        if kind == "atomic":
+            access = replace(access, results=len(row.dst), floating=memory.dtype.kind == "f")
         self._accesses.setdefault(access.name, access)
-        parts = []
+        parts = [ordered]
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
         slot = self._slot(memory.space)
@@ -676,14 +692,26 @@ class _Translator:
                 f" (i32.store offset={layout.TURNS} (local.get $W) (local.get $y))"
                 " (if (i32.lt_s (local.get $y) (i32.const 0)) (then (return)))"
             )
-        return f"(local.set $pc {block}) {turn} (br $L)"
+        return f"(local.set $pc {block}) {turn} {self._turned(block)} (br $L)"
 
-    @staticmethod
-    def _hold(block: int, state: int, barrier: int = 0, lanes: str = "(local.get $M)") -> str:
+    def _turned(self, block: str) -> str:
+        """Return code that notes a turn to a block in the path, where that is kept."""
+        if not self._is_ordered:
+            return ""
+        return f"(local.set $h {self._path(block)})"
+
+    def _hold(self, block: int, state: int, barrier: int = 0, lanes: str = "(local.get $M)") -> str:
         return (
             f"(call $hold (local.get $W) (local.get $i) (i32.const {block}) {lanes}"
-            f" (i32.const {state}) (i32.const {barrier}))"
+            f" (i32.const {state}) (i32.or (local.get $h) (i32.const {barrier})))"
         )
+
+    def _path(self, block: str) -> str:
+        """Return the path of lanes that leave for a block."""
+        if not self._is_ordered:
+            return "(i32.const 0)"
+        mixed = f"(i32.mul (i32.const 0x01000193) (i32.xor (local.get $h) {block}))"
+        return f"(i32.shl {mixed} (i32.const 8))"
 
     def _rest(self, lanes: str) -> str:
         """Take lanes out of those that run."""
@@ -701,7 +729,9 @@ class _Translator:
         return f"""(if (local.get $on) (then
   (if (i32.eq (local.get $on) (local.get $M)) (then {go}))
   {divergent}
-  (call $append (local.get $W) {target} (local.get $on)) {self._rest("(local.get $on)")}))"""
+  (call $append (local.get $W) {target} (local.get $on) {self._path(target)})
+  {self._rest("(local.get $on)")}))
+  {self._turned("(i32.const -1)")}"""
 
     def _branch_if_apart(self, number: int, pc: int, row: Instruction) -> str:
         here = "(local.get $on)" if row.guard is not None else "(local.get $M)"
@@ -773,7 +803,7 @@ class _Translator:
 (i32.and (local.get $x) (i32.sub (local.get $x) (i32.const 1))))))
 (if (i32.eq (local.get $y) (local.get $M)) (then
 (local.set $x {block}) {self._go("(local.get $x)", backward=True)}))
-(call $append (local.get $W) {block} (local.get $y))
+(call $append (local.get $W) {block} (local.get $y) {self._path(block)})
 {self._rest("(local.get $y)")}
 (local.set $on (i32.and (local.get $on) (i32.xor (local.get $y) (i32.const -1))))
 (br $target{pc})))"""
@@ -811,7 +841,30 @@ class _Translator:
         rest = "(i32.and (local.get $M) (i32.xor (local.get $on) (i32.const -1)))"
         return f"""(if (local.get $on) (then
 (if (i32.eq (local.get $on) (local.get $M)) (then {wait}))
-(call $append (local.get $W) (i32.const {number + 1}) {rest}) {part} (return)))"""
+(call $append (local.get $W) (i32.const {number + 1}) {rest} (call $new_path)) {part} (return)))"""
+
+
+def _ordered(rows: Sequence[Instruction]) -> frozenset[int]:
+    """Return the atomics that show their order: they give the old value, or rounded sums.
+
+    NotDerivedError where two of them may be of the same elements: their order would show as well.
+    """
+    atomics = [(pc, row) for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic"]
+    found = frozenset(
+        pc
+        for pc, row in atomics
+        if row.dst or row.detail not in COMMUTATIVE or _memory(row).dtype.kind == "f"
+    )
+    for pc in found:
+        for other, row in atomics:
+            if other != pc and _memory(row).may_touch(_memory(rows[pc]).places):
+                raise NotDerivedError("atomics in the order of several instructions")
+    return found
+
+
+def _memory(row: Instruction) -> Memory:
+    assert row.memory is not None
+    return row.memory
 
 
 def _waits(row: Instruction) -> bool:
