@@ -223,7 +223,8 @@ class Access:
         (i64.add (local.get $low) (i64.sub (local.get $size) (i64.const {self.width}))))))"""
         return f"""(func {self.name} (param $on i32) (param $e i32) (param $any i32) (param $t i32)
 (param $slot i32) (result i32) (local $m i32) (local $l i32) (local $q i32) (local $o i32)
-(local $O i64) (local $n i32) (local $s i32) (local $x i64) (local $low i64) (local $size i64) (local $v v128)
+(local $O i64) (local $n i32) (local $s i32) (local $x i64) (local $low i64) (local $size i64)
+(local $v v128)
 {entry}
 (local.set $s (i32.wrap_i64 (global.get $shift)))
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))

@@ -283,14 +283,10 @@ def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
     for number, row in enumerate(splits.row.tolist()):
         state, at = int(splits.state[number]), (layout.SPLITS + 16 * int(counts[row])) // 4
         # Splits that have run together until now have had the same path.
-        path = (int(splits.pc[number]) + len(rows) * int(splits.last_run[number]) + 1) << 8
-        barrier = rows[int(splits.pc[number])].detail if state == AT_CONVERGENCE else 0
-        words[row, at : at + 4] = (
-            blocks[number],
-            lanes[number],
-            _STATES[state],
-            path & 0x7FFFFFFF | int(barrier),
-        )
+        pc, last_run = int(splits.pc[number]), int(splits.last_run[number])
+        path = (pc + len(rows) * last_run + 1) << 8 & 0x7FFFFFFF
+        barrier = int(rows[pc].detail) if state == AT_CONVERGENCE else 0
+        words[row, at : at + 4] = (blocks[number], lanes[number], _STATES[state], path | barrier)
         words[row, layout.LIVE // 4] |= lanes[number]
         counts[row] += 1
     words[:, 0] = counts

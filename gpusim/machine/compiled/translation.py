@@ -7,7 +7,7 @@ handler. An instruction without a form ends the run: the launch goes on in NumPy
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -555,10 +555,10 @@ class _Translator:
             if operation not in ATOMICS or not is_of_words or row.op == SPIN:
                 raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
             if pc in self._ordered:
-                at, self._cell = self._cell, self._cell + 8
-                self._made.orders.append(at)
+                kept, self._cell = self._cell, self._cell + 8
+                self._made.orders.append(kept)
                 ordered = (
-                    f"(if (i32.eqz (call $is_in_order (local.get $h) (i32.const {at})))"
+                    f"(if (i32.eqz (call $is_in_order (local.get $h) (i32.const {kept})))"
                     " (then (unreachable)))"
                 )
         if memory.dtype.itemsize > 8:
