@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli.options import Option
@@ -12,7 +13,9 @@ if TYPE_CHECKING:
     from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeFile
 
-SUFFIXES = (".cu", ".cuh", ".cubin")
+CACHES = (".nbc", ".db")  # of numba-cuda and tinygrad
+BINARY = (".cubin", *CACHES)
+SUFFIXES = (".cu", ".cuh", *BINARY)
 CODE = Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE")
 COMPILING = (
     Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
@@ -34,6 +37,10 @@ def parted(text: str) -> tuple[str, str]:
 
 def code_file(path: str, chosen: Namespace) -> CodeFile:
     """Return the kernels of a file, compiled with the options given."""
+    if path.endswith(CACHES):
+        from gpusim.driver.caches import cache_file
+
+        return cache_file(Path(path))
     from gpusim.sass.kernels import cuda_file
 
     return cuda_file(

@@ -11,7 +11,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpusim.cli.code_files import parted
+from gpusim.cli.code_files import BINARY, parted
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
@@ -35,7 +35,7 @@ def with_kept_launch(chosen: Namespace) -> Namespace:
     An option that is given stays as it is.
     """
     path, kernel = _file_and_kernel(chosen.kernel)
-    if not path.is_file() or path.suffix == ".cubin":
+    if not path.is_file() or path.suffix in BINARY:
         return chosen
     kept = kept_launch(path, kernel)
     given = {name for name, value in vars(chosen).items() if value is not None}

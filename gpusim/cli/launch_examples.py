@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NUMBER = 64
 _SHAPES = {1: "65536", 2: "256,256", 3: "32,32,64"}
 FLAT, SQUARE = ("16", "256"), ("4x4", "16x16")
+_ADDRESS = "8 bytes"  # of machine code: a pointer, most often
 _DYNAMIC_BYTES = "4096"
 _OF_TEMPLATE = {"typename": "float", "class": "float", "bool": "true"}
 _INSTANCE = "128"  # of a template, for a number
@@ -39,7 +40,7 @@ class Parameter(NamedTuple):
     @property
     def is_array(self) -> bool:
         """Whether it is a pointer or an array."""
-        return self.type == "array" or "*" in self.type or self.type.endswith("]")
+        return self.type in ("array", _ADDRESS) or "*" in self.type or self.type.endswith("]")
 
     @property
     def example(self) -> str:
@@ -59,7 +60,8 @@ def _dtype(ctype: str) -> str:
 
     base = re.sub(r"\b(?:const|volatile|__restrict__|restrict|struct)\b|[*&]|\[\w*\]", " ", ctype)
     name = " ".join(base.split())
-    unknown = "float32" if "*" in ctype or name == "array" else "int32"
+    is_array = "*" in ctype or name in ("array", _ADDRESS)
+    unknown = "float32" if is_array else "int32"
     found = TYPES.get(name) or TYPES.get(re.sub(r"[1-4]$", "", name))
     return np.dtype(found).name if found is not None else unknown
 
@@ -79,7 +81,10 @@ def parameters_of(kernel: Kernel | MachineCode) -> list[Parameter]:
     from gpusim.sass.kernels import CodeKernel
 
     if isinstance(kernel, CodeKernel):
-        return [Parameter(one.name, one.ctype) for one in kernel.parameters]
+        names = kernel.parameters
+        sizes = [f"{size} bytes" for size in kernel.sizes]
+        texts = sizes if len(sizes) == len(names) else [""] * len(names)
+        return [Parameter(o.name, o.ctype or text) for o, text in zip(names, texts, strict=True)]
     tree = getattr(kernel.source, "tree", None)
     if tree is None:
         return [Parameter(name, "") for name in kernel.source.parameters]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.code_files import COMPILING, code_file
+from gpusim.cli.code_files import BINARY, COMPILING, code_file
 from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
 from gpusim.errors import GpusimError, InputError
 
@@ -59,7 +59,7 @@ def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileK
     try:
         found = kernel()
         parameters = tuple((one.name, one.type) for one in parameters_of(found))
-        kept = {} if path.suffix == ".cubin" else kept_launch(path, name)
+        kept = {} if path.suffix in BINARY else kept_launch(path, name)
         words = [] if kept else example_of(found).words
     except GpusimError as error:
         return FileKernel(whole, error=str(error).partition("\n")[0])
@@ -77,15 +77,23 @@ def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
     file = chosen.file
     if not names_a_file(file):
         raise InputError(
-            f"{file} is no file of kernels (.py, .cu, .cubin); gpusim list without it lists the "
-            "catalogue"
+            f"{file} is no file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list without it "
+            "lists the catalogue"
         )
     if code_of(file)[0]:
         held = code_file(file, chosen)
         templates = getattr(held, "templates", {})
-        names = [instance(name, templates) for name in held.names]
+        names = [instance(_short(name, held.names), templates) for name in held.names]
         return [(name, partial(held.__getitem__, name)) for name in names]
     return [(name, partial(_itself, one)) for name, one in kernels_of_file(file).items()]
+
+
+def _short(symbol: str, known: Collection[str]) -> str:
+    """Return a kernel's name in C++, where it means no other kernel of the file."""
+    from gpusim.sass.symbols import cpp_name, named
+
+    name = cpp_name(symbol)
+    return name if named(name, dict.fromkeys(known)) == [symbol] else symbol
 
 
 def _itself(kernel: Any) -> Any:
@@ -96,7 +104,9 @@ COMMAND = Command(
     "list",
     list_kernels,
     (
-        Option("file", "a file of your own: FILE.py, FILE.cu or FILE.cubin", "FILE", arity="?"),
+        Option(
+            "file", "a file: .py, .cu, .cubin, numba's .nbc or tinygrad's .db", "FILE", arity="?"
+        ),
         *COMPILING,
         JSON,
     ),

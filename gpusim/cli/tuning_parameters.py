@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpusim.cli.code_files import parted
+from gpusim.cli.code_files import BINARY, parted
 from gpusim.cli.inputs import counts, listed, whole_number
 from gpusim.cli.user_files import python_file
 from gpusim.errors import InputError
@@ -80,7 +80,7 @@ def with_values(chosen: Namespace, values: Mapping[str, str]) -> Namespace:
         name = f"{base}<{_substituted(template, values, in_template)}"
         changed["kernel"] = f"{path}:{name}"
     file = path or str(python_file(chosen.kernel)[0])
-    text = "" if file.endswith(".cubin") else files.text(Path(file), MAX_BYTES, again=True)
+    text = "" if file.endswith(BINARY) else files.text(Path(file), MAX_BYTES, again=True)
     words = {name for name in values if re.search(rf"\b{name}\b", text)} - in_template
     unused = values.keys() - used - in_template - words
     in_file = {name: value for name, value in values.items() if name in words}

@@ -334,10 +334,7 @@ class CubinFile(CodeFile):
         return compiler.disassembled(self._data, self.file)
 
     def __getitem__(self, name: str) -> CodeKernel:
-        if name not in self.held_cubin.kernels:
-            known = ", ".join(self.held_cubin.kernels) or "none"
-            raise InputError(f"{self.file} has no kernel {name!r} (its kernels: {known})")
-        return super().__getitem__(name)
+        return super().__getitem__(symbol_of(name, self.held_cubin.kernels, self.file))
 
     def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
         return self.held_cubin.variables
@@ -348,6 +345,15 @@ class CubinFile(CodeFile):
         if own.major != cc.major or own.minor > cc.minor:
             raise InputError(f"{self.file} holds code for compute capability {own}, not {cc}")
         return _code(self.held_cubin, name, name, self._listing, "cubin", self.file)
+
+
+def symbol_of(name: str, known: Collection[str], file: str) -> str:
+    """Return the symbol in a file that a name means, also by its name in C++; else InputError."""
+    found = [name] if name in known else symbols.named(name, dict.fromkeys(known))
+    if len(found) != 1:
+        listed = ", ".join(known) or "none"
+        raise InputError(f"{file} has no kernel {name!r} (its kernels: {listed})")
+    return found[0]
 
 
 def _plain_name(name: str) -> str:
@@ -411,6 +417,11 @@ class CodeKernel(MachineCode):
             for one, held in zip(found, parts, strict=True)
             for declared in ([one] if held is None else [part.declared for part in held])
         )
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of the parameters of machine code, as far as it is made."""
+        return [size for size in self._parameter_sizes() if size is not None]
 
     def _parameter_sizes(self) -> list[int | None]:
         """Return the sizes of the parameters, as far as code is there that says them."""
