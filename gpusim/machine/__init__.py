@@ -105,7 +105,7 @@ def run(
         first = Batch(program, launch, np.zeros(1, np.int64), liveness)
         return Context(first, arguments, allocations, observers)
 
-    takeover.begins(beginning)
+    takeover.begins(beginning, program)
     with np.errstate(all="ignore"):
         while running or following < count:
             if not running and takeover.launch is not None:
@@ -133,7 +133,9 @@ def run(
             quantum = takeover.quantum(longest)
             for interpreter in list(running):
                 is_over = _is_over(interpreter, quantum, step_limit, can_change=can_change)
-                if not is_over and len(running) == 1:
+                if is_over:
+                    takeover.has_run(interpreter)
+                elif len(running) == 1:
                     is_over = takeover.runs(interpreter)
                 if is_over:
                     running.remove(interpreter)

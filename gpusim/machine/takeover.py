@@ -1,8 +1,9 @@
 """The choice of an evaluator: launches go over to compiled code where that is faster.
 
 A step costs NumPy about as much for one warp as for hundreds; compiled code costs the same for
-each warp, and some tenths of a second to make. So NumPy begins the launches of a program, until
-its module is worth loading, or making; launches after that begin in compiled code.
+each warp, but takes some tenths of a second to make, and copies the arrays. So NumPy begins the
+launches of a program, until its module is worth loading, or making; those after that begin in
+compiled code, if they run longer than their arrays take to be copied.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.host import fast
+from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer
 from gpusim.machine.interpreter import Interpreter
+from gpusim.program.flow import loop_bodies
+from gpusim.program.memoisation import Same
 
 if TYPE_CHECKING:
     from gpusim.machine.compiled.evaluator import CompiledLaunch
@@ -24,12 +28,51 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Steps of a launch in NumPy before a module is loaded, and before it is made: at 60 us each as
-# long as that takes for a kernel of a few hundred instructions (Xeon, 2.1 GHz).
-LOAD_STEPS, STEPS = 500, 2_000
-# Warps that run a step, above which NumPy is as fast: 25 million instructions of warps a second.
-MOST_WARPS = 1_500
+# Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and what it takes more for a warp
+# than compiled code; a byte of an array, brought to it and half of the time back.
+STEP_NS, WARP_NS, BYTE_NS = 57_000, 10, 0.5
+# Making a module takes 15 ms and 0.35 ms an instruction, loading it 10 ms (100 more for the first):
+# a module is made after ten times as long in NumPy, so that no launch takes 1.1 times as long.
+STEPS, STEPS_EACH, LOAD_STEPS = 2_500, 60, 1_000
+MOST_PROGRAMS = 256  # with a count of steps
 _MODULES = "gpusim.machine.compiled.modules"
+
+
+@dataclass
+class _Past:
+    """What NumPy has run of a program in this process, and whether its module was looked for."""
+
+    steps: int = 0
+    was_looked_for: bool = False
+    is_refused: bool = False
+
+
+_past: dict[Same, _Past] = {}
+
+
+def forget() -> None:
+    """Forget what programs NumPy has run."""
+    _past.clear()
+
+
+def _past_of(program: Program) -> _Past:
+    """Return a program's past; the programs used longest ago are forgotten."""
+    same = Same(program)
+    _past[same] = found = _past.pop(same, None) or _Past()
+    while len(_past) > MOST_PROGRAMS:
+        del _past[next(iter(_past))]
+    return found
+
+
+def _outlasts_copies(context: Context) -> bool:
+    """Return whether a launch may run longer than its arrays take to be copied."""
+    batch = context.batch
+    if loop_bodies(batch.program):
+        return True
+    steps = len(batch.program.instructions)
+    warps = batch.launch.blocks * batch.launch.warps_per_block
+    size = sum(one.array.nbytes for one in context.allocations.values())
+    return size * BYTE_NS < steps * (STEP_NS + warps * WARP_NS)
 
 
 @dataclass
@@ -41,46 +84,55 @@ class Takeover:
     step_limit: int
     is_open: bool = field(default_factory=fast.is_wanted)
     _launch: CompiledLaunch | None = None
-    _was_loaded: bool = False
 
     @property
     def launch(self) -> CompiledLaunch | None:
         """The launch in compiled code, once it went over."""
         return self._launch if self.is_open else None
 
-    def begins(self, context: Callable[[], Context]) -> None:
-        """Let a launch begin in compiled code if its program has run in it before."""
-        if self.is_open and _MODULES in sys.modules:
-            self._go_over(context(), sys.modules[_MODULES].known)
+    def begins(self, context: Callable[[], Context], program: Program) -> None:
+        """Let a launch begin in compiled code if its program has a module, or is worth one."""
+        past = _past_of(program)
+        is_worth_it = past.steps >= LOAD_STEPS or _MODULES in sys.modules
+        if self.is_open and is_worth_it and not past.is_refused:
+            first = context()
+            if _outlasts_copies(first):
+                self._go_over(first, past, past.steps)
 
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
-        if not self.is_open:
-            return steps
-        return min(steps, STEPS if self._was_loaded else min(LOAD_STEPS, STEPS))
+        return min(steps, LOAD_STEPS) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
         """Run the rest of a batch in compiled code; return False where NumPy goes on."""
         context = interpreter.context
-        if not self.is_open or context.executed < min(LOAD_STEPS, STEPS):
+        if not self.is_open or context.executed < LOAD_STEPS:
             return False
-        if interpreter.warps_run > MOST_WARPS * context.executed:
-            return False
-        from gpusim.machine.compiled import modules
-
-        if context.executed < STEPS:
-            if not self._was_loaded:
-                self._was_loaded = True
-                self._go_over(context, modules.loaded)
-        else:
-            self._go_over(context, modules.compiled)
-            self.is_open = self._launch is not None
+        past = _past_of(context.batch.program)
+        self._go_over(context, past, past.steps + context.executed)
         return self._launch is not None and self.goes_on(interpreter)
 
-    def _go_over(self, context: Context, find: Callable[..., Any]) -> None:
-        from gpusim.machine.compiled.evaluator import launched
+    def has_run(self, interpreter: Interpreter) -> None:
+        """Count the steps of a batch that NumPy has run."""
+        _past_of(interpreter.batch.program).steps += interpreter.context.executed
 
-        self._launch = launched(context, self.cc_major, self.observers, find)
+    def _go_over(self, context: Context, past: _Past, steps: int) -> None:
+        """Make, load or find the module of a program that NumPy has run for so many steps."""
+        from gpusim.machine.compiled import evaluator, modules
+
+        find = modules.known
+        if steps >= STEPS + STEPS_EACH * len(context.batch.program.instructions):
+            find = modules.compiled
+        elif steps >= LOAD_STEPS and not past.was_looked_for:
+            find, past.was_looked_for = modules.loaded, True
+        self.is_open = not past.is_refused and evaluator.serves(self.observers, self.cc_major)
+        if not self.is_open:
+            return
+        try:
+            self._launch = evaluator.launched(context, self.cc_major, self.observers, find)
+        except evaluator.RefusedError:
+            past.is_refused = True
+        self.is_open = self._launch is not None or find is not modules.compiled
 
     def goes_on(self, interpreter: Interpreter) -> bool:
         """Run a batch of a launch that went over; return False where NumPy has to run it."""
@@ -103,4 +155,6 @@ class Takeover:
     def close(self) -> None:
         """End the launch."""
         if self._launch is not None:
-            self._launch.close(is_left=not self.is_open)
+            self._launch.close()
+            if not self.is_open:
+                _past_of(self._launch.program).is_refused = True

@@ -45,6 +45,15 @@ class Went(Observer):
         self.over = True
 
 
+def goes_over_after(patched: pytest.MonkeyPatch, steps: int) -> None:
+    """Let launches of any program go over to compiled code after some steps."""
+    modules.forget()
+    takeover.forget()
+    patched.setattr(takeover, "LOAD_STEPS", steps)
+    patched.setattr(takeover, "STEPS", steps)
+    patched.setattr(takeover, "STEPS_EACH", 0)
+
+
 def evaluated(
     kernel: Kernel, grid: int, block: int, code: str, arguments: tuple[Any, ...], *, steps: int
 ) -> tuple[list[Any], Counters, bool]:
@@ -54,10 +63,8 @@ def evaluated(
     """
     given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     counters, went = Counters(HOPPER, LastCopies()), Went()
-    modules.forget()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(takeover, "STEPS", steps)
-        patched.setattr(takeover, "LOAD_STEPS", steps)
+        goes_over_after(patched, steps)
         prepared = prepare(kernel[grid, block], given, HOPPER, code=code)
         run(prepared, observers=(counters, went))
     return given, counters, went.over
@@ -188,7 +195,7 @@ def test_compiled_code_leaves_the_same_bytes_and_counts(name: str, code: str) ->
 def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = []
     for steps in (10**9, 0):
-        monkeypatch.setattr(takeover, "STEPS", steps)
+        goes_over_after(monkeypatch, steps)
         kernel, grid, block, *arguments = LAUNCHES[name]()
         traces.append(trace(kernel[grid, block], *arguments, code="lowering", block_index=grid - 1))
     one, other = traces
@@ -227,7 +234,7 @@ def test_an_observer_of_steps_keeps_a_launch_with_numpy(monkeypatch: pytest.Monk
         def step(self, step: Any) -> None:
             self.count += 1
 
-    monkeypatch.setattr(takeover, "STEPS", 0)
+    goes_over_after(monkeypatch, 0)
     kernel, grid, block, *arguments = LAUNCHES["long loops"]()
     steps = Steps()
     run(prepare(kernel[grid, block], arguments, HOPPER, code="lowering"), observers=(steps,))
@@ -248,7 +255,7 @@ def test_a_fault_has_the_words_and_leaves_the_bytes_of_numpy(
     said = []
     for steps in (10**9, 0):
         x = np.zeros(40, np.int32)
-        monkeypatch.setattr(takeover, "STEPS", steps)
+        goes_over_after(monkeypatch, steps)
         prepared = prepare(beyond[1, 32], (x, 20), HOPPER, code=code)
         with pytest.raises(OutOfBoundsError) as caught:
             run(prepared)
@@ -262,7 +269,7 @@ def test_a_loop_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None
         while x[0] == 0:
             x[1] += 1
 
-    monkeypatch.setattr(takeover, "STEPS", 0)
+    goes_over_after(monkeypatch, 0)
     prepared = prepare(forever[1, 32], (np.zeros(2, np.int32),), HOPPER, code="lowering")
     with pytest.raises(GpusimError, match="instructions"):
         run(prepared, step_limit=2000)

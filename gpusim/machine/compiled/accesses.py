@@ -237,10 +237,17 @@ class Access:
   (if {is_outside} (then {_LANES.format(body=slow)}))))
 {self._quick()}
 {self._each.format(place=place)}
-(local.set $m (call $firsts (local.get $on) (local.get $slot)))
-(local.set $n (i32.popcnt (local.get $m)))
-(if (local.get $t) (then (call $mark (local.get $m) (local.get $t))))
+{self._sectors}
 (local.get $n))"""
+
+    @property
+    def _sectors(self) -> str:
+        """Return the count of sectors, and their marks; an atomic's are not asked for."""
+        if self.kind not in ("load", "store"):
+            return ""
+        return """(local.set $m (call $firsts (local.get $on) (local.get $slot)))
+(local.set $n (i32.popcnt (local.get $m)))
+(if (local.get $t) (then (call $mark (local.get $m) (local.get $t))))"""
 
     def _quick(self) -> str:
         """Return the way of neighbouring words, or of a single one."""

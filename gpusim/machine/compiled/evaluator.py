@@ -92,9 +92,13 @@ class CompiledLaunch:
             for listener in self._listeners:
                 listener(totals)
 
-    def close(self, *, is_left: bool) -> None:
-        """End the launch; its module is given up if it `is_left` to NumPy."""
-        self._compiled.is_left |= is_left
+    @property
+    def program(self) -> Program:
+        """The program that is launched."""
+        return self._context.batch.program
+
+    def close(self) -> None:
+        """End the launch: its instance is free for another."""
         self._compiled.give_back(self._instance)
 
 
@@ -123,26 +127,37 @@ def variant_of(context: Context, cc_major: int, observers: Sequence[Observer]) -
     )
 
 
+class RefusedError(Exception):
+    """A program that is left to NumPy."""
+
+
+def serves(observers: Sequence[Observer], cc_major: int) -> bool:
+    """Return whether compiled code serves this machine, and such launches."""
+    if cc_major < 2 or not is_observable(observers) or address_space_limit.is_limited():
+        return False
+    return modules.engine() is not None
+
+
 def launched(
     context: Context,
     cc_major: int,
     observers: Sequence[Observer],
     find: Callable[[Variant], Compiled | None],
 ) -> CompiledLaunch | None:
-    """Return a launch in compiled code; None where it is left to NumPy.
+    """Return a launch in compiled code; None without a module, or for one that is left to NumPy.
 
-    `find` is the source of its module: `modules.known`, `loaded` or `compiled`.
+    `find` is the source of the module: `modules.known`, `loaded` or `compiled`. RefusedError for a
+    program that has none.
     """
-    if cc_major < 2 or not is_observable(observers) or not is_derivable(context.batch.program):
-        return None
-    if address_space_limit.is_limited() or modules.engine() is None:
-        return None
     try:
+        if not is_derivable(context.batch.program):
+            raise NotDerivedError("loops that wait for others")
         found = find(variant_of(context, cc_major, observers))
-        if found is None or found.is_left:
-            return None
-        return CompiledLaunch(context, found, observers)
-    except (NotDerivedError, LeftError, GpusimError):
+    except (NotDerivedError, GpusimError) as error:
+        raise RefusedError from error
+    try:
+        return None if found is None else CompiledLaunch(context, found, observers)
+    except (NotDerivedError, LeftError):
         return None
 
 

@@ -44,15 +44,11 @@ _SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.machine.compiled")
 
 @dataclass
 class Compiled:
-    """A program's translation and module, with an instance that no launch uses.
-
-    It `is_left` to NumPy once a launch that it did not end has ended there.
-    """
+    """A program's translation and module, with an instance that no launch uses."""
 
     made: Translation
     engine: wasmtime.Engine
     module: wasmtime.Module
-    is_left: bool = False
     _idle: list[Instance] = field(default_factory=list)
 
     def instance(self) -> Instance:
