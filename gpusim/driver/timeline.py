@@ -2,7 +2,8 @@
 
 The host takes no time. Work of a stream follows its earlier work; the default stream's follows
 all that other streams were given, and they follow it (CUDA C++ Programming Guide, "Default
-stream"). Copies between host and device take their bytes over the link's bandwidth.
+stream"). Copies between host and device take their bytes over the link's bandwidth, one at a time
+in each direction; kernels of different streams are timed as if each had the GPU for itself.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ class Timeline:
     _streams: dict[int, _Stream] = field(default_factory=lambda: {DEFAULT: _Stream()})
     _events: dict[int, float] = field(default_factory=dict)
     _host_us: float = 0.0
+    _links_us: dict[int, float] = field(default_factory=dict)  # when each direction is free
 
     def add_stream(self, number: int, flags: int) -> None:
         """Take note of a new stream."""
@@ -84,7 +86,10 @@ class Timeline:
         """Add a copy; the host `waits` for one that is not asynchronous."""
         names = {TO_DEVICE: "host to device", TO_HOST: "device to host", WITHIN: "within device"}
         name, taken_us = names.get(direction, "copy"), self.copy_us(direction, size)
-        made = self._add("copy", name, stream, taken_us, size=size)
+        free_us = self._links_us.get(direction, 0.0)
+        made = self._add("copy", name, stream, taken_us, size=size, earliest_us=free_us)
+        if direction in (TO_DEVICE, TO_HOST):
+            self._links_us[direction] = made.end_us
         if waits:
             self.wait(stream)
         return made
@@ -151,10 +156,11 @@ class Timeline:
         size: int = 0,
         number: int = 0,
         overhead_us: float = 0.0,
+        earliest_us: float = 0.0,
     ) -> Interval:
         held = self._stream(stream)
         self.latest = self.order_of_work.submit(stream)
-        begin = max(self._end(stream), self._host_us)
+        begin = max(self._end(stream), self._host_us, earliest_us)
         held.end_us = begin + taken_us
         held.has_launched_last = False
         made = Interval(kind, name, stream, begin, held.end_us, size, number, overhead_us)

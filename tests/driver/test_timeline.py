@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusim.driver.timeline import TO_DEVICE, WITHIN, Duration, Timeline
+from gpusim.driver.timeline import TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
 from gpusim.gpu.device import load
 
 NON_BLOCKING = 1
@@ -47,6 +47,13 @@ def test_a_stream_waits_for_an_event_of_another(timeline: Timeline) -> None:
     timeline.record(1, 20)
     timeline.order(22, 1)
     assert timeline.launch("two", 22, TAKEN).begin_us == 13
+
+
+def test_copies_of_a_direction_share_the_link(timeline: Timeline) -> None:
+    first = timeline.copy(TO_DEVICE, 63_000_000, 20, waits=False)
+    assert timeline.copy(TO_DEVICE, 63_000_000, 21, waits=False).begin_us == first.end_us
+    assert timeline.copy(TO_HOST, 63_000_000, 22, waits=False).begin_us == 0
+    assert timeline.copy(WITHIN, 1000, 22, waits=False).begin_us == pytest.approx(1000)
 
 
 def test_copies_take_the_links_and_drams_bandwidth(timeline: Timeline) -> None:
