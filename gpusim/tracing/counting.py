@@ -104,6 +104,25 @@ class _Linear:
         return cls(columns, pcs, counters, sums, factors, matrix)
 
 
+# Products of matrices of as many terms are left to one thread by OpenBLAS (interface/gemm.c);
+# others would wake threads that spin for longer than they work.
+_MOST_TERMS = 4 * 65536
+
+
+def _product(rows: Array, matrix: Array) -> Array:
+    """Return rows of integers times a matrix of doubles, as integers: exact below 2^53."""
+    most = _MOST_TERMS // matrix.size
+    if most < 2:
+        return np.asarray(rows @ matrix.astype(np.int64))
+    found = np.empty((len(rows), matrix.shape[1]), dtype=np.int64)
+    for begin in range(0, len(rows), most):
+        some = rows[begin : begin + most].astype(np.float64)
+        alone = len(some) == 1  # a product of a vector has more threads sooner
+        some = np.repeat(some, 2, axis=0) if alone else some
+        found[begin : begin + most] = (some @ matrix)[: 1 if alone else None]
+    return found
+
+
 _LINEAR: dict[Any, _Linear] = {}
 MOST_PROGRAMS = 64
 
@@ -163,9 +182,8 @@ class Counters(Observer):
         often = np.bincount(ran.table_of_block, minlength=len(tables))
         totals = (often @ tables.sum(axis=1))[linear.sums] * linear.weights
         np.add.at(self.by_pc, (linear.pcs, linear.counters), totals)
-        # Doubles are exact below 2^53, and multiplied in a tenth of the time of integers.
         width = len(linear.matrix)
-        found = (tables[:, :, :width].reshape(-1, width) @ linear.matrix).astype(np.int64)
+        found = _product(tables[:, :, :width].reshape(-1, width), linear.matrix)
         found = found.reshape(len(tables), self.warps, len(self.specs))
         blocks = ran.placement.blocks
         batch = self._batches.get(int(blocks[0]))
