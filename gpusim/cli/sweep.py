@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import CODE
 from gpusim.cli.distribution import DISTRIBUTION, distribution
@@ -33,6 +36,11 @@ from gpusim.cli.timing import (
     with_corrections,
 )
 
+if TYPE_CHECKING:
+    from gpusim.prediction.sweeps.sweep import Case
+
+ALTERNATIVES = ("op", "dtype", "passes", "l2", "code")  # beside kernels, blocks, sizes, devices
+
 
 def sweep(chosen: Namespace) -> int:
     """Predict all combinations of kernels, blocks, sizes and devices.
@@ -43,29 +51,14 @@ def sweep(chosen: Namespace) -> int:
     row with its reason. Columns other than time and GB/s are of the first pass. Kernels of your
     own are named by their files, and share grid and arguments.
     """
-    _, l2 = how(chosen)
-    from gpusim.cli import inputs
-    from gpusim.cli.own_requests import request_of
-    from gpusim.cli.selection import step_limit
-    from gpusim.codegen.generators import chosen as code_chosen
-    from gpusim.prediction.sweeps.sweep import crossed
     from gpusim.prediction.sweeps.sweep import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 
-    gpus = inputs.listed(chosen.devices, "--devices")
-    devices = [device_of(name, chosen.without, chosen.changed) for name in gpus]
-    ccs = [device.cc for device in devices]
-    cases = crossed(
-        [request_of(name, chosen, ccs) for name in _names(chosen)],
-        inputs.blocks(chosen.blocks, "--blocks"),
-        inputs.counts(chosen.sizes, "--sizes", "a size"),
-        gpus,
-        l2=l2,
-        without=tuple(sorted(devices[0].ablations)),
-        changed=devices[0].changed,
-        step_limit=step_limit(chosen),
-        code=code_chosen(chosen.code),
-    )
+    if chosen.plot is not None:
+        from gpusim.reports.plots import canvas
+
+        canvas.check(Path(chosen.plot))
+    cases = _cases(chosen)
     output = Path(chosen.out) if chosen.out is not None else None
     bar = Bar(len(cases), "rows")
     try:
@@ -83,6 +76,10 @@ def sweep(chosen: Namespace) -> int:
         if output is not None:
             complain("stopped; the same command goes on where it was")
         raise
+    if chosen.plot is not None:
+        from gpusim.reports.plots.sweep import plot_sweep
+
+        canvas.save(plot_sweep(swept.rows), Path(chosen.plot))
     if chosen.json:
         print_json(swept.rows)
     elif output is None:
@@ -90,6 +87,46 @@ def sweep(chosen: Namespace) -> int:
     else:
         print_lines(lambda width: sweep_summary(swept, str(output), width))
     return 0
+
+
+def _cases(chosen: Namespace) -> list[Case]:
+    """Return every combination of the alternatives, once."""
+    from gpusim.cli import inputs
+    from gpusim.cli.own_requests import request_of
+    from gpusim.cli.selection import step_limit
+    from gpusim.codegen.generators import chosen as code_chosen
+    from gpusim.prediction.sweeps.sweep import crossed
+
+    gpus = inputs.listed(chosen.devices, "--devices")
+    devices = [device_of(name, chosen.without, chosen.changed) for name in gpus]
+    ccs = [device.cc for device in devices]
+    cases: list[Case] = []
+    for one in _alternatives(chosen):
+        _, l2 = how(one)
+        cases += crossed(
+            [request_of(name, one, ccs) for name in _names(one)],
+            inputs.blocks(one.blocks, "--blocks"),
+            inputs.counts(one.sizes, "--sizes", "a size"),
+            gpus,
+            l2=l2,
+            without=tuple(sorted(devices[0].ablations)),
+            changed=devices[0].changed,
+            step_limit=step_limit(one),
+            code=code_chosen(one.code),
+        )
+    return list(dict.fromkeys(cases))
+
+
+def _alternatives(chosen: Namespace) -> Iterator[Namespace]:
+    """Yield the options with one of the values each that commas separate."""
+    from gpusim.cli import inputs
+
+    given = {name: getattr(chosen, name) for name in ALTERNATIVES}
+    lists = [
+        [None] if text is None else inputs.listed(text, f"--{name}") for name, text in given.items()
+    ]
+    for values in product(*lists):
+        yield Namespace(**{**vars(chosen), **dict(zip(given, values, strict=True))})
 
 
 def _names(chosen: Namespace) -> list[str]:
@@ -120,7 +157,8 @@ COMMAND = Command(
         ),
         Option("--sizes", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE, alias="-n"),
         Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
-        Option("--out", "the table: a file that ends in .csv or .json", "FILE"),
+        Option("--out", "the table: a file that ends in .csv, .json or .parquet", "FILE"),
+        Option("--plot", "a picture of times by size: a file that ends in .svg or .png", "FILE"),
         Option("--overwrite", "replace the contents of --out"),
         *DISTRIBUTION,
         PASSES,
@@ -139,9 +177,11 @@ COMMAND = Command(
   gpusim sweep --kernels reduce1,reduce7 --blocks 128,256 --sizes 2^20,2^24
   gpusim sweep --devices h200,k40m,my-gpu.toml --out table.csv
   gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4
+  gpusim sweep reduce6 --dtype int32,float64 --l2 cold,warm -n 2^16..2^24 --plot times.svg
   gpusim sweep kernels.cu:k --block 64,128 -n 2^20..2^24 \\
       --grid 'ceil(n/block)' --arg 'int32[n]=random' --arg 'int32[n]' \\
       --arg n --out table.csv""",
-        """lists: 2^20,2^24 are two numbers, 2^20..2^24 is 2^20 and twice that, up to 2^24""",
+        """lists: 2^20,2^24 are two numbers, 2^20..2^24 is 2^20 and twice that, up to 2^24; --op,
+--dtype, --passes, --l2 and --code take several values too""",
     ),
 )

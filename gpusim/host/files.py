@@ -183,17 +183,18 @@ def _within(value: Any) -> Iterator[Any]:
         yield from value
 
 
-def write_whole(path: Path, content: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file so that, whenever a kill comes, its old or its new content is there."""
     with refusing(path):
+        held = content.encode() if isinstance(content, str) else content
         if path.exists() and not path.is_file():  # a pipe or a device has no old content
-            path.write_text(content, encoding="utf-8")
+            path.write_bytes(held)
             return
         target = path.resolve()  # a link goes on leading where it leads
         beside = target.with_name(f".{target.name}.part")
         try:
-            with beside.open("w", encoding="utf-8", newline="") as file:
-                file.write(content)
+            with beside.open("wb") as file:
+                file.write(held)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(target)

@@ -15,14 +15,17 @@ from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import deviations, duration, percent, rate
 
+VARYING = ("operation", "dtype", "l2", "passes", "code")  # alternatives, beside the kernel
+
 
 def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
     """Yield the rows as lines of at most `width` columns."""
+    varying = [name for name in VARYING if len({row[name] for row in rows if row[name]}) > 1]
     made = Columns(
         Column("device", "left"),
         Column("n"),
         Column("block"),
-        Column("kernel", "left"),
+        Column("kernel", "left", "fold"),
         Column("time"),
         Column("90 %"),
         Column("GB/s"),
@@ -34,7 +37,7 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
             row["device"],
             f"{row['n']:,}" if row["n"] else "",
             str(row["block"]),
-            row["kernel"],
+            " ".join([row["kernel"], *(row[name] or "" for name in varying)]),
         )
         made.row(*about, *_result(row))
     yield from made.lines(width)

@@ -26,6 +26,7 @@ from gpusim.prediction.sweeps import sweep as sweeps
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
 from gpusim.prediction.sweeps.tables import COLUMNS, Row, table
+from gpusim.reports.plots.sweep import plot_sweep
 
 ROOT = Path(__file__).parents[2]
 SMALL = crossed([Request("reduce3"), Request("reduce6")], [64, 128], [2**12, 2**14], ["h200"])
@@ -458,3 +459,50 @@ def test_the_command_says_what_became_of_the_rows(
     out = " ".join(capsys.readouterr().out.split())
     assert "2 rows, 1 predicted, 1 cannot run (column reason)" in out
     assert len(json.loads(output.read_text())) == 2
+
+
+def test_commas_separate_alternatives_of_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["sweep", "reduce3", "reduce6", "--block", "64,128", "-n", "2^10", "--workers", "1"]
+    given = ["--dtype", "int32,float32", "--op", "sum,max", "--l2", "cold,warm"]
+    assert main([*words, *given, "--json", "--no-cache"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    facts = ("kernel", "block", "dtype", "operation", "l2")
+    assert len({tuple(row[name] for name in facts) for row in rows}) == len(rows) == 2**5
+    assert main([*words, "--l2", "cold,hot"]) == 2
+    assert "cold or warm, not 'hot'" in capsys.readouterr().err
+
+
+def test_a_table_in_parquet_has_the_same_rows_and_is_known_again(
+    tmp_path: Path, calls: list[Case]
+) -> None:
+    pytest.importorskip("pyarrow")
+    made = sweep(SMALL, tmp_path / "table.parquet", workers=1)
+    assert sweep(SMALL, tmp_path / "table.parquet", workers=1).was_complete
+    assert sweep(SMALL, tmp_path / "table.json", workers=1).rows == made.rows
+    assert len(calls) == 2 * len(SMALL)
+
+
+def test_a_table_in_parquet_needs_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(InputError, match="pip install pyarrow"):
+        sweep(SMALL, tmp_path / "table.parquet", workers=1)
+
+
+def test_times_are_drawn_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "times.svg"
+    words = ["sweep", "reduce3", "--block", "64,128", "-n", "2^10,2^12", "--workers", "1"]
+    assert main([*words, "--devices", "h200,k40m", "--plot", str(picture)]) == 0
+    text = picture.read_text()
+    assert all(f">{label}<" in text for label in ("64", "128", "h200", "k40m", "elements n"))
+    assert main([*words, "--plot", str(tmp_path / "times.txt")]) == 2
+    assert "a picture is a file that ends in" in capsys.readouterr().err
+
+
+def test_more_lines_than_can_be_told_apart_are_refused() -> None:
+    row = row_of(SMALL[0])
+    with pytest.raises(InputError, match="29 lines cannot be told apart"):
+        plot_sweep([row | {"kernel": f"k{number}"} for number in range(29)])
+    with pytest.raises(InputError, match="no row has a time"):
+        plot_sweep([row | {"reason": "none"}])

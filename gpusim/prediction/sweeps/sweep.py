@@ -30,7 +30,15 @@ from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.choices import with_choices
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
 from gpusim.prediction.sweeps.row_cache import RowCache
-from gpusim.prediction.sweeps.tables import COLUMNS, FORMATS, Row, is_cell, rows_of, table
+from gpusim.prediction.sweeps.tables import (
+    COLUMNS,
+    FORMATS,
+    Row,
+    is_cell,
+    require_format,
+    rows_of,
+    table,
+)
 from gpusim.prediction.uncertainty.quantiles import TABLE
 from gpusim.prediction.workload import BUDGET, Budget
 
@@ -200,9 +208,9 @@ def sweep(
 ) -> Swept:
     """Predict all cases, on all cores or with `workers` processes, and write them to `output`.
 
-    With an output (.csv or .json) finished rows are on disk at once, in a journal beside it: after
-    a kill the same call resumes. An output with exactly these rows is left as it is; any other
-    content raises InputError without `overwrite`. `cluster` is the address of a scheduler of
+    With an output (.csv, .json or .parquet) finished rows are on disk at once, in a journal beside
+    it: after a kill the same call resumes. An output with exactly these rows is left as it is; any
+    other content raises InputError without `overwrite`. `cluster` is the address of a scheduler of
     dask.distributed in place of processes of this computer, or "local" for one of `workers`
     processes. With `cached`, rows of earlier sweeps are taken from the user's cache and kept there.
     `started` is called with the number of rows found finished, `progress` with each finished case,
@@ -322,6 +330,7 @@ def _check_output(output: Path) -> None:
     if output.suffix not in FORMATS:
         ends = " or ".join(FORMATS)
         raise InputError(f"the output is a file that ends in {ends}, not {shown(output)}")
+    require_format(output.suffix)
     with refusing(output):
         if output.exists() and not output.is_file():
             raise InputError(f"{shown(output)}: is no file that a table can be written to")

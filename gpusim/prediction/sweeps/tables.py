@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import math
@@ -17,7 +18,8 @@ from gpusim.prediction.clock.stalls import STALLS
 
 Row = dict[str, Any]
 
-FORMATS = (".csv", ".json")
+PARQUET = ".parquet"
+FORMATS = (".csv", ".json", PARQUET)
 MAX_BYTES = 2**28  # a quarter of a million rows
 
 COLUMNS = (
@@ -39,19 +41,46 @@ SIZES = re.compile(r"\d+(?:x\d+)+")  # of a block with several dimensions
 LISTS = ("without", "set", "choices")  # empty rather than absent
 
 
-def table(rows: Sequence[Row], suffix: str) -> str:
-    """Return rows as the text of a .csv or .json file."""
+def require_format(suffix: str) -> None:
+    """Raise InputError for a table that needs a library that is not installed."""
+    if suffix == PARQUET:
+        _parquet()
+
+
+def _parquet() -> Any:
+    """Return the module for Parquet files; InputError where it is not installed."""
+    try:
+        return importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise InputError("a .parquet file needs pyarrow: pip install pyarrow") from None
+
+
+def table(rows: Sequence[Row], suffix: str) -> str | bytes:
+    """Return rows as the content of a .csv, .json or .parquet file."""
+    if suffix == PARQUET:
+        parquet, made = _parquet(), io.BytesIO()
+        arrow = importlib.import_module("pyarrow")
+        columns = {name: [_arrow_cell(name, row[name]) for row in rows] for name in COLUMNS}
+        parquet.write_table(arrow.table(columns), made)
+        return made.getvalue()
     if suffix == ".json":
         return json.dumps(rows, indent=1) + "\n"
-    made = io.StringIO()
-    writer = csv.DictWriter(made, COLUMNS, lineterminator="\n")
+    text_made = io.StringIO()
+    writer = csv.DictWriter(text_made, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return made.getvalue()
+    return text_made.getvalue()
+
+
+def _arrow_cell(column: str, value: Any) -> Any:
+    """Return a cell in the one type of its column: dimensions of blocks are texts."""
+    return str(value) if column == "block" and value is not None else value
 
 
 def rows_of(output: Path) -> list[Row]:
     """Return the rows of a sweep's table, none for any other file."""
+    if output.suffix == PARQUET:
+        return _rows_of_parquet(output)
     try:
         content = text(output, MAX_BYTES)
         if output.suffix == ".json":
@@ -64,6 +93,21 @@ def rows_of(output: Path) -> list[Row]:
         isinstance(row, dict) and tuple(row) == COLUMNS for row in rows
     )
     return rows if is_table else []
+
+
+def _rows_of_parquet(output: Path) -> list[Row]:
+    parquet = _parquet()
+    try:
+        rows = parquet.read_table(output).to_pylist()
+    except (OSError, ValueError):  # no Parquet file, or one that cannot be read
+        return []
+    if not all(tuple(row) == COLUMNS for row in rows):
+        return []
+    return [row | {"block": _block(row["block"])} for row in rows]
+
+
+def _block(cell: str | None) -> int | str | None:
+    return int(cell) if cell is not None and cell.isdecimal() else cell
 
 
 def _typed(row: Mapping[str, str]) -> Row:
