@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.advice.decisions import Decision, decisions_of
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.program.fast_paths import operation_lines
-from gpusim.tracing.iterations import iterations
+from gpusim.tracing.iterations import iterations, numbering
 from gpusim.tracing.records import Execution, LineCounters, Trace
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def _predicted_runs(prediction: Prediction) -> Array:
 
 
 def when(numbered: Numbered, among: Iterable[Numbered]) -> str:
-    """Return " (iteration k)" where the line runs in more than one."""
-    several = len({p.iteration for p in among}) > 1
-    return f" (iteration {numbered.iteration})" if several else ""
+    """Return " (iteration k)" where the line runs in more than one; "execution" where unsure."""
+    every = list(among)
+    counted, numbers = numbering([(p.execution, p.iteration) for p in every])
+    number = next(n for p, n in zip(every, numbers, strict=True) if p is numbered)
+    return f" ({counted} {number})" if len(set(numbers)) > 1 else ""

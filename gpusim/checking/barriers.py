@@ -139,7 +139,7 @@ class Barriers:
 
     def read_in_vain(self, step: Step) -> Finding | None:
         """Return a finding if lanes shuffle values from inactive lanes."""
-        if step.sources is None or step.on.all():
+        if step.sources is None or step.mask is not None or step.on.all():
             return None
         on, source = np.broadcast_arrays(step.on, step.sources)
         wrong = on & ~np.take_along_axis(on, source, axis=2)

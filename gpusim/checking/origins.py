@@ -100,11 +100,12 @@ class Origins:
             return
         on, active = self._lanes(step, step.on), self._lanes(step, step.active)
         by_guard, by_source = self._first_of(guards, active), self._first_of(row.src, on)
-        gives_value = OPS[row.op].gives_value or step.sources is not None
+        is_traced = step.sources is not None and step.mask is None
+        gives_value = OPS[row.op].gives_value or is_traced
         if not gives_value:
             yield from self._told(np.union1d(by_guard, by_source))
             by_source = np.zeros_like(by_source)
-        if step.sources is not None:
+        if is_traced:
             yield from self._told(self._first_of(row.src[1:], on))
             by_source = self._shuffled(step)
         for register in row.dst:

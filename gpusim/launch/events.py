@@ -62,7 +62,7 @@ class Step(NamedTuple):
     source; each is None for other instructions. `values` are the values of a store, `left` the
     final values of an atomic in shared memory after all lanes, `mask` is the operand with the
     lane mask of a shuffle, vote or warp barrier, as bits; all three are to be
-    broadcast. `sources` are the source lanes of a shuffle without a mask, `constants` the
+    broadcast. `sources` are the source lanes of a shuffle, `constants` the
     offsets in its bank of a load of constants with addresses in registers. A row may be
     a part of a warp: lanes that diverged run as rows of their own.
 

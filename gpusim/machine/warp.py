@@ -45,8 +45,8 @@ def shuffle(context: Context, group: Group, instruction: Instruction, on: Array)
         value = np.where(on, value, value.dtype.type(0))
     for register, result in zip(instruction.dst, results, strict=False):
         group.write(register, inside if result == "inside" else lanes.taken(value, source), on)
-    is_traced = mask is None and "value" in results
-    context.report(group, instruction, on, mask=mask, sources=source if is_traced else None)
+    gives_value = "value" in results
+    context.report(group, instruction, on, mask=mask, sources=source if gives_value else None)
     return False
 
 

@@ -20,6 +20,7 @@ from gpusim.prediction.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
 
+LAUNCH_OVERHEAD = "launch overhead"
 SPINNING = "spinning"  # the lower bound of blocks that spin on each other
 
 

@@ -12,12 +12,14 @@ from gpusim.gpu.occupancy import Occupancy
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import View
-from gpusim.prediction.bounds import Bound
+from gpusim.prediction.bounds import LAUNCH_OVERHEAD, Bound
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
 from gpusim.prediction.traffic import Traffic
 from gpusim.prediction.uncertainty import Interval, interval_of
+
+MOSTLY = 0.5  # of the time: launch overhead of this part is the limiter
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,21 @@ class Prediction:
         return self.prepared.launch
 
     @property
+    def overhead_us(self) -> float:
+        """The launch overhead within `time_us`, in microseconds."""
+        return max(0.0, self.time_us - self.cycles / self.device.gpu.sm_clock_mhz)
+
+    @property
+    def lower_bounds(self) -> tuple[Bound, ...]:
+        """All lower bounds, the largest first: those of the kernel, and the launch overhead."""
+        every = (*self.bounds, Bound(LAUNCH_OVERHEAD, self.overhead_us))
+        return tuple(sorted(every, key=lambda b: -b.time_us))
+
+    @property
     def limiter(self) -> Bound:
-        """The limiter: the largest of the lower bounds."""
+        """The limiter: launch overhead from half of the time on, else the largest bound."""
+        if self.overhead_us >= MOSTLY * self.time_us > 0:
+            return Bound(LAUNCH_OVERHEAD, self.overhead_us)
         return max(self.bounds, key=lambda b: b.time_us)
 
     @cached_property
@@ -161,7 +176,7 @@ class Prediction:
                 "limit": self.occupancy.limit,
             },
             "limiter": self.limiter.name,
-            "lower_bounds_us": {b.name: b.time_us for b in self.bounds},
+            "lower_bounds_us": {b.name: b.time_us for b in self.lower_bounds},
             "stalls": self.stalls,
             "traffic": self.traffic.to_dict(),
             "stalls_by_line": {

@@ -17,7 +17,7 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import iterations
+from gpusim.tracing.iterations import ITERATION, iterations, numbering
 from gpusim.tracing.records import Execution, Trace
 
 LABEL = 10
@@ -120,10 +120,10 @@ def _deciding_lines(trace: Trace, line: int) -> list[int]:
     return sorted(found)
 
 
-def _unshown(steps: set[int]) -> Iterator[Text]:
+def _unshown(steps: set[int], counted: str = ITERATION) -> Iterator[Text]:
     left_out = sum(step >= ITERATIONS_SHOWN for step in steps)
     if left_out:
-        yield Text(f"\n{plural(left_out, 'further iteration')} not drawn; --json has them.", DIM)
+        yield Text(f"\n{plural(left_out, f'further {counted}')} not drawn; --json has them.", DIM)
 
 
 def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) -> Iterator[Text]:
@@ -202,29 +202,31 @@ def _merged(accesses: Sequence[tuple[Execution, int]]) -> list[Access]:
 def _access_tables(
     accesses: Sequence[tuple[Execution, int]], cc: str, width: int
 ) -> Iterator[Text]:
-    steps = {iteration for _, iteration in accesses}
+    counted, numbers = numbering(accesses)
+    steps = set(numbers)
     several = len(steps) > 1
     idle: list[Access] = []
-    for access in _merged([(e, i) for e, i in accesses if i < ITERATIONS_SHOWN]):
+    shown = [(e, n) for (e, _), n in zip(accesses, numbers, strict=True) if n < ITERATIONS_SHOWN]
+    for access in _merged(shown):
         if not lanes.on_lanes(access.execution):
             idle.append(access)
             continue
         yield Text()
-        yield _access_title(access, several)
+        yield _access_title(access, counted if several else "")
         yield from _lane_table(access.execution, cc, width)
         if lanes.replays(access.execution):
             yield from _bank_grid(access.execution, lanes.bank_count(cc), width)
     if idle:
         off = sorted({access.iteration for access in idle})
-        where = f"In iteration{'s' if len(off) > 1 else ''} {lanes.ranges(off)} n"
+        where = f"In {counted}{'s' if len(off) > 1 else ''} {lanes.ranges(off)} n"
         where = where if several else "N"
         yield Text(f"\n{where}o lane of the warp is predicated on: no access.", DIM)
-    yield from _unshown(steps)
+    yield from _unshown(steps, counted)
 
 
-def _access_title(access: Access, several: bool) -> Text:
+def _access_title(access: Access, counted: str) -> Text:
     execution = access.execution
-    text = Text(f"iteration {access.iteration}: " if several else "", TITLE)
+    text = Text(f"{counted} {access.iteration}: " if counted else "", TITLE)
     text.append(" and ".join(access.ops), TITLE)
     text.append(f" {execution.array}, {plural(len(lanes.on_lanes(execution)), 'lane')}")
     step = lanes.stride(execution)

@@ -69,7 +69,7 @@ def prediction_html(prediction: Prediction) -> str:
         f"{escape(device)} (model; 90 % interval "
         f"{interval(*prediction.interval_us)}); limiter: {escape(bound)}</p>"
     )
-    bounds = sorted(prediction.bounds, key=lambda one: -one.time_us)
+    bounds = prediction.lower_bounds
     stalls = sorted(prediction.stalls.items(), key=lambda item: -item[1])
     tables = (
         _table(("lower bound", "time"), ((one.name, duration(one.time_us)) for one in bounds)),

@@ -14,14 +14,14 @@ from gpusim.advice.records import NONE, Advice
 from gpusim.advice.stalls import STALLS
 from gpusim.advice.timed.limits import LIMIT
 from gpusim.gpu.device import ABLATIONS
-from gpusim.prediction.bounds import SPINNING, Bound
+from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.prediction.uncertainty.intervals import MEASURED
 from gpusim.reports import line_fetches
-from gpusim.reports.advice import finding_lines
+from gpusim.reports.advice import finding_lines, further_findings
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
@@ -111,8 +111,10 @@ def _findings(answer: Answer, width: int) -> Iterator[Text]:
     findings = answer.findings
     for advice in [one for one in findings if one.kind == LIMIT]:
         yield from _wrapped(advice.sentence, width)
-    for advice in [one for one in findings if one.kind not in (LIMIT, NONE)][:FINDINGS]:
+    others = [one for one in findings if one.kind not in (LIMIT, NONE)]
+    for advice in others[:FINDINGS]:
         yield from finding_lines(advice, width)
+    yield from further_findings(len(others) - FINDINGS)
 
 
 def _title(forecast: Forecast) -> Iterator[Text]:
@@ -172,8 +174,8 @@ def _time_note(forecast: Forecast) -> str:
     first = forecast.first
     if len(forecast.predictions) > 1:
         return f" for {len(forecast.predictions)} passes (model)"
-    overhead = max(0.0, first.time_us - first.cycles / first.device.gpu.sm_clock_mhz)
-    return f" with {duration(overhead)} launch overhead; {first.cycles:,.0f} SM cycles (model)"
+    overhead = duration(first.overhead_us)
+    return f" with {overhead} launch overhead; {first.cycles:,.0f} SM cycles (model)"
 
 
 def _beside(forecast: Forecast, whole: Forecast, width: int) -> Iterator[Text]:
@@ -248,11 +250,9 @@ def _passes(forecast: Forecast) -> Columns:
 def _bounds(prediction: Prediction) -> Columns:
     made = Columns(Column("", "left"), Column("time"), Column("share"), Column("", "left"))
     binding = prediction.limiter
-    overhead = prediction.time_us - prediction.cycles / prediction.device.gpu.sm_clock_mhz
-    shown = [*prediction.bounds, Bound("launch overhead", max(0.0, overhead))]
-    for bound in sorted(shown, key=lambda b: -b.time_us):
+    for bound in prediction.lower_bounds:
         fraction = bound.time_us / prediction.time_us
-        style = TITLE if bound is binding else ""
+        style = TITLE if bound == binding else ""
         made.row(
             (f"  {bound.name}", style),
             (duration(bound.time_us), style),

@@ -10,7 +10,7 @@ from rich.text import Text
 from gpusim.advice.decisions import passing_lanes
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports import line_counts
-from gpusim.reports.advice import finding_lines
+from gpusim.reports.advice import finding_lines, further_findings
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
 from gpusim.reports.layout import BAD, DIM, KIND_STYLES, TITLE, heading, integer, plural, size
@@ -43,6 +43,7 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     yield heading("Findings")
     for finding in trace.findings[:SENTENCES]:
         yield from finding_lines(finding, width)
+    yield from further_findings(len(trace.findings) - SENTENCES)
     for part in wrap(remark, width - 4):
         yield Text(f"  {part}", BAD)
 

@@ -30,6 +30,7 @@ class Entry:
     on: Array
     addresses: Array | None
     taken: Array | None
+    sources: Array | None
 
 
 class BlockLog(Observer):
@@ -81,6 +82,17 @@ class BlockLog(Observer):
             self._seen[step.pc, warp] = occurrence + 1
             active, on = part.lanes(step.active, row), part.lanes(step.on, row)
             addresses, taken = lanes(step.addresses, row), lanes(step.taken, row)
+            sources = lanes(step.sources, row)
             self.entries.append(
-                Entry(step.pc, step.instruction, warp, occurrence, active, on, addresses, taken)
+                Entry(
+                    step.pc,
+                    step.instruction,
+                    warp,
+                    occurrence,
+                    active,
+                    on,
+                    addresses,
+                    taken,
+                    sources,
+                )
             )

@@ -7,7 +7,9 @@ iteration) and where warps skip the line in some iterations.
 
 from __future__ import annotations
 
+import math
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -86,6 +88,39 @@ def iterations(executions: Sequence[Execution]) -> list[int]:
         elif execution.op in SYNCHRONISES:
             latest_condition[warp] = None
     return _aligned(executions, own, controllers)
+
+
+ITERATION, EXECUTION = "iteration", "execution"
+
+
+def numbering(accesses: Sequence[tuple[Execution, int]]) -> tuple[str, list[int]]:
+    """Return what counts the accesses of a line, and the number of each.
+
+    They are given with their iterations. These are used where all iterations have the same
+    accesses, one instruction of a kind or two of one kind and one of another: four loads of an
+    unrolled loop may as well be four iterations. Else each is numbered by how often its warp has
+    executed its op at this line.
+    """
+    if _are_iterations(accesses):
+        return ITERATION, [iteration for _, iteration in accesses]
+    counts: Counter[tuple[int, str]] = Counter()
+    numbers = []
+    for execution, _ in accesses:
+        key = execution.warp, execution.op
+        numbers.append(counts[key])
+        counts[key] += 1
+    return EXECUTION, numbers
+
+
+def _are_iterations(accesses: Sequence[tuple[Execution, int]]) -> bool:
+    made: dict[tuple[int, int], Counter[tuple[str, str | None]]] = {}
+    for execution, iteration in accesses:
+        place = execution.warp, iteration
+        made.setdefault(place, Counter())[execution.op, execution.array] += 1
+    kinds = list(made.values())
+    if len({iteration for _, iteration in made}) < 2:
+        return True
+    return all(kind == kinds[0] for kind in kinds) and math.gcd(*kinds[0].values()) == 1
 
 
 def _controller(condition: _Condition | None, execution: Execution) -> _Controller:

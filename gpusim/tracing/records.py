@@ -53,8 +53,8 @@ class Execution:
     array `array` (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that
     are off and None for instructions that access no memory; `banks` likewise, for shared memory.
     `taken` are the lanes that take a branch, or have a true condition of the source (op
-    ".IF") is true. `wavefronts` and `least_wavefronts` are for shared memory, `sectors` for
-    global memory.
+    ".IF") is true; `sources` are the source lanes of a shuffle. `wavefronts` and `least_wavefronts`
+    are for shared memory, `sectors` for global memory.
     """
 
     pc: int
@@ -74,6 +74,7 @@ class Execution:
     least_wavefronts: int = 0
     sectors: int = 0
     taken: tuple[bool, ...] | None = None
+    sources: tuple[int, ...] | None = None
 
 
 class Blocks(Sequence[dict[str, int]]):

@@ -168,6 +168,7 @@ def execution_of(entry: Entry, bases: dict[str, int], cc_major: int, program: Pr
         active=tuple(entry.active.tolist()),
         on=tuple(entry.on.tolist()),
         taken=None if entry.taken is None else tuple(entry.taken.tolist()),
+        sources=None if entry.sources is None else tuple(entry.sources.tolist()),
     )
     found = instruction.memory
     if found is None or entry.addresses is None:

@@ -9,7 +9,8 @@ from handmade import access, branch, plain, reduce2, trace_of
 
 from gpusim.advice.findings import find
 from gpusim.advice.records import Advice as Finding
-from gpusim.tracing.iterations import iterations
+from gpusim.reports.trace import trace_report
+from gpusim.tracing.iterations import iterations, numbering
 from gpusim.tracing.records import Execution
 
 
@@ -192,3 +193,40 @@ def test_two_sides_of_a_divergent_branch_are_one_iteration() -> None:
         for occurrence, side in enumerate((left, right))
     ]
     assert iterations(halves) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("ops", "counted"),
+    [
+        ([["LDS", "LDS", "STS"]] * 3, "iteration"),
+        ([["LDS"]] * 3, "iteration"),
+        ([["LDS"] * 4], "iteration"),
+        ([["LDS"] * 4] * 2, "execution"),
+        ([["LDS"], ["LDS"] * 3], "execution"),
+    ],
+)
+def test_accesses_of_unrolled_loops_are_numbered_by_execution(
+    ops: list[list[str]], counted: str
+) -> None:
+    """Four loads at once are four iterations or four elements: nothing tells which."""
+    placed = [
+        (access(10 * pc, 7, op, 0, step, range(32)), step)
+        for step, several in enumerate(ops)
+        for pc, op in enumerate(several)
+    ]
+    name, numbers = numbering(placed)
+    assert name == counted
+    if counted == "execution":
+        assert numbers == list(range(len(placed)))
+    else:
+        assert numbers == [step for _, step in placed]
+
+
+def test_a_report_says_how_many_findings_it_leaves_out() -> None:
+    trace = reduce2(128)
+    vars(trace)["findings"] = [Finding("divergence", line, f"line {line}.") for line in range(5)]
+    text = [str(row) for row in trace_report(trace, 100)]
+    assert sum("divergence: line" in row for row in text) == 3
+    assert "  2 further findings: see --json, or the page of report." in text
+    vars(trace)["findings"] = trace.findings[:3]
+    assert not any("further" in str(row) for row in trace_report(trace, 100))

@@ -20,6 +20,7 @@ from gpusim.reports.plots.canvas import THEMES, save
 from gpusim.reports.plots.divergence import ABSENT, NOT_TAKEN, TAKEN, decisions
 from gpusim.reports.plots.strides import law, strides
 from gpusim.reports.plots.tree import Addition, tree_steps
+from gpusim.sass import wheels
 from gpusim.tracing.records import Trace
 
 PICTURES = ("tree", "divergence", "banks", "strides")
@@ -35,6 +36,8 @@ def traced(name: str, block: int) -> Trace:
 
 
 # -- the tree ------------------------------------------------------------------------------
+
+NEEDS_NVCC = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
 
 def test_each_step_of_a_tree_adds_the_elements_that_the_published_indices_say() -> None:
@@ -74,6 +77,29 @@ def test_a_scan_that_loads_before_a_barrier_and_stores_behind_it_has_a_tree() ->
     steps = tree_steps(gpusim.trace(call.configured, *call.arguments))
     assert [len(step.additions) for step in steps] == [127, 126, 124, 120, 112, 96, 64]
     assert steps[1].additions[0].sources == (0,)
+
+
+@cuda.jit
+def scan_of_a_warp(source: Any, target: Any) -> None:
+    lane = cuda.threadIdx.x % 32
+    value = source[cuda.grid(1)]
+    offset = 1
+    while offset < 32:
+        other = cuda.shfl_up_sync(0xFFFFFFFF, value, offset)
+        if lane >= offset:
+            value += other
+        offset *= 2
+    target[cuda.grid(1)] = cuda.shfl_sync(0xFFFFFFFF, value, 31)
+
+
+@pytest.mark.parametrize("code", ["lowering", pytest.param("nvcc", marks=NEEDS_NVCC)])
+def test_shuffles_have_a_tree_of_threads(code: str) -> None:
+    """Kogge and Stone by shuffles, two warps; the broadcast at the end combines nothing."""
+    numbers = np.ones(64, np.int32)
+    trace = gpusim.trace(scan_of_a_warp[1, 64], numbers, numbers.copy(), code=code)
+    steps = tree_steps(trace)
+    assert [len(step.additions) for step in steps] == [62, 60, 56, 48, 32]
+    assert Addition(thread=34, element=34, sources=(32,)) in steps[1].additions
 
 
 def test_what_combines_nothing_has_no_tree() -> None:

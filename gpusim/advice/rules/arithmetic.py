@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpusim.advice.evidence import SCHEDULERS, Evidence
 from gpusim.advice.records import Advice
@@ -13,6 +13,7 @@ from gpusim.program.addresses import address_registers
 from gpusim.program.uses import Slices
 
 _DIVISION = re.compile(r"\bI2F\b.* MUFU\b.* F2I\b")
+LEAST_KEPT = 0.25  # of these cycles
 LEAST_SHARE = 0.1  # of the issue cycles of a block's warps
 THROTTLE = frozenset({"math-pipe-throttle", "dependent-instructions", "short-scoreboard"})
 
@@ -71,27 +72,41 @@ def divides(evidence: Evidence, pcs: Sequence[int]) -> bool:
 
 @rule("double-precision")
 def double_precision(evidence: Evidence) -> Iterable[Advice]:
-    """Double precision that keeps its pipe for longer than all warps issue."""
-    interval = LANES * SCHEDULERS / DOUBLES.get(evidence.trace.cc, FEW_DOUBLES)
-    yield from _kept(evidence, "fp64", interval, "double-precision", "double precision")
+    """Double precision, and conversions to and from it, that keep a pipe for long."""
+    doubles = LANES * SCHEDULERS / DOUBLES.get(evidence.trace.cc, FEW_DOUBLES)
+    special = LANES * SCHEDULERS / SPECIALS
+
+    def interval(pc: int) -> float:
+        op = evidence.instructions[pc].op
+        if OPS[op].unit == "fp64":
+            return doubles
+        return special if OPS[op].unit == "xu" and "F64" in op else 0.0
+
+    yield from _kept(evidence, interval, "double-precision", "the pipe of double precision")
 
 
 @rule("special-functions")
 def special_functions(evidence: Evidence) -> Iterable[Advice]:
     """Square roots, sines, exponentials, conversions: a quarter of a warp or less in a cycle."""
-    interval = LANES * SCHEDULERS / SPECIALS
-    yield from _kept(evidence, "xu", interval, "special-functions", "the special function unit")
+
+    def interval(pc: int) -> float:
+        op = evidence.instructions[pc].op
+        return LANES * SCHEDULERS / SPECIALS if OPS[op].unit == "xu" and "F64" not in op else 0.0
+
+    yield from _kept(evidence, interval, "special-functions", "the special function unit")
 
 
-def _kept(evidence: Evidence, unit: str, interval: float, kind: str, what: str) -> Iterator[Advice]:
-    """Yield lines whose instructions keep a unit for a large part of the cycles of issue."""
+def _kept(
+    evidence: Evidence, interval: Callable[[int], float], kind: str, what: str
+) -> Iterator[Advice]:
+    """Yield lines whose instructions keep a unit for a large part of the cycles of issue.
+
+    `interval` are the cycles of an SM that the unit is kept for each, 0 for those of others.
+    """
     for line, pcs in _shares(evidence):
-        mine = [pc for pc in pcs if OPS[evidence.instructions[pc].op].unit == unit]
-        keeps = evidence.issue_cycles(mine) * interval
-        if not mine or keeps < 0.5 * evidence.issued_cycles:
+        keeps = sum(evidence.issue_cycles([pc]) * interval(pc) for pc in pcs)
+        if not keeps or keeps < LEAST_KEPT * evidence.issued_cycles:
             continue
-        if unit == "xu" and any("F64" in evidence.instructions[pc].op for pc in mine):
-            continue  # conversions of double precision have a finding of their own
         yield Advice(
             kind,
             line,

@@ -161,14 +161,12 @@ def _ends_a_loop(decisions: Sequence[Decision]) -> bool:
 
 def _some_work(decisions: Sequence[Decision]) -> bool:
     """Return whether in an iteration some warps pass and the others stay idle."""
-    passes: dict[int, set[bool]] = {}
+    works: dict[int, dict[int, bool]] = {}  # by iteration and warp: a line may decide twice
     for one in decisions:
-        passes.setdefault(one.iteration, set()).add(bool(one.passed))
-    some = any(len(both) > 1 for both in passes.values())
-    at_work = [
-        {one.warp for one in decisions if one.iteration == number and one.passed}
-        for number in sorted(passes)
-    ]
+        of_warps = works.setdefault(one.iteration, {})
+        of_warps[one.warp] = of_warps.get(one.warp, False) or bool(one.passed)
+    some = any(len(set(of_warps.values())) > 1 for of_warps in works.values())
+    at_work = [{warp for warp, on in works[number].items() if on} for number in sorted(works)]
     return some and all(at_work[-1] <= before for before in at_work)
 
 

@@ -9,13 +9,13 @@ from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 from gpusim.advice.timed.waiting import is_waiting
 from gpusim.launch.grid import WARP_SIZE
+from gpusim.prediction.bounds import LAUNCH_OVERHEAD
 from gpusim.prediction.clock.code_fetch import code_bytes
 
 LOW_OCCUPANCY = 0.5
 BINDING = 0.5  # of the time that the bound of block launches has to be
 LARGE_TAIL = 0.1
 FEW_WAVES = 4
-MOSTLY = 0.5
 IDLE_SMS = frozenset({"latency", "dependent-instructions", "long-scoreboard", "occupancy"})
 
 
@@ -88,19 +88,13 @@ def few_blocks(evidence: Evidence) -> Iterator[Advice]:
     )
 
 
-def _overhead_us(evidence: Evidence) -> float:
-    made = evidence.prediction
-    assert made is not None
-    return made.time_us - made.cycles / made.device.gpu.sm_clock_mhz
-
-
 @rule("launch-overhead")
 def launch_overhead(evidence: Evidence) -> Iterator[Advice]:
     """A launch with more overhead than work."""
     made = evidence.prediction
-    if made is None or _overhead_us(evidence) < MOSTLY * made.time_us:
+    if made is None or made.limiter.name != LAUNCH_OVERHEAD:
         return
-    part = _overhead_us(evidence) / made.time_us
+    part = made.overhead_us / made.time_us
     yield Advice(
         "launch-overhead",
         0,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice, microseconds
 from gpusim.advice.registry import rule
-from gpusim.prediction.bounds import SPINNING
+from gpusim.prediction.bounds import LAUNCH_OVERHEAD, SPINNING
 from gpusim.prediction.records import Prediction
 
 LIMIT = "limit"
@@ -20,6 +20,7 @@ REMEDIES: Mapping[str, str] = {
     "atomics": "fewer atomics, or atomics on more addresses",
     "block launch": "fewer blocks with more work each",
     "latency": "shorter dependency chains, or more warps",
+    LAUNCH_OVERHEAD: "more work per launch, or fewer launches",
     SPINNING: "a shorter path from acquire to release in each block, or fewer blocks",
 }
 AT_A_BOUND = 0.8  # a bound counts as reached from this fraction of the time on
@@ -28,8 +29,9 @@ AT_A_BOUND = 0.8  # a bound counts as reached from this fraction of the time on
 @rule(LIMIT)
 def limit(evidence: Evidence) -> Iterator[Advice]:
     """The nearest limit, whether it is reached, and the change that would move it."""
-    if evidence.prediction is not None:
-        yield limit_of(evidence.prediction)
+    made = evidence.prediction
+    if made is not None and made.limiter.name != LAUNCH_OVERHEAD:  # it has a rule of its own
+        yield limit_of(made)
 
 
 def limit_of(made: Prediction) -> Advice:
@@ -42,6 +44,8 @@ def limit_of(made: Prediction) -> Advice:
             f"Limiter: blocks spin on other blocks for {microseconds(bound.time_us)}. "
             f"Fix: {remedy}."
         )
+    elif bound.name == LAUNCH_OVERHEAD:
+        text = f"Limiter launch overhead: {100 * fraction:.0f} % of the duration. Fix: {remedy}."
     elif fraction >= AT_A_BOUND:
         text = (
             f"Limiter {bound.name}: the duration is near its lower bound "

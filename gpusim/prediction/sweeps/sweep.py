@@ -140,7 +140,6 @@ def _asked(case: Case) -> Row:
 def _predicted(forecast: Forecast) -> Row:
     """Return the columns of a prediction; all but time and rate are of the first launch."""
     first, setup = forecast.first, forecast.job.launches[0].setup
-    bounds = {bound.name: bound.time_us for bound in first.bounds}
     return {
         "dtype": setup.dtype.name if setup else None,
         "generator": first.prepared.program.generator,
@@ -155,7 +154,7 @@ def _predicted(forecast: Forecast) -> Row:
         "peak_fraction": forecast.peak_fraction,
         "cycles": first.cycles,
         "limiter": first.limiter.name,
-        "limiter_us": bounds[first.limiter.name],
+        "limiter_us": first.limiter.time_us,
         "occupancy": first.occupancy.fraction,
         "occupancy_limit": first.occupancy.limit,
         "registers": first.prepared.program.register_estimate,

@@ -229,10 +229,10 @@ def _prediction_tables(forecast: Forecast | None) -> list[Table]:
     if forecast is None:
         return []
     first = forecast.first
-    longest = first.limiter.time_us or 1.0
+    longest = first.lower_bounds[0].time_us or 1.0
     bounds = [
         (_text(b.name), Cell(duration(b.time_us), b.time_us, b.time_us / longest))
-        for b in sorted(first.bounds, key=lambda b: -b.time_us)
+        for b in first.lower_bounds
     ]
     stalls = [
         (_text(name), Cell(percent(share), share, share))

@@ -10,7 +10,7 @@ import numpy as np
 from gpusim.errors import InputError
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import iterations
+from gpusim.tracing.iterations import iterations, numbering
 from gpusim.tracing.records import Execution, Trace
 
 MOST_ROWS = 40
@@ -29,6 +29,7 @@ class BankUse:
     line: int
     warp: int
     rows: tuple[str, ...]
+    counted: str
     words: Array
     wavefronts: tuple[int, ...]
 
@@ -53,10 +54,12 @@ def bank_use(trace: Trace, line: int | None = None, warp: int | None = None) -> 
         replays[key] = replays.get(key, 0) + lanes.replays(execution)
     chosen = max(replays, key=lambda key: (replays[key], -key[1]))
     mine = [(e, i) for e, i in placed if (e.line, e.warp) == chosen]
+    counted, numbers = numbering(mine)
     banks = lanes.bank_count(trace.cc)
     return BankUse(
         *chosen,
-        rows=tuple(f"{e.op} #{i}" for e, i in mine),
+        rows=tuple(f"{e.op} #{number}" for (e, _), number in zip(mine, numbers, strict=True)),
+        counted=counted,
         words=np.array([_words(e, banks) for e, _ in mine]),
         wavefronts=tuple(e.wavefronts for e, _ in mine),
     )
@@ -105,7 +108,9 @@ def plot_banks(
         axes.set_yticks(np.arange(len(words) + 1) - 0.5, minor=True)
         axes.grid(which="minor", color=ink.faint, lw=0.8)
         axes.tick_params(which="both", length=0)
-        axes.set(xlabel="bank of shared memory, 4 bytes wide", ylabel="instruction, and iteration")
+        axes.set(
+            xlabel="bank of shared memory, 4 bytes wide", ylabel=f"instruction, and {found.counted}"
+        )
         bar = figure.colorbar(image, ax=axes, label="words served by a bank", pad=0.01)
         bar.locator = matplotlib("ticker").MaxNLocator(integer=True)
         bar.outline.set_visible(False)

@@ -1,8 +1,9 @@
-"""The reduction tree: the additions of each step by thread, and the warps without work."""
+"""The reduction tree or scan: the additions of each step by thread, and the warps without work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from gpusim.launch.grid import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
 from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Trace
+from gpusim.tracing.records import Execution, Trace
 
 MOST_STEPS = 12
 
@@ -20,7 +21,10 @@ Outline = list[tuple[float, float]]  # from corner to corner
 
 @dataclass(frozen=True)
 class Addition:
-    """A thread's store to an element of shared memory, computed from other elements."""
+    """A thread's store to an element of shared memory, computed from other elements.
+
+    Of a shuffle, the elements are threads.
+    """
 
     thread: int
     element: int
@@ -37,14 +41,20 @@ class TreeStep:
 
 
 def tree_steps(trace: Trace) -> list[TreeStep]:
-    """Return the steps in which threads combine elements of shared memory, in order.
+    """Return the steps in which threads combine elements, in order.
 
     A store takes what its thread has loaded since its last store: before a barrier, in some scans.
+    A shuffle takes the value of another lane; a broadcast from one lane combines nothing.
     """
+    shuffles: Counter[tuple[int, int]] = Counter()  # of a warp at a line
     loaded: dict[int, set[int]] = {}
     steps: dict[tuple[int, int], list[Addition]] = {}
     placed = zip(trace.executions, iterations(trace.executions), strict=True)
     for execution, iteration in placed:
+        if execution.sources is not None and len(set(execution.sources)) > 1:
+            number = shuffles[execution.warp, execution.line]
+            shuffles[execution.warp, execution.line] += 1
+            steps.setdefault((execution.line, number), []).extend(_exchanged(execution))
         if execution.space != "shared" or execution.addresses is None:
             continue
         for lane, element in lanes.element_numbers(execution).items():
@@ -58,16 +68,25 @@ def tree_steps(trace: Trace) -> list[TreeStep]:
     return [step for step in made if any(addition.sources for addition in step.additions)]
 
 
+def _exchanged(execution: Execution) -> Iterator[Addition]:
+    """Yield the lanes of a shuffle that take another lane's value."""
+    first = execution.warp * WARP_SIZE
+    for lane in lanes.on_lanes(execution):
+        source = (execution.sources or ())[lane]
+        if source != lane:
+            yield Addition(first + lane, first + lane, (first + source,))
+
+
 def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
     """Draw the tree of one block: elements across, steps downwards, threads as a strip of cells.
 
-    Raises InputError where the block combines nothing in shared memory.
+    Raises InputError where the block combines nothing in shared memory or by shuffles.
     """
     steps = tree_steps(trace)[:MOST_STEPS]
     if not steps:
         raise InputError(
-            f"{trace.kernel} combines no elements of shared memory in block {trace.block_index}: "
-            "there is no tree to draw"
+            f"{trace.kernel} combines no elements of shared memory or of lanes in block "
+            f"{trace.block_index}: there is no tree to draw"
         )
     threads = trace.launch.threads_per_block
     with canvas(theme, 11, 1.3 + 0.75 * len(steps)) as (figure, ink):
@@ -81,7 +100,7 @@ def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
         axes.set_xticks(range(0, last + 2, WARP_SIZE // 2))
         axes.set_yticks([place + 0.5 for place in range(len(steps))], [_label(s) for s in steps])
         axes.tick_params(length=0)
-        axes.set_xlabel("element of shared memory, and number of the thread in the strip")
+        axes.set_xlabel("element of shared memory (of a shuffle: thread), and thread in the strip")
         title(
             axes,
             f"{trace.kernel}, block {trace.block_index}: additions by thread",
