@@ -1,4 +1,4 @@
-"""The commands: run, counters, calibrate, compare, operations.
+"""The commands: run, counters, calibrate, compare, operations, detectors.
 
 Exit codes are gpusim's: 0 for success, 1 for a missed bar, 2 for an error.
 """
@@ -29,6 +29,8 @@ from . import cases, compilers, counters, files, page, picture
 from .backend import PycudaBackend
 from .cases import Pair
 from .compilers import Stored
+from .detectors.command import EXAMPLES as DETECTORS_EXAMPLES
+from .detectors.command import add_options as add_detectors
 from .measure import measure_all, median_of, today
 from .operations.command import EXAMPLES as OPERATIONS_EXAMPLES
 from .operations.command import add_options as add_operations
@@ -123,6 +125,13 @@ def parser() -> argparse.ArgumentParser:
             "operations",
             help="hold single operations to a GPU's results, bit for bit",
             epilog=OPERATIONS_EXAMPLES,
+        )
+    )
+    add_detectors(
+        below.add_parser(
+            "detectors",
+            help="score check on a suite of labelled bugs",
+            epilog=DETECTORS_EXAMPLES,
         )
     )
     replayed = below.add_parser("replay")  # for the profiler, hidden from users

@@ -101,7 +101,9 @@ class Checker(Observer):
             "local": self._access_local,
             "generic": self._access_generic,
         }
-        self._actions = [self._action(pc, row) for pc, row in enumerate(rows)]
+        self._actions = [
+            None if pc in program.joining else self._action(pc, row) for pc, row in enumerate(rows)
+        ]
 
     def _of(self, space: str) -> list[Access]:
         """Return the accesses to a memory that may race."""

@@ -191,6 +191,7 @@ class Program:
     Registers among `constants` hold 32-bit words of constant banks, given as bank and offset;
     `layout` has the contents of these. `compiler` names the compiler of this code, empty for a
     lowering's. `shared_arrays` are known where accesses name no array of shared memory.
+    `joining` are the pcs where a compiler lets lanes meet to make one atomic of theirs.
     """
 
     name: str
@@ -207,6 +208,7 @@ class Program:
     layout: BankLayout | None = None
     compiler: str = ""
     shared_arrays: tuple[SharedArray, ...] = ()
+    joining: frozenset[int] = frozenset()
 
     def shared_array(self, memory: Memory, touched: Sequence[int]) -> tuple[str, int]:
         """Return the array of an access that lanes make at some addresses, and its first byte."""

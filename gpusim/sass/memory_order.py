@@ -18,12 +18,13 @@ from gpusim.sass.decode import Micro
 from gpusim.sass.listing import Row
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
-_FUNCTION = re.compile(r"^(?:\.\w+\s+)*\.(entry|func)\b[^\n]*?([\w$]+)\s*\(?\s*$", re.MULTILINE)
+_FUNCTION = re.compile(r"^(?:\.\w+\s+)*\.(entry|func)\b.*?([\w$]+)\s*\(", re.MULTILINE)
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(.*)")
 _INLINED = re.compile(r"inlined_at\s+(\d+)\s+(\d+)")
 _ACCESS = re.compile(r"(?:@!?%\w+\s+)?(ld|st|atom|red)((?:\.\w+)+)[\s\[]")
 _KINDS = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
 _ORDERS = ("volatile", "relaxed", "acquire", "release", "acq_rel")
+_MEETING = re.compile(r"(?:@!?%\w+\s+)?(?:vote|redux|shfl|match|activemask|bar\.warp)\b")
 _NO_FLAGS = {"param", "const", "local", "nc"}  # spaces and caches without strong accesses
 _ACQUIRES = ("acquire", "acq_rel")
 
@@ -32,15 +33,20 @@ Bucket = tuple[int, str, bool]  # source line, kind of access, whether to shared
 
 @dataclass(frozen=True)
 class PtxOrders:
-    """The orders of a kernel's accesses in PTX, in their sequence: "" for a weak one."""
+    """The orders of a kernel's accesses in PTX, in their sequence: "" for a weak one.
+
+    `meetings` are the lines with operations among the lanes of a warp.
+    """
 
     by_bucket: Mapping[Bucket, Sequence[str]]
+    meetings: frozenset[int]
 
     @classmethod
     def of(cls, ptx: str, symbol: str, file: str) -> PtxOrders:
         """Return the orders of a kernel and of functions that it may call, by lines of a file."""
         own = {number for number, name in _FILE.findall(ptx) if name == file}
         found: dict[Bucket, list[str]] = defaultdict(list)
+        meetings: set[int] = set()
         for text in _bodies(ptx, symbol):
             line = 0
             for row in text.splitlines():
@@ -51,7 +57,16 @@ class PtxOrders:
                     if _NO_FLAGS.isdisjoint(words):
                         bucket = line, _KINDS[access[1]], "shared" in _spaces(words)
                         found[bucket].append(_order(access[1], words))
-        return cls(found)
+                elif _MEETING.match(row.strip()):
+                    meetings.add(line)
+        return cls(found, frozenset(meetings))
+
+    def joins_atomics(self, micro: Micro, row: Row) -> bool:
+        """Return whether the compiler lets lanes meet there, to make one atomic of theirs."""
+        line = row.place.line
+        has_atomic = (line, "atomic", False) in self.by_bucket
+        has_atomic |= (line, "atomic", True) in self.by_bucket
+        return OPS[micro.op].orders_lanes and has_atomic and line not in self.meetings
 
     def given_to(self, micros: Sequence[Micro], rows: Sequence[Row]) -> dict[int, str]:
         """Return the order of each step of the machine code for which PTX decides."""
@@ -88,9 +103,10 @@ def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: PtxOrders | None)
 def _bodies(ptx: str, symbol: str) -> Iterator[str]:
     """Yield the texts of a kernel and of all functions that are no kernels."""
     starts = list(_FUNCTION.finditer(ptx))
-    for one, following in zip(starts, [*starts[1:], None], strict=True):
+    ends = [*(one.start() for one in starts[1:]), len(ptx)]
+    for one, end in zip(starts, ends, strict=False):
         if one[1] == "func" or one[2] == symbol:
-            yield ptx[one.start() : None if following is None else following.start()]
+            yield ptx[one.start() : end]
 
 
 def _line(place: re.Match[str], own: set[str]) -> int:

@@ -206,6 +206,23 @@ class _Translation:
             shared_arrays=self.code.shared_arrays,
             constants=self.constants,
             layout=layout,
+            joining=self._joining(),
+        )
+
+    def _joining(self) -> frozenset[int]:
+        """Return the steps in which the compiler joins atomics of lanes that want no result.
+
+        A result is shuffled to all lanes: they know what the one of them has seen.
+        """
+        orders = self.code.orders
+        if orders is None:
+            return frozenset()
+        shared = {row.place.line for row in self.rows if row.mnemonic == "SHFL"}
+        return frozenset(
+            step
+            for step, micro in enumerate(self.micros)
+            if orders.joins_atomics(micro, self.rows[micro.row])
+            and self.rows[micro.row].place.line not in shared
         )
 
     def _predicates_at_start(self) -> dict[int, np.generic]:

@@ -412,6 +412,7 @@ __global__ void last_block_without_fence(int *x, int *out, int *more, int n) {
     }
     __syncthreads();
     if (last && threadIdx.x == 0) {
+        F(__threadfence();)
         int total = 0;
         for (int k = 0; k < 8; k++) total += out[k + 1];
         out[0] = total;

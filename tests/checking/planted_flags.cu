@@ -183,3 +183,11 @@ __global__ void last_block_without_a_fence_of_its_own(int *x, int *out) {
     __syncthreads();
     if (last) x[t] = out[t] + out[128 + t];  // <-
 }
+
+// nvcc lets the lanes of a warp make one atomic operation together: that orders none of them.
+__global__ void guard_read_beside_joined_atomics(int *x, int *out) {
+    int t = threadIdx.x;
+    if (blockIdx.x || t >= 32) return;
+    if (CORRECTED(*(volatile int *)out, out[0]) < x[t])  // <-
+        atomicMax(out, x[t]);  // <-
+}

@@ -57,7 +57,10 @@ RULES: dict[str, tuple[str, dict[str, str]]] = {
             ),
             "shared-race",
         )
-        | {"relaxed_in_place_of_acquire_within_the_block": "global-race"},
+        | {
+            "relaxed_in_place_of_acquire_within_the_block": "global-race",
+            "guard_read_beside_joined_atomics": "warp-race",
+        },
     ),
     "planted_scopes.cu": (
         "block-race",
@@ -107,3 +110,8 @@ def test_a_planted_bug_is_found_at_its_lines_and_nothing_else(file: str, name: s
 @every_case
 def test_the_corrected_twin_has_no_error(file: str, name: str) -> None:
     assert [(f.rule, f.lines, f.message) for f in checked(file, name, "FIXED")] == []
+
+
+def test_a_kernel_without_parameters_is_checked() -> None:
+    file = gpusim.cuda_source("__device__ int v[4]; __global__ void k() { v[0] = threadIdx.x; }")
+    assert [found.rule for found in gpusim.check(file["k"][1, 32])] == ["one-instruction"]

@@ -1,0 +1,72 @@
+"""A labelled kernel of a suite, its launch, and the verdict on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+RACE, BOUNDS, ANY = "race", "bounds", "any"  # defects that a label may name
+# The rules of a check that find a defect; ANY is found by every error.
+RULES = {
+    RACE: frozenset(
+        {
+            "shared-race", "warp-race", "one-instruction", "global-race", "block-race", "copy-race",
+            "barrier-place", "barrier-missed", "barrier-apart", "deadlock", "mask",
+        }
+    ),
+    BOUNDS: frozenset({"bounds", "misaligned"}),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """Kernels of a file, the defects that its label may name and those it names, and a launch.
+
+    `arguments` makes new arguments from the types of the kernel's parameters. One that cannot be
+    launched has the reason in `excluded`.
+    """
+
+    name: str
+    file: Path
+    kernels: tuple[str, ...]
+    judged: frozenset[str]
+    defects: frozenset[str]
+    grid: tuple[int, ...] = (1,)
+    block: tuple[int, ...] = (32,)
+    arguments: Callable[[Any], list[Any]] = list
+    includes: tuple[str, ...] = ()
+    definitions: tuple[str, ...] = ()
+    excluded: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check says of a case: the rules of its errors, or why it was refused."""
+
+    case: Case
+    rules: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+    refused: str = ""
+    seconds: float = 0.0
+
+    @property
+    def found(self) -> frozenset[str]:
+        """The defects that were found, of those that the label may name."""
+        return frozenset(
+            defect
+            for defect in self.case.judged
+            if (self.rules if defect == ANY else RULES[defect].intersection(self.rules))
+        )
+
+    @property
+    def state(self) -> str:
+        """One of "right", "missed", "false report", "refused" and "excluded"."""
+        if self.case.excluded:
+            return "excluded"
+        if self.refused:
+            return "refused"
+        if self.case.defects - self.found:
+            return "missed"
+        return "false report" if self.found - self.case.defects else "right"

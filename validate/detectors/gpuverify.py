@@ -1,0 +1,97 @@
+"""GPUVerify's CUDA test suite: verdicts in first lines, launches in second ones.
+
+Betts, Chong, Donaldson, Qadeer, Thomson: GPUVerify, OOPSLA 2012. The folder has `testsuite/CUDA`.
+Its verdicts hold for all arguments; here each kernel has one set: arrays that are large enough for
+every thread, and the numbers that the file asks for, else one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpusim.sass import signature
+from gpusim.sass.structures import TYPES
+
+from .case import ANY, Case
+
+_DIMENSION = r"--{}=\[?([\d,]+)\]?"
+_DEFINED = re.compile(r"-D(\w+(?:=\w+)?)")
+_REQUIRED = re.compile(r"__requires\s*\(\s*(\w+)\s*==\s*(\d+|blockDim\.x|gridDim\.x)\s*\)")
+_EXAMPLE = re.compile(r"^//\s*(\w+) = (\d+)\s*$", re.MULTILINE)  # of a counterexample
+_TEXT_FUNCTIONS = ("__builtin_memcpy=memcpy", "__builtin_memset=memset")
+# Annotations of the verifier: a verdict that depends on one is none on the kernel's own code.
+_SPECIFIED = re.compile(
+    r"\b__(?:assert|ensures|invariant|global_invariant|function_wide_invariant|axiom|"
+    r"read_implies|write_implies|no_read|no_write|barrier_invariant\w*|at_most_one|all|exclusive|"
+    r"non_temporal\w*|candidate\w*|return_val\w*|old|ptr_\w+|reads_from\w*|writes_to\w*|uniform_\w+|"
+    r"distinct_\w+|same_\w+|enabled)\b|\bassert\s*\("
+)
+MOST_ELEMENTS = 1 << 22
+MOST_THREADS = 1024
+LEAST_ELEMENTS = 4096
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """Yield the suite's kernels, those without a launch with the reason."""
+    nested = (folder / "testsuite" / "CUDA", folder / "CUDA")
+    root = next((one for one in nested if one.is_dir()), folder)
+    for file in sorted(root.rglob("*.cu")):
+        text = file.read_text(errors="replace")
+        verdict, _, rest = text.partition("\n")
+        options, _, _ = rest.partition("\n")
+        kernels = tuple(signature.kernels(text))
+        defects = frozenset() if verdict.strip() == "//pass" else frozenset({ANY})
+        grid, block = (_dimension(options, name) for name in ("gridDim", "blockDim"))
+        known = {"blockDim.x": block[0], "gridDim.x": grid[0]}
+        asked = [*_EXAMPLE.findall(text), *_REQUIRED.findall(text)]
+        values = {name: known.get(number) or int(number) for name, number in asked}
+        yield Case(
+            str(file.parent.relative_to(root)),
+            file,
+            kernels,
+            frozenset({ANY}),
+            defects,
+            grid=grid,
+            block=block,
+            arguments=partial(arguments, threads=prod(grid) * prod(block), values=values),
+            includes=(str(file.parent),),
+            definitions=(*_DEFINED.findall(options), "__requires(x)=", *_TEXT_FUNCTIONS),
+            excluded=_excluded(verdict, options, text, kernels)
+            or ("" if prod(block) <= MOST_THREADS else "a block of more than 1024 threads"),
+        )
+
+
+def _excluded(verdict: str, options: str, text: str, kernels: Sequence[str]) -> str:
+    """Return why a file says nothing about a kernel that runs, "" where it does."""
+    if "BUGLE_ERROR" in verdict or "CLANG_ERROR" in verdict:
+        return "an error of the verifier's own front end"
+    if not kernels:
+        return "no kernel"
+    if "--warp-sync" in options:
+        return "its verdict assumes warps in lockstep"
+    found = _SPECIFIED.search(text)
+    return f"its verdict is on an annotation, {found[0].strip('(')}" if found else ""
+
+
+def _dimension(options: str, name: str) -> tuple[int, ...]:
+    found = re.search(_DIMENSION.format(name), options)
+    return tuple(int(part) for part in found[1].split(",")) if found else (1,)
+
+
+def arguments(
+    declared: Sequence[signature.Declared], threads: int, values: Mapping[str, int]
+) -> list[Any]:
+    """Return arrays of zeros for pointers, and numbers for the other parameters."""
+    size = min(max(LEAST_ELEMENTS, 4 * threads), MOST_ELEMENTS)
+    made: list[Any] = []
+    for one in declared:
+        kind = np.dtype(TYPES.get(one.ctype.rstrip("*[] "), np.int32))
+        made.append(np.zeros(size, kind) if one.is_pointer else kind.type(values.get(one.name, 1)))
+    return made
