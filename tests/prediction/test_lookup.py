@@ -10,8 +10,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import lookup
 from gpusim.prediction.locality.lookup import Dimension, Wanted, latest
+from gpusim.prediction.locality.patterns import Pattern
+from gpusim.prediction.locality.reuse import _grid, _last_linear
+from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 STEPS = 16
@@ -128,3 +132,29 @@ def test_a_touch_is_found_among_many_that_begin_before_it_however_long_one_of_th
     ):
         found = latest(stretches(rows), (), wanted, blocks, np.array([(0, 0)]), 0.0)
     assert found[0] == 1 / STEPS
+
+
+def test_blocks_that_all_differ_are_looked_through_together_as_one_by_one() -> None:
+    """Each block's touches stay its own: the last of all is the last of any of them."""
+    launch = Launch.of((3, 2), 32)
+    schedule = Schedule(launch, at_once=2, sms=2, grain_bytes=64, partial_bytes=0.0)
+    rows = [[Row(b % 3, 8 * b, 12, b % 2, 8)] for b in range(launch.blocks)]
+    single = [Pattern(stretches(mine), (16, 96, 0), ((b, b),)) for b, mine in enumerate(rows)]
+    begin = np.arange(0, 240, 4)
+    wanted = Wanted(begin, begin + 4, np.full(len(begin), 3.0), begin % launch.blocks, sms=2)
+    together = _last_linear(single, schedule)(wanted, schedule.life)
+    one_by_one = [_last_linear([one], schedule)(wanted, schedule.life) for one in single]
+    direct = [
+        latest(
+            one.stretches,
+            _grid(one, schedule),
+            wanted,
+            np.zeros(1, dtype=np.int64),
+            np.array(one.ranges),
+            schedule.life,
+        )
+        for one in single
+    ]
+    assert np.isfinite(together).any()
+    assert (together == np.max(one_by_one, axis=0)).all()
+    assert (together == np.max(direct, axis=0)).all()

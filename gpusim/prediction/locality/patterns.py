@@ -102,6 +102,7 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         if all(one is not None for one in fits):
             linear = _in_step([pattern for one in fits if one is not None for pattern in one])
             is_many = len(classes.classes) > MANY_CLASSES
+            is_many &= any(one.blocks > 1 for one in classes.classes)  # else none have common moves
             return Patterns(launch, merged(linear, launch) if is_many else linear, {}, (), ())
     return _run_some(prepared, classes, at_once)
 

@@ -106,12 +106,35 @@ def _of_linear(patterns: Patterns, schedule: Schedule) -> Touches:
 
 
 def _last_linear(patterns: Sequence[Pattern], schedule: Schedule) -> Last:
-    """Return the function for the last touch of bytes by linear patterns."""
-    whole = [
+    """Return the function for the last touch of bytes by linear patterns.
+
+    Patterns of single blocks are looked through together.
+    """
+    whole: list[tuple[Stretches, Sequence[Dimension], Array, Array]] = [
         (p.stretches, _grid(p, schedule), np.zeros(len(p.stretches), int), np.array(p.ranges))
         for p in patterns
+        if p.blocks > 1
     ]
+    alone = [p for p in patterns if p.blocks == 1]
+    if alone:
+        whole.append((*_in_one_table(alone, schedule), np.array([(0, schedule.launch.blocks)])))
     return _last_of(whole)
+
+
+def _in_one_table(
+    alone: Sequence[Pattern], schedule: Schedule
+) -> tuple[Stretches, Sequence[Dimension], Array]:
+    """Return the stretches of single blocks where these touch them, no moves, and the blocks."""
+    blocks = np.array([pattern.ranges[0][0] for pattern in alone])
+    moved = [
+        int(place @ np.array(pattern.moves))
+        for place, pattern in zip(coordinates(blocks, schedule.launch), alone, strict=True)
+    ]
+    rows = [
+        replace(p.stretches, begin=p.stretches.begin + by, end=p.stretches.end + by)
+        for p, by in zip(alone, moved, strict=True)
+    ]
+    return _joined_stretches(rows), (), np.repeat(blocks, [*map(len, rows)])
 
 
 def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
@@ -223,10 +246,12 @@ def _side_by_side(
 ) -> tuple[Stretches, Array]:
     """Return the stretches of some blocks in one table, and the block of each."""
     rows = [single[b] for b in near]
+    return _joined_stretches(rows), np.repeat(near, [*map(len, rows)])
+
+
+def _joined_stretches(rows: Sequence[Stretches]) -> Stretches:
     columns = {n: np.concatenate([getattr(one, n) for one in rows]) for n in COLUMNS}
-    steps = max(one.steps for one in rows)
-    owner = np.concatenate([np.full(len(one), b) for b, one in zip(near, rows, strict=True)])
-    return Stretches(**columns, steps=steps), owner
+    return Stretches(**columns, steps=max(one.steps for one in rows))
 
 
 def _last_own(patterns: tuple[Pattern, ...], sample: Sample, schedule: Schedule) -> Array:
@@ -234,16 +259,17 @@ def _last_own(patterns: tuple[Pattern, ...], sample: Sample, schedule: Schedule)
     best = np.full(len(sample.pc), NEVER)
     places = coordinates(sample.block, schedule.launch)
     for pattern in patterns:
-        moved = places @ np.array(pattern.moves)
-        begin = sample.begin - moved
-        wanted = Wanted(begin, begin + SECTOR_BYTES, sample.place, sample.block)
-        rows = pattern.stretches
-        blocks = np.zeros(len(rows), dtype=np.int64)
-        found = latest(rows, (), wanted, blocks, np.array([(0, 0)]), 0.0)
         table = np.array(pattern.ranges)
         at = np.searchsorted(table[:, 0], sample.block, side="right") - 1
         mine = (at >= 0) & (sample.block <= table[np.maximum(at, 0), 1])
-        best = np.maximum(best, np.where(mine, found, NEVER))
+        if not mine.any():
+            continue
+        begin = sample.begin[mine] - places[mine] @ np.array(pattern.moves)
+        wanted = Wanted(begin, begin + SECTOR_BYTES, sample.place[mine], sample.block[mine])
+        rows = pattern.stretches
+        blocks = np.zeros(len(rows), dtype=np.int64)
+        found = latest(rows, (), wanted, blocks, np.array([(0, 0)]), 0.0)
+        best[mine] = np.maximum(best[mine], found)
     return best
 
 
