@@ -205,6 +205,8 @@ def test_lines_are_looked_up_four_at_a_time() -> None:
     for lines, cycles in ((1, 1), (4, 1), (5, 2), (8, 2), (20, 5), (24, 6), (28, 7), (32, 8)):
         places = LANES % lines * 128 + 4 * LANES
         assert memory.load_wavefronts(places, EVERY) == cycles
+        warps = np.stack([places, places])[:, ::-1]  # the first lane has the highest line
+        assert memory.load_wavefronts(warps, EVERY).tolist() == [cycles, cycles]
     assert memory.load_wavefronts(128 * LANES, ~EVERY) == 0
 
 

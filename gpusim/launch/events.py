@@ -111,6 +111,51 @@ class Touched(NamedTuple):
     array: str
 
 
+class Accesses(NamedTuple):
+    """Accesses to memory among steps, and loads of constants at offsets in registers.
+
+    `at` is the index of the step. `passes` are wavefronts of shared memory, sectors of memory
+    behind the L1, of an atomic there the lanes of a word one by one, sector after sector, and
+    different offsets of constants. `lines` are its 128-byte lines, an atomic's sectors;
+    `wavefronts` the passes of a load that finds all of it in the L1. `gaps` counts the distances
+    between lines up to `NEAR_BYTES`, up to `MIDDLE_BYTES` and beyond, eight bits each. `lowest` is
+    the lowest line, or offset of constants, -1 without a lane. `is_one` tells an atomic's lanes
+    that share one address. Touched bytes lie in stretches without an untouched sector between
+    them, `runs` of them for an access: the address of each one's `first` and `last` element, and
+    its `lanes`. In local memory they are places among those of the warp.
+    """
+
+    at: Array
+    passes: Array
+    lines: Array
+    wavefronts: Array
+    gaps: Array
+    lowest: Array
+    is_one: Array
+    runs: Array
+    first: Array
+    last: Array
+    lanes: Array
+
+
+class Steps(NamedTuple):
+    """Steps of single warps in compiled code as columns, in the order of each warp.
+
+    Of each step there are `pc`, the `row` of the batch, the active mask `lanes` as bits, whether a
+    lane of it `is_on` (of a computation, always), and whether one `is_taken` by a branch. `opened`
+    are barriers: the number of steps here before, and the position of the block in the batch.
+    """
+
+    placement: Placement
+    pc: Array
+    row: Array
+    lanes: Array
+    is_on: Array
+    is_taken: Array
+    accesses: Accesses
+    opened: Array
+
+
 @dataclass(frozen=True)
 class Ran:
     """The rest of a batch, run in compiled code: sums by pc instead of steps.
@@ -205,7 +250,14 @@ class Observer:
     def ran(self, ran: Ran) -> None:
         """Handle sums of steps that are not reported one by one.
 
-        A launch runs in compiled code only if each observer of its steps overrides this.
+        A launch runs in compiled code only if each observer of its steps overrides this or
+        `compiled_steps`.
+        """
+
+    def compiled_steps(self, steps: Steps) -> None:
+        """Handle steps of a batch in compiled code, thousands at a time.
+
+        An observer that overrides this instead of `ran` has all of them, by and by.
         """
 
     def barrier_opened(self, opened: BarrierOpened) -> None:

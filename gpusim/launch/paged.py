@@ -38,6 +38,24 @@ class PagedCopy:
                 self.bytes[here] = self._original[here]
                 self._is_filled[missing] = True
 
+    def copy_to(self, target: Array, begin: int) -> None:
+        """Copy bytes from a place on, without filling pages."""
+        target[:] = self._original[begin : begin + len(target)]
+        for page in np.flatnonzero(self._is_filled).tolist():
+            low = max(page * PAGE_BYTES, begin)
+            high = min((page + 1) * PAGE_BYTES, begin + len(target))
+            if low < high:
+                target[low - begin : high - begin] = self.bytes[low:high]
+
+    def copy_from(self, source: Array, begin: int) -> None:
+        """Set bytes from a place on."""
+        end = begin + len(source)
+        if not len(source):
+            return
+        self.fill(np.array([begin, end - 1]), 1)
+        self.bytes[begin:end] = source
+        self._is_filled[begin // PAGE_BYTES : (end - 1) // PAGE_BYTES + 1] = True
+
 
 def _zeros(size: int) -> Array:
     """Return bytes that take memory where they are touched: pages of 4 KB, not of 2 MB."""

@@ -70,13 +70,16 @@ def run(
     on_fault: OnFault | None = None,
     resident: int | None = None,
     turns: Turns | None = None,
+    has_no_skips: bool = False,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
     `step_limit` is the most instructions that one block may run; NoProgressError beyond.
     `progress` is called with the number of finished blocks. With `on_skip`, repeated iterations of
     a loop are left out and it is called with them; the arrays then hold no
-    results. With `may_skip` only iterations are left out if it accepts their steps. `on_fault` is
+    results; `has_no_skips` says that nothing was left out of other blocks of this launch, so that
+    these may begin in compiled code, which leaves out nothing. With `may_skip` only iterations are
+    left out if it accepts their steps. `on_fault` is
     called with each fault instead of raising it, and the rest goes on: lanes skip the
     access, blocks in deadlock are abandoned. At most `resident` blocks are run at a time:
     others start where some end. With `turns` warps and blocks take turns in another order.
@@ -93,8 +96,9 @@ def run(
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
     longest = min(QUANTUM, step_limit // TURNS + 1)
-    takeover = Takeover(prepared.cc.major, observers, step_limit)
-    takeover.is_open &= on_skip is None and on_fault is None and resident is None
+    skips = on_skip is not None
+    takeover = Takeover(prepared.cc.major, observers, step_limit, skips, has_no_skips)
+    takeover.is_open &= may_skip is None and on_fault is None and resident is None
     takeover.is_open &= turns is None
     following, finished = 0, 0
     running: list[Interpreter] = []

@@ -95,6 +95,11 @@ class Interpreter:
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
+    @property
+    def has_skipped(self) -> bool:
+        """Whether iterations of a loop were left out."""
+        return self._loops is not None and self._loops.has_skipped
+
     def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished.
 

@@ -126,7 +126,7 @@ class Loops:
     def __init__(
         self, context: Context, on_skip: OnSkip | None, may_skip: MaySkip | None = None
     ) -> None:
-        self.is_endless = False
+        self.is_endless = self.has_skipped = False
         self._may_skip = may_skip
         self._context = context
         self._on_skip = on_skip
@@ -188,6 +188,7 @@ class Loops:
     def _skip(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to their values some periods later."""
         assert self._on_skip is not None
+        self.has_skipped = True
         times = _times(recurrence)
         iterations = (times * recurrence.period)[..., None]
         for register, step in recurrence.steps.items():

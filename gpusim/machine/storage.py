@@ -63,6 +63,22 @@ class Allocation:
             self.copy.fill(np.arange(len(found)) + begin + self.behind, 1)
         return found
 
+    def copy_to(self, target: Array) -> None:
+        """Copy all of its bytes."""
+        assert self.flat is not None
+        if self.copy is None:
+            target[:] = self.flat.view(np.uint8)
+        else:
+            self.copy.copy_to(target, self.behind)
+
+    def copy_from(self, source: Array) -> None:
+        """Set all of its bytes."""
+        assert self.flat is not None
+        if self.copy is None:
+            self.flat.view(np.uint8)[:] = source
+        else:
+            self.copy.copy_from(source, self.behind)
+
     @property
     def extent(self) -> range:
         """The addresses of its memory."""

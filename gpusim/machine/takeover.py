@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,11 @@ STEP_NS, WARP_NS, BYTE_NS = 57_000, 10, 0.5
 # a module is made after ten times as long in NumPy, so that no launch takes 1.1 times as long.
 STEPS, STEPS_EACH, LOAD_STEPS = 2_500, 60, 1_000
 MOST_PROGRAMS = 256  # with a count of steps
+# Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
+# does not depend on what is kept of a program, as streams do on whether iterations are left out.
+STEPS_WITHOUT_SKIP = 1_000
+MOST_WARPS = 1_500  # that run a step of these, above which NumPy is as fast
+MOST_TURNS = 64  # until the blocks of a batch that part stand where compiled code goes on
 _MODULES = "gpusim.machine.compiled.modules"
 
 
@@ -82,6 +88,8 @@ class Takeover:
     cc_major: int
     observers: Sequence[Observer]
     step_limit: int
+    skips: bool = False
+    begins_compiled: bool = False
     is_open: bool = field(default_factory=fast.is_wanted)
     _launch: CompiledLaunch | None = None
 
@@ -92,6 +100,10 @@ class Takeover:
 
     def begins(self, context: Callable[[], Context], program: Program) -> None:
         """Let a launch begin in compiled code if its program has a module, or is worth one."""
+        if self.skips:
+            if self.is_open and self.begins_compiled and _MODULES in sys.modules:
+                self._go_over_whole(context(), sys.modules[_MODULES].known)
+            return
         past = _past_of(program)
         is_worth_it = past.steps >= LOAD_STEPS or _MODULES in sys.modules
         if self.is_open and is_worth_it and not past.is_refused:
@@ -101,16 +113,48 @@ class Takeover:
 
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
-        return min(steps, LOAD_STEPS) if self.is_open else steps
+        least = STEPS_WITHOUT_SKIP if self.skips else LOAD_STEPS
+        return min(steps, least) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
         """Run the rest of a batch in compiled code; return False where NumPy goes on."""
         context = interpreter.context
+        if self.skips:
+            return self._runs_whole(interpreter)
         if not self.is_open or context.executed < LOAD_STEPS:
             return False
         past = _past_of(context.batch.program)
         self._go_over(context, past, past.steps + context.executed)
-        return self._launch is not None and self.goes_on(interpreter)
+        return self._launch is not None and self._arrives(interpreter) and self.goes_on(interpreter)
+
+    def _runs_whole(self, interpreter: Interpreter) -> bool:
+        """Run the rest of a batch with nothing left out; return False where NumPy goes on."""
+        context = interpreter.context
+        if not self.is_open or context.executed < STEPS_WITHOUT_SKIP:
+            return False
+        self.is_open = not interpreter.has_skipped
+        if not self.is_open or interpreter.warps_run > MOST_WARPS * context.executed:
+            return False
+        from gpusim.machine.compiled import modules
+
+        self._go_over_whole(context, modules.compiled)
+        self.is_open = self._launch is not None
+        return self.is_open and self._arrives(interpreter) and self.goes_on(interpreter)
+
+    def _go_over_whole(self, context: Context, find: Callable[..., Any]) -> None:
+        from gpusim.machine.compiled import evaluator
+
+        if evaluator.serves(self.observers, self.cc_major):
+            with suppress(evaluator.RefusedError):
+                self._launch = evaluator.launched(context, self.cc_major, self.observers, find)
+
+    def _arrives(self, interpreter: Interpreter) -> bool:
+        """Run on until all splits stand where compiled code goes on; return whether they do."""
+        assert self._launch is not None
+        for _ in range(MOST_TURNS):
+            if self._launch.takes(interpreter.batch) or interpreter.run(1):
+                return True
+        return False
 
     def has_run(self, interpreter: Interpreter) -> None:
         """Count the steps of a batch that NumPy has run."""
@@ -136,11 +180,19 @@ class Takeover:
 
     def goes_on(self, interpreter: Interpreter) -> bool:
         """Run a batch of a launch that went over; return False where NumPy has to run it."""
-        return self._is_done(lambda launch: launch.run(interpreter.context, self.step_limit))
+        if not len(interpreter.batch.splits):
+            return True
+        keeps = not self.skips
+        return self._is_done(
+            lambda launch: launch.run(interpreter.context, self.step_limit, keeps_results=keeps)
+        )
 
     def runs_anew(self, blocks: Array) -> bool:
         """Run blocks from their start; return False where NumPy has to run them."""
-        return self._is_done(lambda launch: launch.run_anew(blocks, self.step_limit))
+        keeps = not self.skips
+        return self._is_done(
+            lambda launch: launch.run_anew(blocks, self.step_limit, keeps_results=keeps)
+        )
 
     def _is_done(self, run: Callable[[CompiledLaunch], None]) -> bool:
         from gpusim.machine.compiled.instance import LeftError
@@ -156,5 +208,5 @@ class Takeover:
         """End the launch."""
         if self._launch is not None:
             self._launch.close()
-            if not self.is_open:
+            if not self.is_open and not self.skips:
                 _past_of(self._launch.program).is_refused = True

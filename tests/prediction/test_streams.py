@@ -83,7 +83,9 @@ def test_a_load_says_how_far_that_of_the_next_warp_lies(block: tuple[int, int], 
 def test_warps_of_which_none_comes_next_lie_apart() -> None:
     """Of blocks of two warps the first has lines 5 and 7, the second's other warp is off."""
     lowest, none = np.array([[5, 7, 9, -1]]), np.zeros((1, 4), dtype=np.int64)
-    assert distances.to_next_warp(lowest, none, np.arange(4), 2).tolist() == [[2, 2, 8, 8]]
+    assert distances.to_next_warp(lowest, none, np.array([True, False, True])).tolist() == [
+        [2, 2, 8, 8]
+    ]
 
 
 def test_warps_whose_lanes_are_far_from_each_other_lie_apart() -> None:
@@ -91,7 +93,7 @@ def test_warps_whose_lanes_are_far_from_each_other_lie_apart() -> None:
     lowest, gaps = distances.within(
         np.stack([4096 + LANES // 31 * 2**20, 4224 + LANES])[None], np.stack([EVERY, EVERY])[None]
     )
-    assert distances.to_next_warp(lowest, gaps, np.arange(2), 2).tolist() == [[8, 1]]
+    assert distances.to_next_warp(lowest, gaps, np.array([True])).tolist() == [[8, 1]]
 
 
 def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:

@@ -22,7 +22,7 @@ from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.context import Context
-from gpusim.machine.state import Batch
+from gpusim.machine.state import READY, Batch
 from gpusim.program.loops import swapping
 from gpusim.program.memoisation import Same
 from gpusim.program.polling import polls
@@ -32,6 +32,7 @@ Array = np.ndarray[Any, Any]
 # Of blocks that run at a time: their sums, and the progress that is told in between.
 MOST_SUMS_BYTES = 64 << 20
 MOST_WARPS = 1 << 17
+MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 
 
 class CompiledLaunch:
@@ -43,7 +44,7 @@ class CompiledLaunch:
         batch = context.batch
         one = Batch(batch.program, batch.launch, np.zeros(1, np.int64), batch.liveness)
         self._context = Context(one, context.arguments, context.allocations)
-        self._listeners = hooks(observers, "ran")
+        self._listeners, self._steps = hooks(observers, "ran"), hooks(observers, "compiled_steps")
         self._watched = watched(observers)
         self._arrays_end = memory.arrays_end(self._made, self._allocations)
         self._instance = compiled.instance()
@@ -54,11 +55,20 @@ class CompiledLaunch:
         """The number of blocks to run at a time."""
         warps = self._context.batch.launch.warps_per_block
         most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * self._made.sum_count + 16))
+        if self._steps:
+            most = MOST_RECORDED_WARPS
         return max(1, most // warps)
 
-    def run(self, context: Context, step_limit: int) -> None:
+    def takes(self, batch: Batch) -> bool:
+        """Return whether compiled code goes on where the splits of a batch stand."""
+        splits = batch.splits
+        ready = splits.pc[splits.state == READY]
+        return bool(np.isin(ready, self._made.starts).all())
+
+    def run(self, context: Context, step_limit: int, *, keeps_results: bool = True) -> None:
         """Run the rest of a batch, and report it; LeftError if NumPy has to.
 
+        Without `keeps_results` arrays stay as they were.
         A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
         """
         batch = context.batch
@@ -66,14 +76,17 @@ class CompiledLaunch:
             batch.unfold()
         if not memory.is_importable(batch):
             raise LeftError("lanes wait for others")
-        self._run(context, memory.BatchMemory(self._made, context, self._arrays_end), step_limit)
+        place = memory.BatchMemory(self._made, context, self._arrays_end)
+        self._run(context, place, step_limit, keeps_results)
 
-    def run_anew(self, blocks: Array, step_limit: int) -> None:
+    def run_anew(self, blocks: Array, step_limit: int, *, keeps_results: bool = True) -> None:
         """Run blocks from their start, as `run` does a batch."""
         place = memory.BatchMemory(self._made, self._context, self._arrays_end, anew=blocks)
-        self._run(self._context, place, step_limit)
+        self._run(self._context, place, step_limit, keeps_results)
 
-    def _run(self, context: Context, place: memory.BatchMemory, step_limit: int) -> None:
+    def _run(
+        self, context: Context, place: memory.BatchMemory, step_limit: int, keeps_results: bool
+    ) -> None:
         made, instance, batch = self._made, self._instance, context.batch
         if place.end > memory.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
@@ -84,9 +97,14 @@ class CompiledLaunch:
             memory.bring_constants(instance.memory, place, context)
             self._has_arrays = True
         turns = min(step_limit, 2**31 - 1)
-        memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())
+        try:
+            memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())
+        except NotDerivedError as error:
+            raise LeftError(str(error)) from error
         instance.run(place, context, max(self._watched.values(), default=0), turns)
-        memory.give_arrays(instance.memory, made, self._allocations)
+        if keeps_results:
+            memory.give_arrays(instance.memory, made, self._allocations)
+        self._tell_steps(place, batch.program)
         if self._listeners:
             totals = totals_of(instance, place, batch)
             for listener in self._listeners:
@@ -97,9 +115,17 @@ class CompiledLaunch:
         """The program that is launched."""
         return self._context.batch.program
 
+    def _tell_steps(self, place: memory.BatchMemory, program: Program) -> None:
+        if place.records is not None:
+            shift = self._instance.shift
+            for steps in place.records.steps(program, self._made, place.placement, shift):
+                for listener in self._steps:
+                    listener(steps)
+
     def close(self) -> None:
-        """End the launch: its instance is free for another."""
-        self._compiled.give_back(self._instance)
+        """End the launch: its instance is free for another, if its arrays all had elements."""
+        if all(one.flat is not None for one in self._allocations.values()):
+            self._compiled.give_back(self._instance)
 
 
 def watched(observers: Sequence[Observer]) -> dict[int, int]:
@@ -124,6 +150,7 @@ def variant_of(context: Context, cc_major: int, observers: Sequence[Observer]) -
         pairs=cc_major >= 7,
         counting=bool(hooks(observers, "ran")),
         watching=bool(watched(observers)),
+        recording=bool(hooks(observers, "compiled_steps")),
     )
 
 
@@ -162,10 +189,11 @@ def launched(
 
 
 def is_observable(observers: Sequence[Observer]) -> bool:
-    """Return whether all observers take sums in place of steps."""
+    """Return whether all observers take sums, or columns, in place of steps."""
     events = ("step", "barrier_opened", "barrier_arrived")
     mine = {o.__self__ for name in events for o in hooks(observers, name)}  # type: ignore[attr-defined]
-    return mine <= {o.__self__ for o in hooks(observers, "ran")}  # type: ignore[attr-defined]
+    served = (*hooks(observers, "ran"), *hooks(observers, "compiled_steps"))
+    return mine <= {o.__self__ for o in served}  # type: ignore[attr-defined]
 
 
 def is_derivable(program: Program) -> bool:

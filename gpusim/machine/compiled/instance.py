@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 PAGE = 1 << 16
+_ENDS = ("blocks_run", "blocks_full", "details", "details_full", "runs", "runs_full")
+MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
 _LANES = np.arange(32, dtype=np.uint32)
 
 
@@ -43,7 +45,8 @@ class Instance:
         kinds = [wasmtime.ValType.i32()] * 4
         host = wasmtime.Func(self._store, wasmtime.FuncType(kinds, []), self._called)
         drain = wasmtime.Func(self._store, wasmtime.FuncType([], []), self._drain)
-        made_now = wasmtime.Instance(self._store, module, [host, drain])
+        take = wasmtime.Func(self._store, wasmtime.FuncType([], []), self._take_steps)
+        made_now = wasmtime.Instance(self._store, module, [host, drain, take])
         exports: Any = made_now.exports(self._store)
         self._memory = exports["memory"]
         self._run, self._run_anew = exports["run"], exports["run_anew"]
@@ -51,6 +54,7 @@ class Instance:
             name: exports[name]
             for name in ("shift", "marks", "marks_size", "notes", "notes_end", "sum_bytes")
         }
+        self._ends = {name: exports[name] for name in _ENDS if made.records}
         self.notes: list[Array] = []
         self._most_notes = 0
         self.shift = 0
@@ -90,6 +94,8 @@ class Instance:
             ("sum_bytes", place.sum_bytes),
         ):
             self._globals[name].set_value(self._store, value)
+        self._recorded_blocks = 0
+        self._begin_records()
         size = place.warps_at, self.made.warp_bytes, place.warps, place.blocks
         try:
             if place.anew:
@@ -102,6 +108,24 @@ class Instance:
         if ended:
             raise LeftError("no warp makes progress" if ended == 1 else "it has had too many turns")
         self._drain()
+        self._take_steps()
+
+    def _begin_records(self) -> None:
+        assert self._place is not None
+        if self._place.records is not None:
+            for name, value in self._place.records.begins.items():
+                self._ends[name].set_value(self._store, value)
+
+    def _take_steps(self) -> None:
+        """Take the records of steps; LeftError for more than an observer should have."""
+        assert self._place is not None
+        if self._place.records is None:
+            return
+        ends = {name: int(one.value(self._store)) for name, one in self._ends.items()}
+        self._recorded_blocks += self._place.records.take(self.memory, ends)
+        if self._recorded_blocks > MOST_RECORDED:
+            raise LeftError("too many steps to be kept")
+        self._begin_records()
 
     def _drain(self) -> None:
         """Take the steps that are written down; with enough of them, no more are wanted."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
+from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES
+
 OPERAND_BYTES = 256
 OPERANDS = 20
 ARRAY_COUNT = 512
@@ -16,6 +18,7 @@ SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
 IN = 1024
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH = 12288
+SORTED = 14336  # places of lanes in order
 WORDS = 16384  # of banks, while wavefronts are counted
 TABLE = 24576  # of a set of numbers
 LAST = TABLE + 2048  # the word of each bank
@@ -30,6 +33,9 @@ LIVE, SUMS, LOCAL, BLOCK, SHARED, TURNS, WATCHED, ROW, LANES = 8, 12, 16, 20, 32
 BLOCK_BYTES = 16  # of an entry for a block: its place on the grid's axes, whether it is watched
 NOTE_BYTES = 288
 NOTES = 4096  # steps that are written down before they are read
+# Steps for observers: records of basic blocks, of single instructions, and of touched bytes.
+BLOCK_RECORD_BYTES, DETAIL_BYTES, RUN_BYTES = 16, 32, 12
+BLOCK_RECORDS = 1 << 14  # that are written down before they are taken
 SPLITS, SPLIT_BYTES = 64, 16
 TOKENS = SPLITS + 32 * SPLIT_BYTES
 READY, AT_BARRIER, AT_BSYNC, AT_WARP, AT_MASK = range(5)
@@ -38,6 +44,10 @@ _PLACES: Mapping[str, int] = {
     "IN": IN,
     "IN_LAST": IN + 31 * 8,
     "SCRATCH": SCRATCH,
+    "SORTED": SORTED,
+    "BEFORE_SORTED": SORTED - 4,
+    "NEAR_LINES": NEAR_BYTES // LINE_BYTES,
+    "MIDDLE_LINES": MIDDLE_BYTES // LINE_BYTES,
     "WORDS": WORDS,
     "ARRAYS": ARRAYS,
     "IN16": IN + 16,
@@ -50,9 +60,13 @@ _PLACES: Mapping[str, int] = {
 }
 
 
-def runtime() -> str:
-    """Return the text that every module has."""
-    text = resources.files(__package__).joinpath("runtime.wat").read_text(encoding="utf-8")
+def runtime(*, recording: bool) -> str:
+    """Return the text that every module has; with `recording`, of modules that tell steps too."""
+    names = ("runtime.wat", "steps.wat") if recording else ("runtime.wat",)
+    here = resources.files(__package__)
+    text = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in names)
+    if not recording:
+        text += "\n(func $opened (param $W i32))"
     for name, place in _PLACES.items():
         text = text.replace(f"@{name}@", str(place))
     return text

@@ -17,6 +17,7 @@ from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.banks import word
 from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
@@ -70,6 +71,10 @@ class BatchMemory:
         self.shared_at = _aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
         self.shared_step = _aligned(self.shared_bytes, 128)
         self.end = self.shared_at + self.shared_step * at_once
+        self.records: Records | None = None
+        if made.records:
+            self.records = Records(made, _aligned(self.end, 64))
+            self.end = self.records.end
 
     def entries(self, memory: Array) -> Array:
         """Return the blocks' places on the grid's axes, and whether they are watched."""
@@ -87,8 +92,6 @@ def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
     if len(allocations) > layout.MOST_ARRAYS:
         raise NotDerivedError("a launch of so many arrays")
     for one in allocations.values():
-        if one.flat is None and one.elements:
-            raise NotDerivedError("an array without elements")
         if one.heap is not None:
             raise NotDerivedError("a heap")
     stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
@@ -123,13 +126,14 @@ def bring_arrays(memory: Array, place: BatchMemory, allocations: Mapping[str, Al
     table = np.zeros((len(named), 4), np.int64)
     for number, name in enumerate(named):
         one = allocations.get(name)
-        if one is None or one.flat is None:
+        if one is None:
             continue
-        held = one.bytes_at(0, one.flat.nbytes)
-        begin = one.start - lowest + first
-        memory[begin : begin + held.nbytes] = held
-        writable = one.array.flags.writeable if isinstance(one.array, np.ndarray) else False
-        table[number, :3] = one.start, held.nbytes, held.nbytes if writable else 0
+        size, begin = one.stop - one.start, one.start - lowest + first
+        # An array without elements has zeros: what is stored there is never asked for.
+        if one.flat is not None:
+            one.copy_to(memory[begin : begin + size])
+        writable = one.array.flags.writeable if isinstance(one.array, np.ndarray) else True
+        table[number, :3] = one.start, size, size if writable else 0
     memory[layout.ARRAYS : layout.ARRAYS + table.nbytes] = table.view(np.uint8).reshape(-1)
     memory[layout.ARRAY_COUNT : layout.ARRAY_COUNT + 4].view(np.int32)[0] = len(named)
 
@@ -149,7 +153,7 @@ def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allo
             continue
         if stored[one.name] and one.array.flags.writeable and one.flat.nbytes:
             begin = one.start - lowest + first
-            one.flat.view(np.uint8)[:] = memory[begin : begin + one.flat.nbytes]
+            one.copy_from(memory[begin : begin + one.flat.nbytes])
 
 
 def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None:

@@ -70,6 +70,7 @@ class Variant:
     pairs: bool
     counting: bool
     watching: bool
+    recording: bool
 
 
 _kept: OrderedDict[Variant, Compiled] = OrderedDict()
@@ -141,6 +142,7 @@ def compiled(variant: Variant) -> Compiled:
         pairs=variant.pairs,
         counting=variant.counting,
         watching=variant.watching,
+        recording=variant.recording,
     )
     using = engine()
     assert using is not None
@@ -180,6 +182,8 @@ def _plain(made: Translation) -> dict[str, Any]:
         "operands": {pc: [one.str for one in types] for pc, types in made.operands.items()},
         "touched": [tuple(one) for one in made.touched],
         "length": made.length,
+        "records": made.records,
+        "widest": made.widest,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,
@@ -219,7 +223,7 @@ def _name(variant: Variant) -> str:
             content.of((
                 program.registers, program.immediates, program.initial, program.barriers,
                 program.local_bytes, program.constants, variant.constants, variant.pairs,
-                variant.counting, variant.watching,
+                variant.counting, variant.watching, variant.recording,
             ))
         ]  # fmt: skip
     except _NotKeptError:

@@ -349,6 +349,7 @@
     (if (i32.eqz (local.get $live)) (then (return (i32.const 0))))
     (if (local.get $waits)
       (then (br_if $again (local.get $ran)) (return (i32.const 1))))
+    (call $opened (local.get $first))
     (local.set $w (i32.const 0))
     (local.set $W (local.get $first))
     (loop $warp

@@ -76,20 +76,29 @@ class Translation:
     length: int = 0
     warp_bytes: int = 0
     sum_count: int = 0
+    records: bool = False
+    widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
 
 def translated(
-    program: Program, constants: dict[int, DType], *, pairs: bool, counting: bool, watching: bool
+    program: Program,
+    constants: dict[int, DType],
+    *,
+    pairs: bool,
+    counting: bool,
+    watching: bool,
+    recording: bool = False,
 ) -> Translation:
     """Return a program's module; NotDerivedError for one that is left to NumPy.
 
     `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts
     may serve twice the lanes (compute capability 7.0). With `counting`, sums are kept
-    and sectors marked; with `watching`, steps of some warps are written down.
+    and sectors marked; with `watching`, steps of some warps are written down, with `recording`
+    those of all, as columns.
     """
     with tracing():
-        return _Translator(program, constants, pairs, counting, watching).translated()
+        return _Translator(program, constants, pairs, counting, watching, recording).translated()
 
 
 class _Translator:
@@ -100,8 +109,9 @@ class _Translator:
         pairs: bool,
         counting: bool,
         watching: bool,
+        recording: bool,
     ) -> None:
-        self._watching = watching
+        self._watching, self._recording = watching, recording
         self._program = program
         self._rows = program.instructions
         self._constants = constants
@@ -197,6 +207,9 @@ class _Translator:
         names = sorted({r.memory.name for r in rows if r.memory is not None} - {""})
         made.arrays = names
         made.sum_count = 2 * len(made.starts)
+        made.records = self._recording
+        local = (r.memory for r in rows if r.memory is not None and r.memory.space == "local")
+        made.widest = max((one.width_bytes // 4 for one in local), default=1)
         ends = [*made.starts[1:], len(rows)]
         blocks = [
             self._block(n, a, b) for n, (a, b) in enumerate(zip(made.starts, ends, strict=True))
@@ -214,8 +227,9 @@ class _Translator:
         return f"""(module
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
+(import "gpusim" "take_steps" (func $take_steps))
 (memory (export "memory") 2)
-{layout.runtime()}
+{layout.runtime(recording=self._recording)}
 {accesses}
 {self._start()}
 (func $warp (param $W i32) (param $i i32)
@@ -263,6 +277,8 @@ class _Translator:
                 f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
                 " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
             )
+        if self._recording:
+            code.append(f"(call $begun (local.get $W) (i32.const {begin}) (local.get $M))")
         segment = self._segment()
         for pc in range(begin, end):
             row = self._rows[pc]
@@ -328,6 +344,8 @@ class _Translator:
             lanes = np.bool_(True) if guard is None else guard
             note = f"(local.set $on {{}}) {self._noted(pc, row, kind)}"
             segment.count(lanes, guard is not None and row.negated, note)
+        if guard is not None and self._tells(row):
+            segment.count(guard, row.negated, self._decided(pc, "{}"))
         for register, value in zip(row.dst, values, strict=True):
             segment.write(register, value, self._types[register], guard, row.negated)
         return True
@@ -392,8 +410,12 @@ class _Translator:
             parts.append(self._noted(pc, row, kind, found[-1] if decided else ""))
         if _waits(row):
             parts.append(self._waiting(number, row, kind))
+        if guard is not None and self._tells(row) and kind != "branch_if_apart":
+            taken = "(local.get $on)" if kind in ("branch", "jump") else "(i32.const 0)"
+            parts.append(self._decided(pc, "(local.get $on)", taken))
         if kind in ("load", "store", "atomic"):
             parts.append(self._access(pc, row, kind))
+            parts.append(self._told(pc, row, kind))
         elif kind == "source_branch":
             parts.append(self._decision(pc, found[-1]) if decided else "")
         elif kind in CONTROL:
@@ -411,6 +433,9 @@ class _Translator:
             )
         elif kind == "bank":
             parts.append(self._indexed(row))
+            if self._recording:
+                here = f"(i32.const {pc}) (local.get $on)"
+                parts.append(f"(call $narrow (i64.const 0)) (call $looked_up {here})")
         elif kind == "bounds":
             parts.append(f"(if (i32.and (local.get $on) {found[-1]}) (then (unreachable)))")
         elif kind in LEFT:
@@ -503,6 +528,52 @@ class _Translator:
             f"(if (i32.load offset={layout.WATCHED} (local.get $W)) (then (call $note"
             f" (local.get $W) (i32.const {pc}) (local.get $M) (local.get $on) {taken}"
             f" (i32.const {space}))))"
+        )
+
+    def _tells(self, row: Instruction) -> bool:
+        """Return whether an instruction's own lanes are told: of a computation they do not count.
+
+        Accesses and loads of constants at offsets in registers have more to tell.
+        """
+        op = OPS[row.op]
+        is_more = op.kind in ("load", "store", "atomic") or (op.kind == "bank" and bool(row.src))
+        return self._recording and op.issued and op.kind != "compute" and not is_more
+
+    @staticmethod
+    def _decided(pc: int, on: str, taken: str = "(i32.const 0)") -> str:
+        return f"(call $decided (i32.const {pc}) {on} {taken})"
+
+    def _told(self, pc: int, row: Instruction, kind: str) -> str:
+        """Return code that tells an access, once it is done: its addresses are no longer needed."""
+        memory = row.memory
+        assert memory is not None
+        if not self._recording:
+            return ""
+        here, width = f"(i32.const {pc}) (local.get $on)", memory.width_bytes
+        kinds = {"load": 0, "store": 1, "atomic": 2}
+        if memory.space == "global":
+            return (
+                f"(call $narrow (global.get $shift)) (call $accessed {here} (i32.const {width})"
+                f" (i32.const 1) (i32.const {kinds[kind]}) (i32.const 1))"
+            )
+        words = max(1, width // 4)
+        if memory.space == "local":
+            return (
+                f"(call $side_by_side) (call $accessed {here} (i32.const 4) (i32.const {words})"
+                f" (i32.const {kinds[kind]}) (i32.const 1))"
+            )
+        if kind == "atomic" and not OPS[row.op].by_word:
+            passes = "(call $most_of_a_bank (local.get $on))"
+        else:
+            by_word, pairs = kind == "atomic", self._pairs if row.is_load else 0
+            passes = (
+                f"(i32.wrap_i64 (call $wavefronts (local.get $on)"
+                f" (i32.const {1 if by_word else words}) (i32.const {0 if by_word else pairs})))"
+            )
+        zeros = " ".join(["(i32.const 0)"] * 3)
+        return (
+            f"(call $detail {here} {passes} {zeros} (i32.const -1) (i32.const 0)"
+            " (global.get $runs))"
         )
 
     def _marks(self, row: Instruction, kind: str) -> str:
@@ -745,6 +816,9 @@ class _Translator:
         if self._watching:
             chosen = "(i32.sub (i32.const 0) (local.get $z))"
             parts.append(self._noted(pc, row, "branch_if_apart", chosen))
+        if self._recording:
+            chosen = "(i32.and (local.get $on) (i32.sub (i32.const 0) (local.get $z)))"
+            parts.append(self._decided(pc, "(local.get $on)", chosen))
         return " ".join((*parts, f"(if (local.get $z) (then {taken}))"))
 
     def _named(self) -> str:
@@ -771,6 +845,11 @@ class _Translator:
                 f"(v128.store offset={at} (local.get $C) (i64x2.sub"
                 f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
                 " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
+            )
+        if self._recording and not OPS[row.op].is_replayed:
+            undone += (
+                "(global.set $blocks_run (i32.sub (global.get $blocks_run)"
+                f" (i32.const {layout.BLOCK_RECORD_BYTES})))"
             )
         hold = (
             f"(call $hold (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"

@@ -94,7 +94,7 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         return _of_some(launch, touched, spread, neighbours, together)
     if not _are_many(classes):
         chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
-        found = touched_by(prepared, chosen)
+        found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
         fits = [
             _fitted({b: found[b] for b in _places(one, launch)}, one.ranges, launch)
             for one in classes.classes
@@ -301,7 +301,8 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         together = tuple(during[(2 * k + 1) * len(during) // (2 * count)] for k in range(count))
         if neighbours[-1] + 1 in during:  # of many blocks, two samples seldom coincide
             together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
-    found = touched_by(prepared, sorted({*neighbours, *spread, *together}))
+    chosen = sorted({*neighbours, *spread, *together})
+    found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
     return _of_some(prepared.launch, found, spread, neighbours, together)
 
 

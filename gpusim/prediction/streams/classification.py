@@ -77,7 +77,8 @@ def _classes(asked: _Asked, skips: bool) -> Classes:
 
 
 def _all(asked: _Asked, *, skips: bool) -> Classes:
-    found = _found(Probe(asked.prepared, asked.step_limit, skips=skips))
+    probe = Probe(asked.prepared, asked.step_limit, skips=skips)
+    found = replace(_found(probe), has_no_skips=probe.is_compiled)
     if meet(asked.prepared, found, asked.step_limit):
         return _in_order(asked)
     return with_last_block(found, asked.prepared, asked.step_limit, skips=skips)

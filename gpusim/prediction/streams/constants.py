@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,13 @@ def are_looked_up(program: Program) -> bool:
         OPS[one.op].kind == "bank" and one.src and one.detail[1][0] != _OF_THE_LAUNCH
         for one in program.instructions
     )
+
+
+def looked_up_lines(instructions: Sequence[Instruction], pcs: Array, lowest: Array) -> Array:
+    """Return the lowest line of each load, by its lowest offset, -1 without an active lane."""
+    banks = np.array([instructions[pc].detail[1][0] for pc in pcs.tolist()], dtype=np.int64)
+    lines = np.where(lowest >= 0, banks * _BANK_LINES + lowest // LINE_BYTES, NOWHERE)
+    return np.where(banks == _OF_THE_LAUNCH, NOWHERE, lines)
 
 
 def lowest_line(instruction: Instruction, offsets: Array, on: Array) -> Array:

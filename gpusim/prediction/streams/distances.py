@@ -9,14 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import LINE_BYTES, NOWHERE, in_order
+from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES, NOWHERE, in_order
 
 Array = np.ndarray[Any, Any]
 
 CLASSES = 4
-# Lines out of DRAM 128 bytes to 64 MB apart, on an idle H200: within 512 bytes a warp waits for
-# them least, within 4 KB longer, and beyond that longest.
-NEAR_BYTES, MIDDLE_BYTES = 512, 4096
 # Warps of a block that fetch within a KB at once wait almost equally long.
 SHARED_LATENCY_LINES = 8
 EARLIER = 8  # preceding loads, among them the nearest counts
@@ -44,15 +41,15 @@ def within(addresses: Array, on: Array) -> tuple[Array, Array]:
     return lowest, np.where(counts, _ONE_OF_CLASS[_classes(apart)], 0).sum(axis=-1)
 
 
-def to_next_warp(lowest: Array, gaps: Array, rows: Array, warps_per_block: int) -> Array:
+def to_next_warp(lowest: Array, gaps: Array, is_next: Array) -> Array:
     """Return the distance in lines from each warp's load to that of the next warp of its block.
 
-    `lowest` is the lowest line of each row of the load, -1 without a predicated-on lane, and `gaps`
-    the packed gaps between its lines. Distances are capped at `SHARED_LATENCY_LINES`, also the
-    value for loads with distant lines of their own; the last warp has that of the one before it.
+    `lowest` is the lowest line of each load, -1 without a predicated-on lane, and `gaps` the packed
+    gaps between its lines; `is_next` tells, of all but the first, whether the one before it is by
+    the block's warp before. Distances are capped at `SHARED_LATENCY_LINES`, also the value for
+    loads with distant lines of their own; the last warp has that of the one before it.
     """
     apart = np.full(lowest.shape, SHARED_LATENCY_LINES, dtype=np.int64)
-    is_next = np.diff(rows // warps_per_block) == 0
     are_on = (lowest[:, :-1] >= 0) & (lowest[:, 1:] >= 0)
     found = np.minimum(np.abs(np.diff(lowest, axis=1)), SHARED_LATENCY_LINES)
     known = is_next & are_on

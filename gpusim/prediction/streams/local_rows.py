@@ -31,6 +31,10 @@ class LocalRows:
         self._row_bytes = -(-prepared.program.local_bytes // memory.WORD_BYTES) * memory.LINE_BYTES
         self.has = bool(self._row_bytes) and prepared.cc.major >= memory.CC_OF_WRITE_THROUGH
 
+    def begin_of(self, warps: Array) -> Array:
+        """Return where the rows of some of the first block's warps begin."""
+        return BEYOND + warps * self._row_bytes
+
     def within_block(self, step: Step, width_bytes: int) -> tuple[Array, Array]:
         """Return the words touched by an access and their lanes, a column for each word.
 

@@ -33,7 +33,7 @@ class Probe:
 
     With `skips`, loops of equal iterations are executed in part and stored once. With `in_order`,
     the predecessors of a block are executed before it, and the blocks' stretches are kept in
-    `touched`.
+    `touched`. It `is_compiled` once compiled code ran blocks, with nothing left out of them.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Probe:
         self.prepared = prepared
         self.streams: list[BlockStream] = []
         self.touched: dict[int, Stretches] = {}
+        self.is_compiled = False
         self._numbers: dict[bytes, int] = {}
         self._kinds: dict[int, int] = {}
         self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
@@ -77,6 +78,7 @@ class Probe:
             self._run_in_order(prepared, missing, recorder)
         else:
             self._run(prepared, missing, recorder)
+        self.is_compiled |= recorder.is_compiled
         if recorder.unsound:
             raise UnsoundError
         for number, stream in sorted(recorder.streams.items()):
@@ -98,6 +100,7 @@ class Probe:
             step_limit=self._step_limit,
             blocks=blocks,
             on_skip=recorder.skip if self._skips else None,
+            has_no_skips=self.is_compiled,
         )
 
     def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
@@ -116,14 +119,20 @@ class Probe:
         self.touched |= touches.stretches
 
 
-def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
-    """Execute blocks, loops of equal iterations in part; return the stretches of each."""
+def touched_by(
+    prepared: Prepared, blocks: Sequence[int], *, has_no_skips: bool = False
+) -> dict[int, Stretches]:
+    """Execute blocks, loops of equal iterations in part; return the stretches of each.
+
+    With `has_no_skips` it is known of other blocks that there are no such loops.
+    """
     recorder = TouchRecorder(prepared)
     machine.run(
         without_results(prepared),
         observers=(recorder,),
         blocks=blocks,
         on_skip=recorder.skip,
+        has_no_skips=has_no_skips,
     )
     return recorder.stretches
 

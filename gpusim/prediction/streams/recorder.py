@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,16 +11,17 @@ import numpy as np
 
 from gpusim.gpu import memory
 from gpusim.isa.ops import OPS
-from gpusim.launch.events import Observer, Placement, Skip, Step
+from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import constants, distances
+from gpusim.prediction.streams.compiled_steps import KindsByPc, compiled_streams
+from gpusim.prediction.streams.executed import TYPES, Executed, LoopsOf
 from gpusim.prediction.streams.local_rows import LocalRows
-from gpusim.prediction.streams.stream import MOST_BEHIND, BlockStream, Loop, WarpStream, rolled
+from gpusim.prediction.streams.stream import BlockStream, Loop
 from gpusim.prediction.streams.touches import (
     NOTHING,
     Skipped,
     Touches,
-    first_touches,
     joined,
     sectors_touched,
 )
@@ -33,11 +33,7 @@ YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
 ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
-# Types of the columns: is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, ...
-_TYPES = (np.bool_, np.bool_, np.int32, np.int32, np.int32, np.uint32, np.int64, *(3 * [np.int32]))
-
-COST = 2  # the index of that column
-NO_LINE = np.iinfo(np.int64).max  # above all lines
+COST = [*TYPES].index("cost")
 MOST_COMPARED_BYTES = 1 << 15  # above it a comparison costs as much as the computation it saves
 
 
@@ -78,12 +74,17 @@ class _Row:
 
 
 class _Recorded:
-    """The record of a batch: its steps, and its skips by position among the steps."""
+    """The record of a batch: its steps, opened barriers, and skips by position among the steps.
+
+    What compiled code ran of it follows as columns.
+    """
 
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self.steps: list[_Row] = []
         self.skips: list[tuple[int, Skip]] = []
+        self.opened: list[tuple[int, Array]] = []  # blocks by position, all of them if folded
+        self.compiled: list[Steps] = []
         self._latest: dict[int, tuple[Step, _Row]] = {}
 
     def add(self, step: Step, made: Callable[[Step], _Row]) -> None:
@@ -92,6 +93,13 @@ class _Recorded:
         if latest is None or not _is_again(latest[0], step):
             latest = self._latest[step.pc] = step, made(step)
         self.steps.append(latest[1])
+
+    def open(self, opened: BarrierOpened) -> None:
+        """Append an opened barrier."""
+        placement = self.placement
+        every = np.arange(len(placement.blocks))
+        which = every if placement.folded else np.unique(opened.rows // placement.warps_per_block)
+        self.opened.append((len(self.steps), which))
 
     def unfold(self, placement: Placement) -> None:
         """Spread the record of a folded batch over the rows of an unfolded one."""
@@ -108,55 +116,52 @@ class _Recorded:
         """The index of each step's first row, counted through all steps."""
         return np.cumsum([0, *(len(step.rows) for step in self.steps)])
 
-    def places(self) -> list[Array]:
-        """Return, for each row of the batch, the indices of its instructions."""
-        rows = np.concatenate([step.rows for step in self.steps])
-        counts = np.bincount(rows, minlength=self.placement.rows)
-        return np.split(np.argsort(rows, kind="stable"), np.cumsum(counts)[:-1])
+    def executed(self) -> Executed:
+        """Return the instructions of all steps."""
+        rows = [step.rows for step in self.steps]
+        pcs = np.array([step.pc for step in self.steps], dtype=np.int64)
+        none = np.zeros(0, dtype=np.int64)
+        counts = np.diff(self.starts)
+        times, clock = self._times()
+        if self.skips:  # where iterations are left out, steps stand for others: their order counts
+            times = np.repeat(np.arange(len(rows)), counts)
+        return Executed(
+            self.placement,
+            np.concatenate([none, *rows]),
+            np.repeat(pcs, counts),
+            times,
+            {name: self._column(number) for number, name in enumerate(TYPES)},
+            clock,
+        )
 
-    def columns(self, touches: Touches, stored: Touches) -> dict[str, Array]:
-        """Return the columns of streams, shaped (copies, indices).
+    def _times(self) -> tuple[Array, Array]:
+        """Return for each instruction how many its warp ran before, and for each row in all.
 
-        In place of `earlier` they have the lowest line of each load.
+        The warps of a block have run equally many when a barrier opens.
         """
-        shape = self.placement.copies, int(self.starts[-1])
-        pc = np.repeat([step.pc for step in self.steps], np.diff(self.starts))
-        made = map(self._column, range(len(_TYPES)))
-        is_on, is_taken, cost, lines, wavefronts, lanes, lowest, gaps, apart, constant = made
-        fresh, joins, begun = first_touches(touches, math.prod(shape))
-        written, _, _ = first_touches(stored, math.prod(shape))
-        return {
-            "pc": np.broadcast_to(pc.astype(np.int32), shape),
-            "is_on": is_on,
-            "is_taken": is_taken,
-            "cost": cost,
-            "lines": lines,
-            "wavefronts": wavefronts,
-            "fresh": fresh.reshape(shape).astype(np.int32),
-            "written": written.reshape(shape).astype(np.int32),
-            "joins": joins.reshape(shape),
-            "behind": self._behind(begun.reshape(shape)),
-            "lanes": lanes,
-            "gaps": gaps,
-            "apart": apart,
-            "lowest": lowest,
-            "constant": constant,
-        }
-
-    def _behind(self, begun: Array) -> Array:
-        """Return the number of loads since the step `begun`, the first touch of the data."""
-        are_loads = [not step.is_store and step.touched is not None for step in self.steps]
-        loads = np.cumsum([0, *are_loads])
-        here = np.repeat(loads[:-1], np.diff(self.starts))
-        behind = np.minimum(here - loads[begun], MOST_BEHIND)
-        return np.where(begun < 0, MOST_BEHIND, behind).astype(np.int32)
+        clock = np.zeros(
+            (self.placement.rows // self.placement.warps_per_block, self.placement.warps_per_block),
+            dtype=np.int64,
+        )
+        flat, begun = clock.reshape(-1), 0
+        made = np.empty(int(self.starts[-1]), dtype=np.int64)
+        opened = [*self.opened, (len(self.steps), np.zeros(0, dtype=np.int64))]
+        for end, which in opened:
+            for number in range(begun, end):
+                rows = self.steps[number].rows
+                made[self.starts[number] : self.starts[number + 1]] = flat[rows]
+                flat[rows] += 1
+            begun = end
+            here = which[:1] if self.placement.folded else which
+            clock[here] = clock[here].max(axis=1, keepdims=True)
+        return made, flat
 
     def _column(self, number: int) -> Array:
         parts = [step.columns[number] for step in self.steps]
         shape = self.placement.copies, int(self.starts[-1])
         # Most steps have the same value for all warps: it is set once.
         usual = next((part for part in parts if part.size == 1), None)
-        full: Array = np.empty(shape, dtype=_TYPES[number])
+        full: Array = np.empty(shape, dtype=[*TYPES.values()][number])
         if usual is not None:
             full[:] = usual
         for part, first, end in zip(parts, self.starts, self.starts[1:], strict=False):
@@ -164,7 +169,7 @@ class _Recorded:
                 full[:, first:end] = part
         return full
 
-    def touches(self, *, stored: bool = False) -> Touches:
+    def touches(self, executed: Executed, *, stored: bool = False) -> Touches:
         """Return all touches of sectors, and the last ones of skipped iterations, in order.
 
         Stores alone if `stored`.
@@ -173,6 +178,8 @@ class _Recorded:
             self._touched(number) if step.is_store or not stored else NOTHING
             for number, step in enumerate(self.steps)
         ]
+        if not self.skips:
+            return executed.in_order(joined(parts))
         made, done = [], 0
         for at, skip in self.skips:
             period = joined([parts[number] for number in self.steps_of(at, skip)])
@@ -194,65 +201,19 @@ class _Recorded:
             sector=step.of_copies(step.touched, copies),
         )
 
-    def streams(self, columns: dict[str, Array]) -> list[BlockStream]:
-        """Return the streams of the batch's blocks, one object for equal ones."""
-        places = self.places()
+    def loops(self) -> LoopsOf:
+        """Return a function from a block's position to the skipped loops of its warps."""
         times = np.array([self.times(skip) for _, skip in self.skips])
-        first: dict[bytes, BlockStream] = {}
-        known: dict[bytes, BlockStream] = {}
-        streams = []
-        for position in range(len(self.placement.blocks)):
-            copy, mine = self._block(position, places)
+
+        def loops_of(position: int, places: list[Array]) -> list[list[Loop]]:
+            found: list[list[Loop]] = [[] for _ in places]
             often = times[:, position] if self.skips else times
-            begun = self._begun(columns, copy, mine, often)
-            if begun not in first:
-                block = self._stream(columns, copy, mine, often)
-                first[begun] = known.setdefault(block.key, block)
-            streams.append(first[begun])
-        return streams
+            for number, warp in np.argwhere(often).tolist():
+                at, skip = self.skips[number]
+                found[warp].append(self.loop(at, skip, places[warp], int(often[number, warp])))
+            return found
 
-    def _block(self, position: int, places: list[Array]) -> tuple[int, list[Array]]:
-        """Return the copy of a block, and the indices of its warps."""
-        if self.placement.folded:
-            return position, places
-        warps = self.placement.warps_per_block
-        return 0, places[position * warps : (position + 1) * warps]
-
-    def _begun(
-        self, columns: dict[str, Array], copy: int, places: list[Array], often: Array
-    ) -> bytes:
-        """Return a key, equal for blocks with equal columns.
-
-        Addresses count relative to the block's lowest. Blocks of a folded batch share their path.
-        """
-        here: Any = slice(None) if self.placement.folded else np.concatenate(places)
-        own = {name: column[copy][here] for name, column in columns.items()}
-        is_load = own["lowest"] >= 0
-        begin = own["lowest"].min(where=is_load, initial=NO_LINE)
-        own["lowest"] = np.where(is_load, own["lowest"] - begin, -1)
-        parts = [column.tobytes() for column in own.values()]
-        if not self.placement.folded:
-            parts.append(repr(([*map(len, places)], self._loops(places, often))).encode())
-        return b"".join([*parts, often.tobytes()])
-
-    def _stream(
-        self, columns: dict[str, Array], copy: int, places: list[Array], often: Array
-    ) -> BlockStream:
-        """Return the stream of a block, from the indices of its warps."""
-        made = []
-        for mine, loops in zip(places, self._loops(places, often), strict=True):
-            own = {name: column[copy][mine] for name, column in columns.items()}
-            earlier = distances.to_earlier(own.pop("lowest"))
-            made.append(rolled(WarpStream(**own, earlier=earlier, loops=tuple(loops))))
-        return BlockStream(tuple(made))
-
-    def _loops(self, places: list[Array], often: Array) -> list[list[Loop]]:
-        """Return the loops of a block's warps; `often` counts skipped iterations by warp."""
-        found: list[list[Loop]] = [[] for _ in places]
-        for number, warp in np.argwhere(often).tolist():
-            at, skip = self.skips[number]
-            found[warp].append(self.loop(at, skip, places[warp], int(often[number, warp])))
-        return found
+        return loops_of
 
     def loop(self, at: int, skip: Skip, places: Array, times: int) -> Loop:
         """Return the loop of a skip after `at` steps, in the stream of the row at these indices."""
@@ -315,8 +276,10 @@ class Recorder(Observer):
         self._cc_major = prepared.cc.major
         self._local = LocalRows(prepared)
         self._adds_up = not prepared.program.compiler
+        self._kinds = KindsByPc.of(prepared, self._local, adds_up=self._adds_up)
         self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
+        self.is_compiled = False  # whether compiled code ran blocks, of which nothing is left out
         self.unsound: set[int] = set()
 
     def _of(self, placement: Placement) -> _Recorded:
@@ -333,10 +296,19 @@ class Recorder(Observer):
         if OPS[step.instruction.op].issued:
             self._of(step.placement).add(step, self._row)
 
+    def compiled_steps(self, steps: Steps) -> None:
+        """Record steps of compiled code."""
+        self.is_compiled = True
+        self._of(steps.placement).compiled.append(steps)
+
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Record an opened barrier."""
+        self._of(opened.placement).open(opened)
+
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
         is_on, is_taken, asked = YES, NO, _Asked()
-        lowest, gaps, apart, constant = NOWHERE, ZERO, ZERO, NOWHERE
+        lowest, gaps, constant = NOWHERE, ZERO, NOWHERE
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
@@ -345,13 +317,11 @@ class Recorder(Observer):
             asked = self._asked(step)
             if asked.touched is not None and instruction.is_load:
                 lowest, gaps = distances.within(step.addresses, step.on)
-                warps = step.placement.warps_per_block
-                apart = distances.to_next_warp(lowest, gaps, step.rows, warps)
         elif step.constants is not None:
             asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, apart, constant)
+        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, constant)
         is_store = OPS[instruction.op].kind == "store"
         return _Row(step.pc, is_store, step.rows, columns, asked.touched)
 
@@ -421,9 +391,15 @@ class Recorder(Observer):
         recorded = self._recorded.pop(int(blocks[0]), None)
         if recorded is None:
             return
-        touches = recorded.touches()
-        columns = recorded.columns(touches, recorded.touches(stored=True))
-        streams = recorded.streams(columns)
+        executed = recorded.executed()
+        touches = recorded.touches(executed)
+        stored = recorded.touches(executed, stored=True)
+        if recorded.compiled:
+            streams = compiled_streams(executed, touches, stored, recorded.compiled, self._kinds)
+            self.streams.update(zip(blocks.tolist(), streams, strict=True))
+            return
+        columns = executed.columns(touches, stored, self._kinds.are_loads)
+        streams = executed.streams(columns, recorded.loops())
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
         if recorded.skips:
             unsound = _unsound(recorded, touches, streams)

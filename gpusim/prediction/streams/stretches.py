@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
-from gpusim.isa.ops import OPS
-from gpusim.launch.events import Observer, Skip, Step
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
 from gpusim.launch.prepared import Prepared
+from gpusim.prediction.streams.compiled_steps import times_of
 from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
 
 Array = np.ndarray[Any, Any]
@@ -74,11 +75,15 @@ COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "step
 
 @dataclass
 class _Touch:
-    """A step with memory accesses: its stretches, by block position in the batch."""
+    """A step with memory accesses: its stretches, by block position in the batch.
+
+    `step` is its number in the batch, `time` how many instructions its warps ran before.
+    """
 
     pc: int
     kind: int
     step: int
+    time: int
     position: Array
     begin: Array
     end: Array
@@ -86,39 +91,74 @@ class _Touch:
 
 
 class _Recorded:
-    """The record of a batch: rows of all its steps, touches of memory, and skips."""
+    """The record of a batch: rows of all its steps, touches of memory, and skips.
 
-    def __init__(self) -> None:
+    `clock` counts the instructions of each row; the warps of a block have run equally many when a
+    barrier opens. What compiled code ran of the batch follows as columns.
+    """
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+        self.clock = np.zeros(placement.rows, dtype=np.int64)
         self.rows: list[Array] = []
         self.touches: list[_Touch] = []
         self.skips: list[tuple[int, Skip]] = []
+        self.compiled: list[Steps] = []
+
+    def go_on(self, placement: Placement) -> None:
+        """Go on with another placement: the batch is unfolded."""
+        if placement is not self.placement:
+            self.placement = placement
+            self.clock = np.tile(self.clock, placement.rows // len(self.clock))
+
+    def open(self, opened: BarrierOpened) -> None:
+        """Set the clocks of blocks whose barrier opens."""
+        blocks = self.clock.reshape(-1, self.placement.warps_per_block)
+        folded, rows = self.placement.folded, opened.rows // self.placement.warps_per_block
+        here = np.zeros(1, dtype=np.int64) if folded else np.unique(rows)
+        blocks[here] = blocks[here].max(axis=1, keepdims=True)
 
 
 class TouchRecorder(Observer):
     """Turns steps and skips into the stretches of each block of a run."""
 
     def __init__(self, prepared: Prepared) -> None:
+        self._program = prepared.program
         self._local = LocalRows(prepared)
         self._recorded: dict[int, _Recorded] = {}
         self.stretches: dict[int, Stretches] = {}
 
     def step(self, step: Step) -> None:
         """Record the touches of a step."""
-        instruction = step.instruction
-        op, found = OPS[instruction.op], instruction.memory
+        op = OPS[step.instruction.op]
         if not op.issued:
             return
-        recorded = self._of(step.placement.blocks)
-        number = len(recorded.rows)
-        recorded.rows.append(step.rows)
-        if op.waits_for_memory and instruction.detail != "block":
-            recorded.touches.append(_Touch(step.pc, FENCE, number, *_everywhere(step)))
+        recorded = self._of(step.placement)
+        number, rows = len(recorded.rows), step.rows
+        recorded.rows.append(rows)
+        if op.waits_for_memory or step.addresses is not None:
+            times = recorded.clock[rows]
+            for time in np.unique(times).tolist():
+                self._add(recorded, number, time, _at(step, times == time))
+        recorded.clock[rows] += 1
+
+    def _add(self, recorded: _Recorded, number: int, time: int, step: Step) -> None:
+        """Add the touches of a step by warps at the same time."""
+        instruction = step.instruction
+        if _is_fence(instruction):
+            touch = _Touch(step.pc, FENCE, number, time, *_everywhere(step))
+            recorded.touches.append(touch)
         touched = self._touched(step)
-        if found is None or touched is None:
-            return
-        is_past_l1 = found.volatile and found.space == "global" and op.kind == "load"
-        kind = PAST_L1 if is_past_l1 else _KINDS[op.kind]
-        recorded.touches.append(_Touch(step.pc, kind, number, *touched))
+        if touched is not None:
+            recorded.touches.append(_Touch(step.pc, _kind(instruction), number, time, *touched))
+
+    def compiled_steps(self, steps: Steps) -> None:
+        """Record steps of compiled code."""
+        self._of(steps.placement).compiled.append(steps)
+
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Record an opened barrier."""
+        self._of(opened.placement).open(opened)
 
     def _touched(self, step: Step) -> tuple[Array, Array, Array, Array] | None:
         """Return the stretches of a step; None without an access to global or local memory."""
@@ -133,21 +173,120 @@ class TouchRecorder(Observer):
 
     def skip(self, skip: Skip) -> None:
         """Record a skip of iterations."""
-        recorded = self._of(skip.placement.blocks)
+        recorded = self._of(skip.placement)
         recorded.skips.append((len(recorded.rows), skip))
 
     def batch_end(self, blocks: Array) -> None:
         """Make the stretches of these blocks."""
-        recorded = self._recorded.pop(int(blocks[0]), _Recorded())
-        rows, ends = _by_position(recorded.touches, len(blocks))
+        none = Placement(blocks, 1, folded=True)
+        recorded = self._recorded.pop(int(blocks[0]), _Recorded(none))
+        if recorded.skips:  # steps stand for others: their order counts
+            rows, ends = _by_position(recorded.touches, len(blocks))
+        else:
+            rows, ends = self._in_time(recorded)
         loops = [_Loop.of(recorded.rows, at, skip) for at, skip in recorded.skips]
+        longest = int(recorded.clock.max())
+        steps = len(recorded.rows) if recorded.skips else longest
         for position, number in enumerate(blocks.tolist()):
             mine = rows[:, ends[position] : ends[position + 1]]
             ran = [one for one in loops if one.times[position]]
-            self.stretches[number] = _of_block(mine, ran, position, len(recorded.rows))
+            self.stretches[number] = _of_block(mine, ran, position, steps)
 
-    def _of(self, blocks: Array) -> _Recorded:
-        return self._recorded.setdefault(int(blocks[0]), _Recorded())
+    def _in_time(self, recorded: _Recorded) -> tuple[Array, Array]:
+        """Return stretches by block and time, as `_by_position` does by step."""
+        blocks = len(recorded.placement.blocks)
+        rows, ends = _by_position(recorded.touches, blocks, by_time=True)
+        whose = np.repeat(np.arange(blocks), np.diff(ends))
+        if recorded.compiled:
+            more, theirs = self._compiled(recorded)
+            rows = np.concatenate([rows, more], axis=1)
+            whose = np.concatenate([whose, theirs])
+        return merged(rows, whose, blocks)
+
+    def _compiled(self, recorded: _Recorded) -> tuple[Array, Array]:
+        """Return the stretches of warps in compiled code, and the block of each; set the clock."""
+        placement = recorded.placement
+        begins = np.cumsum([0, *(len(one.pc) for one in recorded.compiled)])
+        pc, rows = (np.concatenate([one[k] for one in recorded.compiled]) for k in (1, 2))
+        both = zip(recorded.compiled, begins, strict=False)
+        opened = np.concatenate([one.opened + np.array([n, 0]) for one, n in both])
+        times = times_of(placement, rows, opened, recorded.clock)
+        np.maximum.at(recorded.clock, rows, times + 1)
+        made = [np.zeros((6, 0), dtype=np.int64)]
+        owners = [np.zeros(0, dtype=np.int64)]
+        program, where = self._program.instructions, _Where(self._program, self._local)
+        for one, begin in zip(recorded.compiled, begins.tolist(), strict=False):
+            found = one.accesses
+            owner = np.repeat(found.at, found.runs)
+            what = one.pc[owner].astype(np.int64)
+            is_wanted = where.widths[what] > 0
+            owner, what = owner[is_wanted], what[is_wanted]
+            warp = one.row[owner] % placement.warps_per_block
+            shift = where.begin_of(
+                what, warp, one.row[owner] // placement.warps_per_block, placement
+            )
+            width = where.widths[what]
+            first, last, lanes = (column[is_wanted] for column in found[8:])
+            columns = what, where.kinds[what], times[begin + owner], first + shift
+            made.append(np.stack([*columns, last + shift + width, lanes * width]))
+            owners.append(one.row[owner] // placement.warps_per_block)
+        fences = np.flatnonzero(np.array([_is_fence(row) for row in program])[pc])
+        nowhere = np.full(len(fences), EVERYWHERE)
+        begun = pc[fences], np.full(len(fences), FENCE), times[fences], nowhere
+        made.append(np.stack([*begun, nowhere + SECTOR_BYTES, np.zeros_like(nowhere)]))
+        owners.append(rows[fences] // placement.warps_per_block)
+        return np.concatenate(made, axis=1), np.concatenate(owners)
+
+    def _of(self, placement: Placement) -> _Recorded:
+        recorded = self._recorded.setdefault(int(placement.blocks[0]), _Recorded(placement))
+        recorded.go_on(placement)
+        return recorded
+
+
+class _Where:
+    """Kinds of touches and their widths in bytes by pc, 0 for instructions without a touch."""
+
+    def __init__(self, program: Program, local: LocalRows) -> None:
+        self._local = local
+        self.kinds = np.zeros(len(program.instructions), dtype=np.int64)
+        self.widths = np.zeros_like(self.kinds)
+        self._are_local = np.zeros(len(self.kinds), dtype=bool)
+        for pc, row in enumerate(program.instructions):
+            found = row.memory
+            if found is None or not (
+                found.space == "global" or (found.space == "local" and local.has)
+            ):
+                continue
+            self._are_local[pc] = found.space == "local"
+            self.kinds[pc] = _kind(row)
+            self.widths[pc] = WORD_BYTES if self._are_local[pc] else found.width_bytes
+
+    def begin_of(self, pc: Array, warp: Array, position: Array, placement: Placement) -> Array:
+        """Return where the places of accesses begin: 0, or at the row of the warp in the grid."""
+        number = placement.blocks[position] * placement.warps_per_block + warp
+        return np.where(self._are_local[pc], self._local.begin_of(number), 0)
+
+
+def _is_fence(instruction: Instruction) -> bool:
+    return OPS[instruction.op].waits_for_memory and instruction.detail != "block"
+
+
+def _kind(instruction: Instruction) -> int:
+    found, kind = instruction.memory, OPS[instruction.op].kind
+    assert found is not None
+    is_past_l1 = found.volatile and found.space == "global" and kind == "load"
+    return PAST_L1 if is_past_l1 else _KINDS[kind]
+
+
+def _at(step: Step, which: Array) -> Step:
+    """Return the part of a step by some of its rows."""
+    if which.all():
+        return step
+    addresses = step.addresses
+    if addresses is not None and addresses.shape[1] > 1:
+        addresses = addresses[:, which]
+    active, on = (one if one.shape[1] == 1 else one[:, which] for one in (step.active, step.on))
+    return step._replace(rows=step.rows[which], active=active, on=on, addresses=addresses)
 
 
 def _stretches(
@@ -188,16 +327,47 @@ def _everywhere(step: Step) -> tuple[Array, Array, Array, Array]:
     return position, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
 
 
-def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
+def merged(rows: Array, whose: Array, blocks: int) -> tuple[Array, Array]:
+    """Return stretches in order of their blocks and times, with adjacent ones of one time merged.
+
+    `rows` are pc, kind, time, begin, end and asked bytes, `whose` the positions of blocks; with the
+    stretches come the boundaries of each block's columns.
+    """
+    pc, _, time, begin = rows[:4]
+    order = np.lexsort((begin, pc, time, whose))
+    rows, whose = rows[:, order], whose[order]
+    pc, _, time, begin, end, _ = rows
+    is_first = np.ones(len(pc), dtype=bool)
+    is_first[1:] = (np.diff(pc) != 0) | (np.diff(time) != 0) | (np.diff(whose) != 0)
+    first = np.flatnonzero(is_first)
+    reach = end.copy()
+    longest = np.diff(np.append(first, len(pc))).max(initial=0)
+    for back in (1 << bit for bit in range(int(longest - 1).bit_length() if longest else 0)):
+        # The greatest end so far, of one instruction at one time.
+        group = np.cumsum(is_first)
+        same = group[back:] == group[:-back]
+        reach[back:] = np.where(same, np.maximum(reach[back:], reach[:-back]), reach[back:])
+    is_first[1:] |= begin[1:] - reach[:-1] >= SECTOR_BYTES
+    first = np.flatnonzero(is_first)
+    made = rows[:, first]
+    if len(first):
+        made[4] = np.maximum.reduceat(end, first)
+        made[5] = np.add.reduceat(rows[5], first)
+    return made, np.searchsorted(whose[first], np.arange(blocks + 1))
+
+
+def _by_position(
+    touches: Sequence[_Touch], blocks: int, *, by_time: bool = False
+) -> tuple[Array, Array]:
     """Return touches sorted by block, as rows: pc, kind, step, begin, end, asked.
 
-    With them the boundaries of each block's columns.
+    With them the boundaries of each block's columns. The third row is the time if `by_time`.
     """
     counts = [len(touch.position) for touch in touches]
     whose = np.concatenate([np.zeros(0, dtype=np.int64), *(t.position for t in touches)])
     order = np.argsort(whose, kind="stable")
     made = np.empty((6, len(whose)), dtype=np.int64)
-    for row, name in enumerate(("pc", "kind", "step")):
+    for row, name in enumerate(("pc", "kind", "time" if by_time else "step")):
         values = np.array([getattr(touch, name) for touch in touches], dtype=np.int64)
         made[row] = np.repeat(values, counts)[order]
     for row, name in enumerate(("begin", "end", "asked"), 3):

@@ -1,0 +1,151 @@
+"""Steps of all warps as columns, from the records that a module writes into linear memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu.memory import LINE_BYTES
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.events import Accesses, Placement, Steps
+from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.translation import Translation
+
+Array = np.ndarray[Any, Any]
+
+# Words of a record of a basic block, and of one of an instruction.
+_PC, _ROW, _LANES, _DETAILS = range(4)
+_PASSES, _LINES, _WAVEFRONTS, _GAPS, _LOWEST, _IS_ONE, _RUNS = range(1, 8)
+_ON, _TAKEN = 30, 31  # bits beside the pc
+_PC_BITS = (1 << _ON) - 1
+
+
+class Records:
+    """Records of one batch, taken as often as their place in linear memory is full."""
+
+    def __init__(self, made: Translation, begin: int) -> None:
+        self._begin = begin
+        longest = int(np.diff([*made.starts, made.length]).max())
+        self._details = begin + layout.BLOCK_RECORD_BYTES * (layout.BLOCK_RECORDS + 1)
+        self._details_full = self._details + layout.DETAIL_BYTES * layout.BLOCK_RECORDS
+        self._runs = self._details_full + layout.DETAIL_BYTES * longest
+        self._runs_full = self._runs + layout.RUN_BYTES * 4 * layout.BLOCK_RECORDS
+        widest = 32 * max(1, made.widest)
+        self.end = -(-(self._runs_full + layout.RUN_BYTES * widest * longest) // 64) * 64
+        self.taken: list[tuple[Array, Array, Array]] = []
+
+    @property
+    def begins(self) -> dict[str, int]:
+        """The module's globals: where records begin, and from where on they are taken."""
+        full = self._details - layout.BLOCK_RECORD_BYTES
+        return {
+            "blocks_run": self._begin,
+            "blocks_full": full,
+            "details": self._details,
+            "details_full": self._details_full,
+            "runs": self._runs,
+            "runs_full": self._runs_full,
+        }
+
+    def take(self, memory: Array, ends: dict[str, int]) -> int:
+        """Keep the records up to some ends; return the number of basic blocks."""
+        blocks = _words(memory, self._begin, ends["blocks_run"], layout.BLOCK_RECORD_BYTES)
+        details = _words(memory, self._details, ends["details"], layout.DETAIL_BYTES)
+        runs = _words(memory, self._runs, ends["runs"], layout.RUN_BYTES)
+        self.taken.append((blocks, details, runs))
+        return len(blocks)
+
+    def steps(
+        self, program: Program, made: Translation, placement: Placement, shift: int
+    ) -> Sequence[Steps]:
+        """Return the steps, in batches of records taken at a time."""
+        reader = _Reader(program, made, placement, shift, self._details)
+        return [reader.steps(*one) for one in self.taken]
+
+
+def _words(memory: Array, begin: int, end: int, size: int) -> Array:
+    return memory[begin:end].view(np.int32).reshape(-1, size // 4).copy()
+
+
+class _Reader:
+    """The records of a program's modules as steps."""
+
+    def __init__(
+        self, program: Program, made: Translation, placement: Placement, shift: int, details: int
+    ) -> None:
+        rows = program.instructions
+        self._placement, self._shift, self._details = placement, shift, details
+        lengths = np.diff([*made.starts, len(rows)])
+        self._length = np.zeros(len(rows) + 1, dtype=np.int64)  # last: an opened barrier has none
+        self._length[made.starts] = lengths
+        self._is_issued = np.array([OPS[row.op].issued for row in rows])
+        self._takes = np.array([_takes(row) for row in rows])
+        self._has_more = np.array([_has_more(row) for row in rows])
+        self._spaces = np.array([_space(row) for row in rows])
+
+    def steps(self, blocks: Array, details: Array, runs: Array) -> Steps:
+        """Return the steps of some records."""
+        length = self._length[blocks[:, _PC]]
+        begin = np.cumsum(length) - length
+        pc = np.repeat(blocks[:, _PC] - begin, length) + np.arange(length.sum())
+        is_issued = self._is_issued[pc]
+        place = np.cumsum(is_issued) - is_issued
+        pc = pc[is_issued].astype(np.int32)
+        row, lanes = (np.repeat(blocks[:, word], length)[is_issued] for word in (_ROW, _LANES))
+        number = (blocks[:, _DETAILS] - self._details) // layout.DETAIL_BYTES
+        owner = np.repeat(np.arange(len(blocks)), np.diff([*number, len(details)]))
+        bits = details[:, 0].view(np.uint32)
+        what = (bits & _PC_BITS).astype(np.int64)
+        at = place[begin[owner] + what - blocks[owner, _PC]]
+        is_on, is_taken = np.ones(len(pc), dtype=bool), self._takes[pc]
+        is_on[at] = (bits >> _ON) & 1 != 0
+        is_taken[at] = bits >> _TAKEN != 0
+        is_opened = blocks[:, _PC] < 0
+        before = np.searchsorted(np.flatnonzero(is_issued), begin[is_opened])
+        opened = np.stack(
+            [before, blocks[is_opened, _ROW] // self._placement.warps_per_block], axis=1
+        )
+        more = self._has_more[what]
+        accesses = self._accesses(what[more], at[more], details[more], runs)
+        return Steps(
+            self._placement, pc, row, lanes.view(np.uint32), is_on, is_taken, accesses, opened
+        )
+
+    def _accesses(self, pc: Array, at: Array, details: Array, runs: Array) -> Accesses:
+        passes, lines, wavefronts, gaps, lowest, is_one, count = details[:, _PASSES:].T
+        space = self._spaces[pc]
+        lowest = lowest.astype(np.int64)
+        is_known = lowest >= 0
+        lowest += np.where(space == "global", self._shift // LINE_BYTES, 0)
+        shift = np.repeat(np.where(space == "global", self._shift, 0), count)
+        first, last, lanes = runs.T
+        return Accesses(
+            at,
+            passes,
+            lines,
+            wavefronts,
+            gaps,
+            np.where(is_known, lowest, -1),
+            is_one != 0,
+            count,
+            first + shift,
+            last + shift,
+            lanes,
+        )
+
+
+def _takes(row: Instruction) -> bool:
+    """Return whether an instruction without a guard sends its lanes elsewhere."""
+    kind = OPS[row.op].kind
+    return row.guard is None and (kind == "branch" or kind == "jump")
+
+
+def _has_more(row: Instruction) -> bool:
+    op = OPS[row.op]
+    return bool(op.access) or (op.kind == "bank" and bool(row.src))
+
+
+def _space(row: Instruction) -> str:
+    return "" if row.memory is None else row.memory.space

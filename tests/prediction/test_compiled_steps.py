@@ -1,0 +1,250 @@
+"""Streams and stretches of blocks in compiled code, against the ones of NumPy's machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusim import cuda, machine
+from gpusim.codegen.programs import prepare
+from gpusim.isa.ops import OPS
+from gpusim.launch.arguments import array_spec
+from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.prepared import Prepared
+from gpusim.machine import takeover
+from gpusim.machine.compiled import evaluator
+from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder
+from gpusim.prediction.streams.probe import without_results
+from gpusim.prediction.streams.stretches import COLUMNS
+
+pytest.importorskip("wasmtime")
+
+N = 96  # threads: three warps
+BLOCKS = 5
+RANDOM = np.random.default_rng(5)
+LOTS = RANDOM.integers(0, 4000, 4096).astype(np.int32)
+ROUNDS = np.repeat(RANDOM.integers(3, 40, BLOCKS * N // 32), 32).astype(np.int32)  # alike in a warp
+
+
+@cuda.jit
+def walk(rounds, links, out):
+    """Each warp follows links as often as its number of rounds: gathers and scattered stores."""
+    i = cuda.grid(1)
+    at = links[i]
+    for _ in range(rounds[i]):
+        at = links[(at * 5 + i) % 4096]
+        out[at] = at
+    out[i] = at
+
+
+@cuda.jit
+def tree(rounds, links, out):
+    """Warps wait for each other at barriers after rounds of their own, on shared memory."""
+    shared = cuda.shared.array(96, "int32")
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    shared[t] = links[i]
+    for k in range(4):
+        total = 0
+        for n in range(rounds[i] % (7 + k)):
+            total += links[(total + n * 96 + shared[(t * 3) % 96]) % 4096]
+        cuda.syncthreads()
+        shared[t] = total
+        cuda.syncthreads()
+        if t < 32:
+            shared[t] += shared[t + 32 + k]
+        cuda.syncthreads()
+    out[i] = shared[t]
+
+
+@cuda.jit
+def counts(rounds, links, out):
+    """Atomics on global and shared memory: all lanes on one address, or on any."""
+    bins = cuda.shared.array(32, "int32")
+    i = cuda.grid(1)
+    t = cuda.threadIdx.x
+    if t < 32:
+        bins[t] = 0
+    cuda.syncthreads()
+    at = links[i]
+    for _ in range(rounds[i]):
+        at = links[(at + i) % 4096]
+        cuda.atomic.add(bins, at % 32, 1)
+        cuda.atomic.add(out, at, 1)
+        cuda.atomic.add(out, 0, 1)
+    cuda.syncthreads()
+    if t < 32:
+        cuda.atomic.add(out, t, bins[t])
+
+
+@cuda.jit
+def kept(rounds, links, out):
+    """An array of each thread, in local memory, at indices that data give."""
+    own = cuda.local.array(8, "float64")
+    i = cuda.grid(1)
+    at = links[i]
+    for k in range(8):
+        own[k] = at + k
+    for _ in range(rounds[i]):
+        at = links[(at + i) % 4096]
+        own[at % 8] += at
+    out[i] = int(own[at % 8])
+
+
+@cuda.jit
+def parting(rounds, links, out):
+    """Lanes take sides by their data: paths of a warp run one after the other."""
+    i = cuda.grid(1)
+    at = links[i]
+    for _ in range(rounds[i]):
+        if at % 3 == 0:
+            at = links[(at + i) % 4096]
+            out[at] = at
+        else:
+            at = links[(at * 7 + 1) % 4096] + 1
+    out[i] = at
+
+
+@cuda.jit
+def even(links, out, n):
+    total = 0
+    i = cuda.grid(1)
+    for k in range(n):
+        total += links[i + k * 32]
+    out[i] = total
+
+
+class Ran:
+    """Whether compiled code ran a batch."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        run = evaluator.CompiledLaunch._run
+
+        def counted(*args: Any) -> None:
+            run(*args)
+            self.times += 1
+
+        monkeypatch.setattr(evaluator.CompiledLaunch, "_run", counted)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
+    return Ran(monkeypatch)
+
+
+Both = tuple[dict[int, BlockStream], dict[int, Stretches]]
+
+
+def recorded(prepared: Prepared, first: int, monkeypatch: pytest.MonkeyPatch) -> Both:
+    """Return streams and stretches; compiled code goes on after so many steps."""
+    monkeypatch.setattr(takeover, "STEPS_WITHOUT_SKIP", first)
+    streams, touches = Recorder(prepared), TouchRecorder(prepared)
+
+    def skip(left_out: Any) -> None:
+        streams.skip(left_out)
+        touches.skip(left_out)
+
+    machine.run(
+        without_results(prepared),
+        observers=(streams, touches),
+        blocks=range(prepared.launch.blocks),
+        on_skip=skip,
+    )
+    return streams.streams, touches.stretches
+
+
+def prepared_for(kernel: cuda.Kernel, *args: object, level: str = "O3") -> Prepared:
+    return prepare(kernel[BLOCKS, N], args, ComputeCapability(9, 0), level, code="lowering")
+
+
+@pytest.mark.parametrize("first", [1, 60])
+@pytest.mark.parametrize("kernel", [walk, tree, counts, kept])
+def test_streams_are_equal_bit_for_bit_where_a_warp_keeps_together(
+    kernel: cuda.Kernel, first: int, ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs them, and however far NumPy has come: warps differ, their lanes do not."""
+    prepared = prepared_for(kernel, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))
+    streams, touched = recorded(prepared, 10**9, monkeypatch)
+    assert not ran.times
+    others, others_touched = recorded(prepared, first, monkeypatch)
+    assert ran.times == 1
+    assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
+    for block, stretches in touched.items():
+        there = others_touched[block]
+        assert there.steps == stretches.steps
+        for name in COLUMNS:
+            assert getattr(there, name).tolist() == getattr(stretches, name).tolist(), name
+
+
+def executions(stream: BlockStream) -> list[Counter[tuple[int, ...]]]:
+    """Return how often each warp executes what: pc, lanes, decision and columns of the access."""
+    names = ("pc", "lanes", "is_on", "is_taken", "cost", "lines", "wavefronts", "gaps")
+    return [
+        Counter(zip(*(getattr(warp, name).tolist() for name in names), strict=True))
+        for warp in stream.warps
+    ]
+
+
+def test_lanes_that_part_execute_the_same_in_another_order(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = prepared_for(parting, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32), level="O0")
+    streams, touched = recorded(prepared, 10**9, monkeypatch)
+    others, others_touched = recorded(prepared, 1, monkeypatch)
+    assert ran.times == 1
+    for block, stream in streams.items():
+        assert executions(others[block]) == executions(stream)
+        assert others[block].fresh_sectors == stream.fresh_sectors
+        asked, there = touched[block].asked, others_touched[block].asked
+        assert there.sum() == asked.sum()
+
+
+def test_arrays_without_elements_are_zeros_in_compiled_code_too(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = prepared_for(walk, ROUNDS, LOTS, array_spec(4096, "int32"))
+    streams, _ = recorded(prepared, 10**9, monkeypatch)
+    others, _ = recorded(prepared, 1, monkeypatch)
+    assert ran.times == 1
+    assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
+
+
+def test_a_loop_of_equal_iterations_is_left_out_and_stays_with_numpy(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    args = np.ones(2**17, dtype=np.int32), np.zeros(480, dtype=np.int32), np.int32(2000)
+    streams, _ = recorded(prepared_for(even, *args), 400, monkeypatch)
+    assert not ran.times
+    assert all(stream.loops for stream in streams.values())
+
+
+def test_a_run_with_too_many_steps_to_keep_is_numpys(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What compiled code recorded until then is forgotten: each step counts once."""
+    from gpusim.machine.compiled import instance
+
+    monkeypatch.setattr(instance, "MOST_RECORDED", 10)
+    prepared = prepared_for(walk, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))
+    others, _ = recorded(prepared, 1, monkeypatch)
+    streams, _ = recorded(prepared, 10**9, monkeypatch)
+    assert not ran.times
+    assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
+
+
+def test_accesses_of_all_kinds_are_among_the_compared(ran: Ran) -> None:
+    """The kernels above would not show a column that none of them sets."""
+    args = ROUNDS, LOTS, np.zeros(4096, dtype=np.int32)
+    seen = {
+        (OPS[row.op].kind, row.memory.space)
+        for kernel in (walk, tree, counts, kept)
+        for row in prepared_for(kernel, *args).program.instructions
+        if row.memory is not None
+    }
+    kinds = {"load", "store"}
+    wanted = {(kind, space) for kind in kinds for space in ("global", "shared", "local")}
+    assert wanted | {("atomic", "global"), ("atomic", "shared")} <= seen
