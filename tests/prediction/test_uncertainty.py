@@ -186,3 +186,18 @@ def test_a_group_is_tried_with_the_quantiles_of_the_others() -> None:
         for k in range(FEWEST)
     ]
     assert {found.inside for found in cross_validated(made).values()} == {0.0}
+
+
+def test_gpus_that_differ_make_the_interval_of_another_gpu_wider() -> None:
+    """GPUs at 1, 2 and 4 times: the outer two need twice what the others' intervals reach."""
+    made = [
+        Residual(gpu, "described", "k", code, "catalogue", 1.0, ratio)
+        for gpu, ratio in (("a", 1.0), ("b", 2.0), ("c", 4.0))
+        for code in CODES
+        for _ in range(FEWEST)
+    ]
+    measured = [Residual("set", "measured", "k", one.code, "regular", 1.0, 1.0) for one in made]
+    found = derived([*measured, *made])
+    for code in CODES:
+        assert found["described", code, "catalogue"].low == pytest.approx(1 / 2)
+        assert found["described", code, "catalogue"].high == pytest.approx(2 * 4)

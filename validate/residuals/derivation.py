@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.prediction.uncertainty import CATALOGUE, KINDS, Quantiles, conformal
 from gpusim.prediction.uncertainty.intervals import DESCRIBED, MEASURED
-from gpusim.prediction.uncertainty.quantiles import Key
+from gpusim.prediction.uncertainty.quantiles import COVERAGE, Key
 
 from .records import Residual
 
 CODES = NVCC, LOWERING
+COVERED_ABOVE = 2 * COVERAGE - 1  # of an interval whose upper end is that of one side
 FEWEST = 40  # launches of a kind of its own: two beyond either quantile
 CELLS = [
     (gpu, code, kind)
@@ -31,7 +32,9 @@ def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
     found: dict[Key, Quantiles] = {}
     for key in CELLS:
         own = _of(some, key)
-        if len(own) >= FEWEST or (own and key[0] == DESCRIBED):
+        if key[0] == DESCRIBED:  # of both generators: the GPU makes the difference
+            found[key] = _of_another_gpu([one for one in some if one.gpu == DESCRIBED])
+        elif len(own) >= FEWEST:
             found[key] = _quantiles(own)
     for key in CELLS:
         if key not in found:
@@ -48,6 +51,25 @@ def _of(some: Iterable[Residual], key: Key) -> list[Residual]:
 
 def _quantiles(some: Sequence[Residual]) -> Quantiles:
     return Quantiles(len(some), _kernels(some), *conformal([one.ratio for one in some]))
+
+
+def _of_another_gpu(some: Sequence[Residual]) -> Quantiles:
+    """Return the quantiles of a GPU that no residual is of.
+
+    Launches of one GPU are not exchangeable with those of another. The interval of all is wider by
+    the factor that one GPU needs of the interval of the others: the score of conformalised quantile
+    regression (Romano, Patterson and Candes, 2019), with the largest of the GPUs' quantiles, as
+    there are so few of them.
+    """
+    whole = _quantiles(some)
+    groups = dict.fromkeys(one.group for one in some)
+    factor = 1.0
+    for group in groups if len(groups) > 1 else ():
+        mine = [one.ratio for one in some if one.group == group]
+        others = _quantiles([one for one in some if one.group != group])
+        needed = [max(others.low / ratio, ratio / others.high) for ratio in mine]
+        factor = max(factor, conformal(needed, COVERED_ABOVE)[1])
+    return replace(whole, low=whole.low / factor, high=whole.high * factor)
 
 
 def _kernels(some: Iterable[Residual]) -> int:
