@@ -38,6 +38,7 @@ class Server:
             ) from None
         self._listener.listen(_MOST_WAITING)
         self._threads: list[threading.Thread] = []
+        self._is_known = False
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -80,6 +81,11 @@ class Server:
         """Return the state of a new process, after sending it its device and memory."""
         (process,) = struct.unpack("<i", channel.recv(4) or b"\0\0\0\0")
         client = Client(process, self.device, self.execution)
+        if not self._is_known:
+            self._is_known = True
+            self.execution.told(
+                f"a simulated {self.device.gpu.name} in the place of CUDA's driver; no GPU is used"
+            )
         text = described(self.device, client.arena.size, watches_host=self.execution.checks_memory)
         memory = array.array("i", [client.arena.number])
         channel.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, memory)])

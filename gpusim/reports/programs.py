@@ -177,7 +177,10 @@ def short(kernel: str) -> str:
 
 def launch_line(one: ProgramLaunch) -> str:
     """Return a launch as a line."""
-    parts = [f"{one.number:>4}  {short(one.kernel)}  {size(one.grid)} blocks of {size(one.block)}"]
+    blocks = "block" if size(one.grid) == "1" else "blocks"
+    parts = [
+        f"{one.number:>4}  {short(one.kernel)}  {size(one.grid)} {blocks} of {size(one.block)}"
+    ]
     if one.error:
         parts.append(one.error)
     if one.time_us is not None:

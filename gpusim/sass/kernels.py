@@ -429,6 +429,8 @@ class CodeKernel(MachineCode):
         plain = _plain_name(self.__name__)
         if known is None and isinstance(self.file, CudaSource) and plain in self.file.kernels:
             return [None] * len(self.file.kernels[plain])
+        if isinstance(self.file, CubinFile):
+            return [one.size for one in self.file.held_cubin.kernels[self.__name__].parameters]
         known = known or self.code(ComputeCapability(9, 0))
         return [parameter.size for parameter in known.kernel.parameters]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
+from gpusim.cli.kept_launches import kept_launch
 from gpusim.errors import InputError
 from gpusim.sass import wheels
 from gpusim.sass.embedded import cuda_of
@@ -75,14 +76,15 @@ def test_all_that_is_missing_is_one_message_with_a_command_line_that_runs(
 ) -> None:
     file = tmp_path / "mine.cu"
     file.write_text(CUDA)
-    code, _, err = run("predict", f"{file}:product", "--block", "8x8", "--arg", "n=32")
+    code, _, err = run("trace", f"{file}:product", "--block", "8x8", "--arg", "n=4")
     first, command, _, comment = err.splitlines()
     assert code == 2
     assert "give --grid and --arg for a: double*, b: double*, c: double*, for example" in first
     assert "--block 8x8" in command
     assert run(*shlex.split(command)[1:])[0] == 0
     file.write_text(CUDA.replace("__global__ void product", f"{comment}\n__global__ void product"))
-    assert run("trace", f"{file}:product")[0] == 0
+    kept = kept_launch(file, "product")
+    assert (kept["grid"], kept["block"], len(kept["arg"])) == ("4x4", "16x16", 4)
 
 
 def test_types_are_shown_and_templates_are_given_arguments(run: Run, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def test_a_kernel_reads_and_writes_what_the_host_copies(host: Host) -> None:
     assert (ran.code, ran.out) == (0, ["297.0"])
     assert re.search(r"gpusim: +1  scale  2 blocks of 64", ran.err)
     assert "1 launch of 1 kernel on H200 (simulated)" in ran.err
+    assert ran.err.startswith("gpusim: a simulated H200 in the place of CUDA's driver")
 
 
 def test_variables_have_addresses_and_keep_what_kernels_and_host_write(host: Host) -> None:

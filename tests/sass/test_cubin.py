@@ -164,7 +164,9 @@ from gpusim.__main__ import entry_point
 from gpusim.sass import wheels
 program = Path(sys.argv[1])
 wheels.disassembler = lambda: program
-sys.argv[1:] = ["trace", sys.argv[2], "--grid", "1", "--block", "1"]
+sys.argv[1:] = [
+    "trace", sys.argv[2], "--grid", "1", "--block", "1", "--arg", "int32[1]", "--arg", "1.0",
+]
 entry_point()
 """
 
