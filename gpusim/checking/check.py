@@ -156,6 +156,7 @@ def check_prepared(
         lowering=prepared.program.lowering,
         compiler=prepared.program.compiler,
         lenient=lenient,
+        coverage=checker.coverage,
         found=sink.sorted(),
     )
 

@@ -20,6 +20,7 @@ from gpusim.checking.accessed_elements import (
 from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
+from gpusim.checking.coverage import LOCAL, Coverage
 from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
@@ -44,7 +45,7 @@ class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
     Arrays in `uninitialised` start without values. `lenient` acquires need no fence.
-    `steps` counts the steps examined.
+    `steps` counts the steps examined, `coverage` the accesses compared.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Checker(Observer):
         self._timeline = Timeline()
         self._told_of_order: set[int] = set()
         self.steps = 0
+        self.coverage = Coverage()
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch: classify each row of the program by the rules."""
@@ -91,7 +93,9 @@ class Checker(Observer):
         lockstep = self._cc.major < INDEPENDENT_THREADS
         self._barriers = Barriers(self._sink, program, is_lockstep=lockstep)
         lines = [row.line for row in rows]
-        self._races = Races(self._sink, self._timeline, accesses, lines, releases, lockstep)
+        self._races = Races(
+            self._sink, self._timeline, accesses, lines, releases, lockstep, self.coverage
+        )
         self._global = Shadow(self._layout.sizes["global"], self._history("global"))
         self._has_copies = any(OPS[row.op].copies == "begins" for row in rows)
         self._copied = InFlight(self._layout.sizes["global"]) if self._has_copies else None
@@ -262,6 +266,8 @@ class Checker(Observer):
         element = step.addresses // self._layout.element_bytes["local"]
         element = element + owners(step, copies, by_lane=True) * elements
         touch, access = self._touch(step, batch, element, copies), self._access(step)
+        if self._follows:
+            self.coverage.not_compared[LOCAL] += len(touch.element) * touch.blocks
         if access.kind == "store":
             written[touch.element] = True
         else:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from gpusim.checking.coverage import Coverage
 from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
 
 
@@ -118,7 +119,8 @@ class Findings(Sequence[Finding]):
 
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
     `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
-    `lenient` took locks and flags for acquires without a fence.
+    `lenient` took locks and flags for acquires without a fence. `coverage` counts what was
+    compared.
     """
 
     kernel: str
@@ -130,6 +132,7 @@ class Findings(Sequence[Finding]):
     lowering: str = ""
     compiler: str = ""
     lenient: bool = False
+    coverage: Coverage = field(default_factory=Coverage)
     found: tuple[Finding, ...] = field(default=())
 
     def __getitem__(self, position: Any) -> Any:
@@ -165,6 +168,7 @@ class Findings(Sequence[Finding]):
             "compute_capability": self.compute_capability,
             "generator": self.generator,
             "lenient": self.lenient,
+            "checked": self.coverage.to_dict(),
             "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
             "findings": [finding.to_dict() for finding in self.found],
         }

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusim.checking.access import Access, Timeline
 from gpusim.checking.clock_rows import clock_rows, is_ordered
+from gpusim.checking.coverage import STRONG, Coverage
 from gpusim.checking.element_access import (
     ATOMIC,
     BLOCK_SHIFT,
@@ -51,7 +52,9 @@ class Races:
         lines: list[int],
         releases: Releases | None,
         is_lockstep: bool,
+        coverage: Coverage,
     ) -> None:
+        self._coverage = coverage
         self._sink = sink
         self._timeline = timeline
         self._accesses = accesses
@@ -66,6 +69,7 @@ class Races:
         `name` gives an entry's array and index. A copy's is entered when it has been awaited.
         """
         kind = now.kind
+        self._coverage.accesses += len(touch.element) * touch.blocks
         self._against(shadow.writer[touch.element], touch, now, name)
         if kind != "load":
             self._against(shadow.reader[touch.element], touch, now, name)
@@ -134,6 +138,9 @@ class Races:
         if now.kind == "atomic" and not self._has_narrow:
             earlier = np.where(earlier & ATOMIC, 0, earlier)
         found = unordered(earlier, touch)
+        pairs = np.count_nonzero(earlier)
+        pairs -= 0 if found is None else np.count_nonzero(found.either & (earlier != 0))
+        self._coverage.ordered += int(pairs) * touch.blocks
         if found is None:
             return
         if found.apart.any():
@@ -158,9 +165,12 @@ class Races:
             some = which[pcs == pc]
             if _may_overlap(before, now):
                 if not _are_narrow(before, now):
+                    self._coverage.not_compared[STRONG] += len(some) * touch.blocks
                     continue
                 some = some[_in_other_blocks(thread_of(earlier[some]), touch.thread[some])]
-            some = some[~self._are_ordered(earlier[some], touch.take(some), before, now)]
+            left = some[~self._are_ordered(earlier[some], touch.take(some), before, now)]
+            self._coverage.ordered += (len(some) - len(left)) * touch.blocks
+            some = left
             if len(some):
                 self._report(some, earlier, touch, before, now, space, name)
 

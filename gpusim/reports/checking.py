@@ -16,14 +16,15 @@ from gpusim.reports.layout import BAD, DIM, TITLE, plural, size
 
 MOST_SHOWN = 100
 STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
-RIGHT = "no findings: no races and no other errors in this run"
+NONE = "no hazards found in this launch with these inputs"
 
 
 def check_report(findings: Findings, width: int) -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`."""
     yield from _heading(findings)
     if not findings:
-        yield Text(f"\n{RIGHT}", "green")
+        for number, part in enumerate(wrap(f"{NONE}: {findings.coverage}", width)):
+            yield Text(part if number else f"\n{part}", "green")
         return
     for number, finding in enumerate(findings[:MOST_SHOWN]):
         yield Text("")
@@ -33,6 +34,10 @@ def check_report(findings: Findings, width: int) -> Iterator[Text]:
     left = len(findings) - MOST_SHOWN
     if left > 0:
         yield Text(f"\nand {plural(left, 'more finding')} (--json shows all)", DIM)
+    for number, part in enumerate(
+        wrap(f"in this launch with these inputs: {findings.coverage}", width)
+    ):
+        yield Text(part if number else f"\n{part}", DIM)
 
 
 def _heading(findings: Findings) -> Iterator[Text]:

@@ -1,0 +1,45 @@
+"""What a check has compared: accesses, pairs that are ordered, and pairs that need no order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+# Reasons why accesses were not compared, by their names in JSON.
+STRONG = "strong"
+LOCAL = "local"
+REASONS = {
+    STRONG: "atomics and flags, which may be accessed at any time",
+    LOCAL: "local memory, whose arrays the machine code does not tell apart",
+}
+
+
+@dataclass
+class Coverage:
+    """Counts of a check: element accesses of threads, and pairs of them on one element.
+
+    A pair is an access and the last earlier one that may conflict. `ordered` ones have
+    happens-before order; `not_compared` counts pairs or accesses that no order was asked of.
+    """
+
+    accesses: int = 0
+    ordered: int = 0
+    not_compared: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        words = f"{self.accesses:,} accesses, {self.ordered:,} pairs of accesses ordered"
+        left = [f"{count:,} not comparable ({REASONS[why]})" for why, count in self._left]
+        return ", ".join([words, *left])
+
+    @property
+    def _left(self) -> list[tuple[str, int]]:
+        return sorted((why, count) for why, count in self.not_compared.items() if count)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts, ready for JSON."""
+        return {
+            "accesses": self.accesses,
+            "ordered_pairs": self.ordered,
+            "not_compared": dict(self._left),
+        }

@@ -1,0 +1,56 @@
+"""What a check says it has compared: accesses, ordered pairs, and pairs without an order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import gpusim
+from gpusim import cuda
+
+
+def ints(count: int) -> Any:
+    return np.zeros(count, np.int32)
+
+
+@cuda.jit
+def passed_on(out):
+    s = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = t
+    cuda.syncthreads()
+    out[t] = s[63 - t]
+
+
+def test_each_ordered_pair_is_counted() -> None:
+    found = gpusim.check(passed_on[1, 64], ints(64))
+    # Stores and loads of shared memory, stores of global memory; each load with its store.
+    assert (found.coverage.accesses, found.coverage.ordered) == (192, 64)
+    assert str(found.coverage) == "192 accesses, 64 pairs of accesses ordered"
+
+
+def test_blocks_that_are_run_as_one_are_counted_each() -> None:
+    found = gpusim.check(passed_on[8, 64], ints(64))
+    assert found.coverage.accesses == 8 * 192
+
+
+def test_json_has_the_counts() -> None:
+    made = gpusim.check(passed_on[1, 64], ints(64)).to_dict()
+    assert made["checked"] == {"accesses": 192, "ordered_pairs": 64, "not_compared": {}}
+
+
+def test_pairs_of_flags_have_no_order() -> None:
+    @cuda.jit
+    def flag(out):
+        if cuda.threadIdx.x == 0:
+            cuda.threadfence_block()
+            cuda.atomic.exch(out, 0, 1)
+        elif cuda.threadIdx.x == 32:
+            while cuda.volatile(out)[0] == 0:
+                pass
+
+    found = gpusim.check(flag[1, 64], ints(1))
+    assert not found.errors
+    assert found.coverage.not_compared["strong"] >= 1
+    assert "not comparable (atomics and flags" in str(found.coverage)
