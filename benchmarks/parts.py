@@ -54,6 +54,8 @@ HUGE = {
 PLANNED_ELEMENTS = 2**16  # one kernel of the catalogue does n² additions
 PLANNED_BLOCKS = 32
 
+ADVICE_BLOCK, ADVICE_ELEMENTS = 256, 2**22
+
 COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
 COLD_PREDICTION = ("predict", "reduce3", "-n", "2^24", "--block", "512")
@@ -365,6 +367,38 @@ def planning() -> dict[str, Any]:
     return {"elements": PLANNED_ELEMENTS, "block": CLOCK_BLOCK, "rows": rows}
 
 
+def advice() -> dict[str, Any]:
+    """Trace and predict the seven reductions with findings and without, by turns."""
+    from gpusim import catalogue, predict
+    from gpusim.advice.launch import advice_on
+    from gpusim.tracing.trace import trace
+
+    def seconds(*calls: Callable[[], Any]) -> list[float]:
+        found: list[list[float]] = [[] for _ in calls]
+        for _ in range(REPEATS):
+            for call, times in zip(calls, found, strict=True):
+                started = time.process_time()
+                call()
+                times.append(time.process_time() - started)
+        return [statistics.median(times) for times in found]
+
+    def both(name: str, elements: int) -> dict[str, float]:
+        data = catalogue.sample(elements, "int32")
+        call = catalogue.find(name).call(data, block=ADVICE_BLOCK)
+        given = call.configured, *call.arguments
+        counted, found, timed, gains = seconds(
+            lambda: trace(*given),
+            lambda: trace(*given).findings,
+            lambda: predict(*given),
+            lambda: advice_on(predict(*given)),
+        )
+        return {"trace": found / counted, "predict": gains / timed - 1}
+
+    both(SEVEN[-1], ADVICE_ELEMENTS)  # imports
+    rows = [{"kernel": name, **both(name, ADVICE_ELEMENTS)} for name in SEVEN]
+    return {"elements": ADVICE_ELEMENTS, "block": ADVICE_BLOCK, "rows": rows}
+
+
 def sweep() -> dict[str, Any]:
     """Predict a sample of a large sweep's cases, on one core."""
     from gpusim.catalogue import Request
@@ -390,6 +424,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         data_dependent,
         clock,
         planning,
+        advice,
         sweep,
         memory,
         numba,

@@ -33,6 +33,7 @@ LEAST_SIMULATED_PER_S = 8e6
 LEAST_TIMES_SIMPY = 16.0
 MOST_SECONDS_FOR_SEVEN = 0.4
 MOST_SECONDS_OF_A_STAGE = 0.02
+MOST_TIMES_A_TRACE, MOST_TIMES_A_PREDICT = 1.15, 2.0
 MOST_SECONDS_FOR_A_SWEEP = 240.0
 SWEEP_CORES = 2
 MOST_COLD_SECONDS_TO_PREDICT = 0.5
@@ -208,6 +209,18 @@ def _planning(results: dict[str, Any]) -> Iterator[str]:
         )
 
 
+def _advice(results: dict[str, Any]) -> Iterator[str]:
+    found = results["advice"]
+    size = found["elements"].bit_length() - 1
+    yield (
+        f"findings of 2^{size} ints, block {found['block']}: trace with them over one without "
+        f"(bar: {MOST_TIMES_A_TRACE}), gains over a predict (bar: {MOST_TIMES_A_PREDICT})"
+    )
+    for row in found["rows"]:
+        good = row["trace"] <= MOST_TIMES_A_TRACE and row["predict"] <= MOST_TIMES_A_PREDICT
+        yield f"  {row['kernel']:14}{row['trace']:8.2f}{row['predict']:8.2f}{_mark(good)}"
+
+
 def _memory(results: dict[str, Any]) -> Iterator[str]:
     found = results["memory"]
     yield (
@@ -273,6 +286,7 @@ REPORTS = {
     "others": _others,
     "data_dependent": _data_dependent,
     "clock": _clock,
+    "advice": _advice,
     "planning": _planning,
     "sweep": _sweep,
     "memory": _memory,

@@ -6,6 +6,10 @@ import pytest
 
 import gpusim
 from gpusim import catalogue
+from gpusim.catalogue import Request
+from gpusim.checking.findings import Finding
+from gpusim.codegen.generators import VARIABLE
+from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.sass import wheels
 
 CODES = [
@@ -43,6 +47,35 @@ def test_divergence_is_counted_by_what_runs(code: str) -> None:
     assert "every 2nd lane takes the branch (iteration 0)" in found.message
     assert "23 of the block's 28 executions diverge" in found.message
     assert "the machine code predicates the body" in found.message
+
+
+def test_the_last_warp_without_volatile_memory_races() -> None:
+    """Lesson 5: the additions of reduce5 race, those of reduce5_fixed do not (checked at -O0)."""
+    found = [one for one in checked("reduce5") if one.rule == "warp-race"]
+    assert {167, 168, 169, 170, 171} <= {line for one in found for line in one.lines}
+    assert "warp-race" not in {one.rule for one in checked("reduce5_fixed")}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_no_loop_is_fewer_instructions_and_more_work_per_thread_is_less_time(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lessons 6 and 7, as ranking and table of the tour say them."""
+    monkeypatch.setenv(VARIABLE, code)
+    looping, written_out, whole = (
+        catalogue_job(Request(name, n=2**22, block=256)).on("h200")
+        for name in ("reduce5_fixed", "reduce6", "reduce7")
+    )
+    assert written_out.first.instructions < 0.85 * looping.first.instructions
+    few = catalogue_job(Request("reduce7", n=2**22, block=256, grid=1056)).on("h200")
+    assert few.first.instructions < 0.5 * whole.first.instructions
+    assert few.time_us < 0.8 * whole.time_us
+
+
+def checked(name: str) -> list[Finding]:
+    """What check finds in a kernel of the tour, two blocks of 128 threads."""
+    call = catalogue.find(name).call(catalogue.sample(512, "int32"), block=128)
+    return list(gpusim.check(call.configured, *call.arguments))
 
 
 def traced(name: str, code: str) -> gpusim.Trace:
