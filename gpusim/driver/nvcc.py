@@ -21,12 +21,20 @@ from gpusim.driver import shared_objects
 from gpusim.errors import GpusimError, InputError
 from gpusim.host.disk_cache import DiskCache
 from gpusim.sass import wheels
+from gpusim.sass.compiler import Options
+from gpusim.sass.includes import read
+from gpusim.sass.missing_headers import with_folders_around
 
 INSTALL = "pip install 'gpusim[driver]'"
 ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90 and the like
 _DEFAULT_ARCHITECTURE = "sm_90"
 _OWN = re.compile(r"(-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code|-cudart)")
 _LINKS_NOTHING = ("-c", "-dc", "-dw", "-cubin", "-ptx", "-E", "-M", "-MM", "-V", "-h", "-dryrun")
+_LIBRARY = re.compile(
+    r"fatal error: "
+    r"(cublas|cudnn|cufft|cufile|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg)\w*\.h"
+)
+_HEADERS = Path(__file__).parent / "include"
 _LONGEST_S = 600
 _MOST_LINES = 20
 
@@ -42,7 +50,8 @@ def compiler() -> Path:
 def arguments(given: Sequence[str], architecture: str) -> list[str]:
     """Return nvcc's arguments: the user's without architectures, with the shared runtime."""
     kept = list(_without_own(given))
-    made = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler(), *kept]
+    own = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler()]
+    made = [*own, "-include", str(_HEADERS / "cuda12.h"), *kept, f"-I{_HEADERS / 'samples'}"]
     if not any(one in _LINKS_NOTHING or one.startswith("--version") for one in kept):
         folder = shared_objects.folder()
         made += ["-cudart", "none", f"-L{folder}", "-lcudart", "-Xlinker", "-lcuda"]
@@ -83,18 +92,41 @@ def built(files: Sequence[str], options: Sequence[str], architecture: str) -> Pa
         return made
     with tempfile.TemporaryDirectory(dir=place) as folder:
         program = Path(folder) / "program"
-        command = arguments([*options, *files, "-o", str(program)], architecture)
+        around = [f"-I{folder}" for folder in _folders_around(files, options)]
+        command = arguments([*options, *around, *files, "-o", str(program)], architecture)
         if len(files) == 1:  # of several, nvcc's list of headers is that of the last one
             command += ["-MD", "-MF", str(Path(folder) / "headers")]
         done = _run([str(compiler()), *command])
         if done.returncode:
             lines = (done.stderr + done.stdout).strip().splitlines()
+            _refuse_library(lines)
             wrong = [line for line in lines if "error" in line or "undefined" in line] or lines
             raise InputError("nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES]))
         program.replace(made)
         if len(files) == 1:
             _keep_states(kept, (Path(folder) / "headers").read_text(encoding="utf-8"))
     return made
+
+
+def _folders_around(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    """Yield folders above the files with headers that they lack."""
+    given = tuple(one[2:] for one in options if one.startswith("-I"))
+    seen = dict.fromkeys(given)
+    for file in map(Path, files):
+        if file.suffix in (".cu", ".cpp", ".cc", ".cxx", ".c"):
+            found = with_folders_around(read(file), str(file), Options(includes=given))
+            yield from (one for one in found.includes if one not in seen)
+            seen.update(dict.fromkeys(found.includes))
+
+
+def _refuse_library(lines: Sequence[str]) -> None:
+    """Raise InputError where a library of kernels by NVIDIA is missing, which would not run."""
+    for line in lines:
+        if found := _LIBRARY.search(line):
+            raise InputError(
+                f"the program uses {found[1]}, one of NVIDIA's libraries of kernels, which reach "
+                "the driver by internal tables: these are not imitated (kernels of one's own run)"
+            )
 
 
 def _keep_states(kept: Path, listed: str) -> None:

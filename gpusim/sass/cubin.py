@@ -22,7 +22,7 @@ _OBJECT, _FUNCTION = 1, 2
 
 # Attributes of a kernel, by number, that are read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS, _CLUSTER = 0x0A, 0x17, 0x23, 0x2F, 0x3D
-_MOST_THREADS = 0x05
+_MOST_THREADS, _LARGE_PARAMETER = 0x05, 0x45  # the latter where they have more than 4,096 bytes
 # Exceptions while reading damaged bytes.
 _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIteration)
 # More than any GPU has, of a block and of a thread; and how long a bank of constants is.
@@ -240,6 +240,9 @@ class _Reader:
             if attribute == _PARAMETER:
                 _, ordinal, offset, packed = struct.unpack("<IHHI", value)
                 parameters.append((ordinal, offset, packed >> 18))
+            elif attribute == _LARGE_PARAMETER:
+                _, ordinal, offset, size = struct.unpack("<IHHI", value)
+                parameters.append((ordinal, offset, size))
             elif attribute == _PARAMETER_BANK:
                 base = struct.unpack_from("<IH", value)[1]
             elif attribute == _MOST_THREADS:

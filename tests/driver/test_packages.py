@@ -78,6 +78,23 @@ int main(int count, char **words) {
 """
 
 
+EARLIER = """
+#include <helper_cuda.h>
+#include <helper_functions.h>
+__global__ void add(int *x) { x[threadIdx.x] += 1; }
+int main(int count, char **words) {
+  findCudaDevice(count, (const char **)words);
+  cudaDeviceProp p; checkCudaErrors(cudaGetDeviceProperties(&p, 0));
+  int *x; checkCudaErrors(cudaMallocManaged(&x, 128));
+  for (int i = 0; i < 32; i++) x[i] = getCmdLineArgumentInt(count, (const char **)words, "n");
+  checkCudaErrors(cudaMemPrefetchAsync(x, 128, 0));
+  add<<<1, 32>>>(x);
+  checkCudaErrors(cudaThreadSynchronize());
+  printf("%d %d\\n", p.clockRate > 0, x[31]);
+}
+"""
+
+
 def needs(package: str) -> pytest.MarkDecorator:
     """Skip a test without a package."""
     found = importlib.util.find_spec(package.partition(".")[0])
@@ -106,6 +123,26 @@ needs_nvcc = pytest.mark.skipif(
     not any((folder / "nvcc").is_file() for folder in wheels.folders("bin")),
     reason="needs nvcc: pip install '.[driver]'",
 )
+
+
+@needs_nvcc
+def test_programs_for_earlier_runtimes_and_with_the_samples_helpers_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "program.cu"
+    program.write_text(EARLIER)
+    assert main(["run", str(program), "--", "--n=4"]) == 0
+    assert capfd.readouterr().out.splitlines()[-1] == "1 5"
+
+
+@needs_nvcc
+def test_a_library_of_kernels_is_refused_by_name(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "program.cu"
+    program.write_text("#include <cusolverDn.h>\nint main() {}")
+    assert main(["run", str(program)]) == 2
+    assert "uses cusolver, one of NVIDIA's libraries" in capfd.readouterr().err
 
 
 @needs_nvcc

@@ -267,3 +267,53 @@ launch("scale", {n // 256}, 256, y, x, C.c_int({n}))
     configured = gpusim.cuda_source(KERNELS)["scale"][n // 256, 256]
     assert launch["counters"] == gpusim.trace(configured, y, x, n).counters
     assert launch["time_us"] == pytest.approx(gpusim.predict(configured, y, x, n).time_us, rel=1e-3)
+
+
+GRAPH = """
+class Kernel(C.Structure):
+    _fields_ = [("function", C.c_void_p), ("sizes", C.c_uint * 6), ("shared", C.c_uint),
+                ("given", C.c_void_p), ("extra", C.c_void_p), ("kernel", C.c_void_p),
+                ("context", C.c_void_p)]
+class Memory(C.Structure):
+    _fields_ = [("pool", C.c_char * 88), ("accesses", C.c_void_p), ("count", C.c_size_t),
+                ("size", C.c_size_t), ("address", C.c_uint64)]
+def of_scale(*values):
+    kernel, own = C.c_void_p(), Kernel()
+    call("cuModuleGetFunction", C.byref(kernel), module, b"scale")
+    own.held = values
+    own.kept = (C.c_void_p * 3)(*(C.cast(C.pointer(v), C.c_void_p) for v in values))
+    own.function, own.sizes[:] = kernel, [1, 1, 1, 100, 1, 1]
+    own.given = C.cast(own.kept, C.c_void_p)
+    return own
+def one_of(name, graph, *values):
+    node = C.c_void_p()
+    call(name, C.byref(node), graph, None, C.c_size_t(0), *values)
+    return node
+graph, child, made = C.c_void_p(), C.c_void_p(), C.c_void_p()
+call("cuGraphCreate", C.byref(graph), 0)
+call("cuGraphCreate", C.byref(child), 0)
+x, y, other = take(400), take(400), take(400)
+to(x, struct.pack("100f", *range(100))); to(other, struct.pack("100f", *[1] * 100))
+memory = Memory(size=400)
+one_of("cuGraphAddMemAllocNode", graph, C.byref(memory))
+between = C.c_uint64(memory.address)
+first = one_of("cuGraphAddKernelNode_v2", graph, C.byref(of_scale(between, x, C.c_int(100))))
+one_of("cuGraphAddKernelNode_v2", child, C.byref(of_scale(y, between, C.c_int(100))))
+one_of("cuGraphAddChildGraphNode", graph, child)
+one_of("cuGraphAddMemFreeNode", graph, between)
+call("cuGraphInstantiateWithFlags", C.byref(made), graph, C.c_uint64(0))
+def ends_with():
+    call("cuGraphLaunch", made, None)
+    return struct.unpack("100f", back(y, 400))[99]
+print(ends_with(), ends_with())
+changed = of_scale(between, other, C.c_int(100))
+call("cuGraphExecKernelNodeSetParams_v2", made, first, C.byref(changed))
+print(ends_with())
+print(call("cuGraphExecUpdate_v2", made, graph, None), ends_with())
+print(call("cuGraphExecUpdate_v2", made, child, None))
+"""
+
+
+def test_graphs_take_memory_hold_children_and_are_updated(host: Host) -> None:
+    ran = host.run(GRAPH)
+    assert ran.out == ["891.0 891.0", "9.0", "0 891.0", "cuGraphExecUpdate_v2 910", "910"]

@@ -236,7 +236,7 @@ API int cuProfilerStop(void) { return SUCCESS; }
 // ---- Memory
 
 // Kinds of memory, as the simulator calls them by number.
-enum { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, REGISTERED_MEMORY };
+enum { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, REGISTERED_MEMORY, MEMORY_OF_MODULES };
 
 static int take(u64 *address, size_t size, int kind, stream_t stream) {
   if (!address || !size) return INVALID_VALUE;
@@ -245,8 +245,12 @@ static int take(u64 *address, size_t size, int kind, stream_t stream) {
   if (!status) *address = made[0];
   return status;
 }
+static u64 *of_graphs;  // addresses of memory that graphs take
+static size_t graph_addresses;
 static int give_back(u64 address, int kind, stream_t stream, int is_asynchronous) {
   if (!address) return SUCCESS;
+  for (size_t k = 0; k < graph_addresses; k++)
+    if (of_graphs[k] == address) return SUCCESS;
   gpusim_unguard();
   int status = ASK("free", address, (u64)kind, stream_of(stream)->id, (u64)is_asynchronous);
   gpusim_guard();
@@ -266,17 +270,11 @@ API int cuMemAllocPitch_v2(u64 *address, size_t *pitch, size_t width, size_t hei
   *pitch = (width + 511) / 512 * 512;
   return take(address, *pitch * height, DEVICE_MEMORY, NULL);
 }
-API int cuMemAllocAsync(u64 *address, size_t size, stream_t stream) { CURRENT; return take(address, size, DEVICE_MEMORY, stream); }
-API int cuMemAllocFromPoolAsync(u64 *address, size_t size, u64 pool, stream_t stream) {
-  CURRENT;
-  return pool ? take(address, size, DEVICE_MEMORY, stream) : INVALID_VALUE;
-}
 API int cuMemAllocManaged(u64 *address, size_t size, unsigned flags) {
   CURRENT;
   return flags == 1 || flags == 2 ? take(address, size, MANAGED_MEMORY, NULL) : INVALID_VALUE;
 }
 API int cuMemFree_v2(u64 address) { CURRENT; return give_back(address, DEVICE_MEMORY, NULL, 0); }
-API int cuMemFreeAsync(u64 address, stream_t stream) { CURRENT; return give_back(address, DEVICE_MEMORY, stream, 1); }
 API int cuMemHostAlloc(void **address, size_t size, unsigned flags) {
   CURRENT;
   return flags > 7 ? INVALID_VALUE : take((u64 *)address, size, PINNED_MEMORY, NULL);
@@ -460,7 +458,7 @@ static int perform(const struct work *work, u64 stream) {
       gpusim_guard();
       return SUCCESS;
     case RECORD: work->event->recorded = 1; return ASK("record", work->event->id, stream);
-    case NOTHING: return SUCCESS;
+    case NOTHING: case TAKE: case GIVE_BACK: return SUCCESS;
   }
   return UNKNOWN;
 }
@@ -478,6 +476,37 @@ static node_t keep(graph_t graph, const struct work *work) {
   }
   graph->nodes[graph->count++] = made;
   return made;
+}
+
+// Memory that a graph takes lies at one address in all its launches, until the process ends.
+static int keep_take(graph_t graph, node_t *node, u64 *address, size_t size) {
+  int status = take(address, size, MEMORY_OF_MODULES, NULL);
+  if (status) return status;
+  of_graphs = realloc(of_graphs, (graph_addresses + 1) * sizeof *of_graphs);
+  of_graphs[graph_addresses++] = *address;
+  struct work work = {.kind = TAKE, .to = *address};
+  node_t made = keep(graph, &work);
+  if (node) *node = made;
+  return SUCCESS;
+}
+static int keep_give_back(graph_t graph, node_t *node, u64 address) {
+  struct work work = {.kind = GIVE_BACK, .to = address};
+  node_t made = keep(graph, &work);
+  if (node) *node = made;
+  return SUCCESS;
+}
+API int cuMemAllocAsync(u64 *address, size_t size, stream_t stream) {
+  CURRENT;
+  graph_t graph = stream_of(stream)->captured;
+  return graph ? keep_take(graph, NULL, address, size) : take(address, size, DEVICE_MEMORY, stream);
+}
+API int cuMemAllocFromPoolAsync(u64 *address, size_t size, u64 pool, stream_t stream) {
+  return pool ? cuMemAllocAsync(address, size, stream) : INVALID_VALUE;
+}
+API int cuMemFreeAsync(u64 address, stream_t stream) {
+  CURRENT;
+  graph_t graph = stream_of(stream)->captured;
+  return graph ? keep_give_back(graph, NULL, address) : give_back(address, DEVICE_MEMORY, stream, 1);
 }
 
 static int submit(stream_t given, const struct work *work) {
@@ -1033,14 +1062,17 @@ API int cuGraphAddKernelNode_v2(node_t *node, graph_t graph, const node_t *befor
   free(work.arguments);
   return status;
 }
+static struct work as_copy(const struct box *box) {
+  return (struct work){.kind = COPY, .to = begin_of(&box->to), .from = begin_of(&box->from),
+                       .to_pitch = box->to.pitch, .from_pitch = box->from.pitch,
+                       .to_slice = box->to.pitch * box->to.height, .from_slice = box->from.pitch * box->from.height,
+                       .width = box->width, .height = box->height, .depth = box->depth,
+                       .direction = direction_of(box->from.kind, box->to.kind), .is_asynchronous = 1};
+}
 API int cuGraphAddMemcpyNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct box *box, context_t context) {
   (void)before, (void)count, (void)context;
   READY;
-  struct work work = {.kind = COPY, .to = begin_of(&box->to), .from = begin_of(&box->from),
-                      .to_pitch = box->to.pitch, .from_pitch = box->from.pitch,
-                      .to_slice = box->to.pitch * box->to.height, .from_slice = box->from.pitch * box->from.height,
-                      .width = box->width, .height = box->height, .depth = box->depth,
-                      .direction = direction_of(box->from.kind, box->to.kind), .is_asynchronous = 1};
+  struct work work = as_copy(box);
   return add(node, graph, &work);
 }
 struct set_node { u64 to; size_t pitch; unsigned value, item; size_t width, height; };
@@ -1063,6 +1095,34 @@ API int cuGraphAddEmptyNode(node_t *node, graph_t graph, const node_t *before, s
   READY;
   struct work work = {.kind = NOTHING};
   return add(node, graph, &work);
+}
+struct memory_node { char pool[88]; const void *accesses; size_t count, size; u64 address; };
+API int cuGraphAddMemAllocNode(node_t *node, graph_t graph, const node_t *before, size_t count, struct memory_node *given) {
+  (void)before, (void)count;
+  READY;
+  return graph && given ? keep_take(graph, node, &given->address, given->size) : INVALID_VALUE;
+}
+API int cuGraphAddMemFreeNode(node_t *node, graph_t graph, const node_t *before, size_t count, u64 address) {
+  (void)before, (void)count;
+  READY;
+  return graph ? keep_give_back(graph, node, address) : INVALID_VALUE;
+}
+API int cuGraphAddEventRecordNode(node_t *node, graph_t graph, const node_t *before, size_t count, event_t event) {
+  (void)before, (void)count;
+  READY;
+  struct work work = {.kind = RECORD, .event = event};
+  return add(node, graph, &work);
+}
+API int cuGraphAddEventWaitNode(node_t *node, graph_t graph, const node_t *before, size_t count, event_t event) {
+  (void)event;  // nodes run one after the other
+  return cuGraphAddEmptyNode(node, graph, before, count);
+}
+// The nodes of a child follow each other in its place; its own node comes after them.
+API int cuGraphAddChildGraphNode(node_t *node, graph_t graph, const node_t *before, size_t count, graph_t child) {
+  READY;
+  if (!graph || !child || graph == child) return INVALID_VALUE;
+  for (size_t k = 0; k < child->count; k++) keep(graph, &child->nodes[k]->work);
+  return cuGraphAddEmptyNode(node, graph, before, count);
 }
 static size_t place_of(graph_t graph, node_t node) {
   size_t k = 0;
@@ -1087,7 +1147,7 @@ API int cuGraphGetNodes(graph_t graph, node_t *nodes, size_t *count) {
   return SUCCESS;
 }
 API int cuGraphNodeGetType(node_t node, int *type) {
-  static const int types[] = {[LAUNCH] = 0, [COPY] = 1, [SET] = 2, [CALL] = 3, [RECORD] = 7, [NOTHING] = 5};
+  static const int types[] = {[LAUNCH] = 0, [COPY] = 1, [SET] = 2, [CALL] = 3, [RECORD] = 7, [NOTHING] = 5, [TAKE] = 10, [GIVE_BACK] = 11};
   READY;
   *type = types[node->work.kind];
   return SUCCESS;
@@ -1109,6 +1169,60 @@ API int cuGraphInstantiate_v2(graph_t *made, graph_t graph, node_t *wrong, char 
   (void)wrong;
   if (log && size) *log = 0;
   return cuGraphInstantiateWithFlags(made, graph, 0);
+}
+// Takes the work of one node for another's; their functions may differ.
+static void change(node_t node, const struct work *work) {
+  struct work before = node->work;
+  node->work = *work;
+  if (work->kind == LAUNCH) {
+    node->work.arguments = malloc(work->function->bytes + 1);
+    memcpy(node->work.arguments, work->arguments, work->function->bytes);
+  }
+  if (before.kind == LAUNCH) free(before.arguments);
+}
+static int change_launch(node_t node, const struct kernel_node *given) {
+  struct work work;
+  if (!node || node->work.kind != LAUNCH) return INVALID_VALUE;
+  int status = as_launch(&work, given);
+  if (!status) change(node, &work);
+  free(work.arguments);
+  return status;
+}
+// The node of an executable graph that was made from a graph's node.
+static node_t made_from(graph_t made, node_t node) {
+  size_t place = made && node ? place_of(node->graph, node) : 0;
+  return made && node && place < made->count ? made->nodes[place] : NULL;
+}
+API int cuGraphKernelNodeSetParams_v2(node_t node, const struct kernel_node *given) { READY; return change_launch(node, given); }
+API int cuGraphExecKernelNodeSetParams_v2(graph_t made, node_t node, const struct kernel_node *given) {
+  READY;
+  return change_launch(made_from(made, node), given);
+}
+API int cuGraphExecMemcpyNodeSetParams(graph_t made, node_t node, const struct box *box, context_t context) {
+  (void)context;
+  READY;
+  node_t found = made_from(made, node);
+  if (!found || found->work.kind != COPY) return INVALID_VALUE;
+  found->work = as_copy(box);
+  return SUCCESS;
+}
+API int cuGraphMemcpyNodeSetParams(node_t node, const struct box *box) {
+  READY;
+  if (!node || node->work.kind != COPY) return INVALID_VALUE;
+  node->work = as_copy(box);
+  return SUCCESS;
+}
+struct update { int result; node_t wrong, from; };
+API int cuGraphExecUpdate_v2(graph_t made, graph_t graph, struct update *said) {
+  READY;
+  size_t k = 0;
+  if (!made || !graph) return INVALID_VALUE;
+  while (k < graph->count && k < made->count && graph->nodes[k]->work.kind == made->nodes[k]->work.kind) k++;
+  int is_other = k < graph->count || k < made->count;
+  if (said) *said = (struct update){is_other ? 2 : 0, NULL, NULL};  // its topology has changed
+  if (is_other) return GRAPH_UPDATE_FAILURE;
+  for (k = 0; k < graph->count; k++) change(made->nodes[k], &graph->nodes[k]->work);
+  return SUCCESS;
 }
 API int cuGraphUpload(graph_t graph, stream_t stream) { (void)graph, (void)stream; CURRENT; return SUCCESS; }
 API int cuGraphLaunch(graph_t graph, stream_t stream) {

@@ -22,7 +22,7 @@ struct stream { u64 id; unsigned flags; int priority; struct graph *captured; st
 struct event { u64 id; unsigned flags; int recorded; struct graph *captured; };
 
 // A piece of work on a stream, done when it is given, or kept in a graph.
-enum work_kind { LAUNCH, COPY, SET, CALL, RECORD, NOTHING };
+enum work_kind { LAUNCH, COPY, SET, CALL, RECORD, NOTHING, TAKE, GIVE_BACK };
 struct work {
   enum work_kind kind;
   struct function *function;

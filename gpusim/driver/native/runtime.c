@@ -65,6 +65,15 @@ extern int cuGraphAddKernelNode_v2(handle *, handle, const handle *, size_t, con
 extern int cuGraphAddMemcpyNode(handle *, handle, const handle *, size_t, const void *, handle);
 extern int cuGraphAddMemsetNode(handle *, handle, const handle *, size_t, const void *, handle);
 extern int cuGraphAddHostNode(handle *, handle, const handle *, size_t, const void *);
+struct driver_kernel_node;
+struct box;
+extern int cuGraphKernelNodeSetParams_v2(handle, const struct driver_kernel_node *);
+extern int cuGraphExecKernelNodeSetParams_v2(handle, handle, const struct driver_kernel_node *);
+extern int cuGraphMemcpyNodeSetParams(handle, const struct box *), cuGraphExecMemcpyNodeSetParams(handle, handle, const struct box *, handle);
+extern int cuGraphExecUpdate_v2(handle, handle, void *), cuGraphAddMemAllocNode(handle *, handle, const handle *, size_t, void *);
+extern int cuGraphAddMemFreeNode(handle *, handle, const handle *, size_t, u64);
+extern int cuGraphAddEventRecordNode(handle *, handle, const handle *, size_t, handle), cuGraphAddEventWaitNode(handle *, handle, const handle *, size_t, handle);
+extern int cuGraphAddChildGraphNode(handle *, handle, const handle *, size_t, handle);
 extern int cuGraphAddEmptyNode(handle *, handle, const handle *, size_t), cuGraphGetNodes(handle, handle *, size_t *);
 extern int cuGraphAddDependencies(handle, const handle *, const handle *, size_t), cuGraphClone(handle *, handle);
 extern int cuGraphNodeGetType(handle, int *);
@@ -603,12 +612,16 @@ API int cudaGraphAddEmptyNode(handle *node, handle graph, const handle *before, 
 API int cudaGraphAddDependencies(handle graph, const handle *from, const handle *to, const void *edges, size_t count) { (void)edges; CALL(cuGraphAddDependencies(graph, from, to, count)); }
 struct kernel_node { const void *host; dim3 grid, block; unsigned shared; void **arguments, **extra; };
 struct driver_kernel_node { handle function; dim3 grid, block; unsigned shared; void **arguments, **extra; handle kernel, context; };
-API int cudaGraphAddKernelNode(handle *node, handle graph, const handle *before, size_t count, const struct kernel_node *given) {
+static int with_kernel_node(const struct kernel_node *given, struct driver_kernel_node *made) {
   handle f;
   int status = with_function(given->host, &f);
-  if (status) return note(status);
-  struct driver_kernel_node made = {f, given->grid, given->block, given->shared, given->arguments, given->extra, NULL, NULL};
-  return note(cuGraphAddKernelNode_v2(node, graph, before, count, &made));
+  *made = (struct driver_kernel_node){f, given->grid, given->block, given->shared, given->arguments, given->extra, NULL, NULL};
+  return status;
+}
+API int cudaGraphAddKernelNode(handle *node, handle graph, const handle *before, size_t count, const struct kernel_node *given) {
+  struct driver_kernel_node made;
+  int status = with_kernel_node(given, &made);
+  return note(status ? status : cuGraphAddKernelNode_v2(node, graph, before, count, &made));
 }
 API int cudaGraphAddMemcpyNode(handle *node, handle graph, const handle *before, size_t count, const struct copy_3d *given) {
   READY;
@@ -619,6 +632,36 @@ API int cudaGraphAddMemcpyNode1D(handle *node, handle graph, const handle *befor
   struct copy_3d given = {.from = {(void *)from, size, size, 1}, .to = {to, size, size, 1}, .extent = {size, 1, 1}, .kind = kind};
   return cudaGraphAddMemcpyNode(node, graph, before, count, &given);
 }
+API int cudaGraphKernelNodeSetParams(handle node, const struct kernel_node *given) {
+  struct driver_kernel_node made;
+  int status = with_kernel_node(given, &made);
+  return note(status ? status : cuGraphKernelNodeSetParams_v2(node, &made));
+}
+API int cudaGraphExecKernelNodeSetParams(handle made_graph, handle node, const struct kernel_node *given) {
+  struct driver_kernel_node made;
+  int status = with_kernel_node(given, &made);
+  return note(status ? status : cuGraphExecKernelNodeSetParams_v2(made_graph, node, &made));
+}
+API int cudaGraphMemcpyNodeSetParams(handle node, const struct copy_3d *given) {
+  READY;
+  struct box box = as_box(given);
+  return note(cuGraphMemcpyNodeSetParams(node, &box));
+}
+API int cudaGraphExecMemcpyNodeSetParams(handle made, handle node, const struct copy_3d *given) {
+  READY;
+  struct box box = as_box(given);
+  return note(cuGraphExecMemcpyNodeSetParams(made, node, &box, NULL));
+}
+API int cudaGraphExecMemcpyNodeSetParams1D(handle made, handle node, void *to, const void *from, size_t size, int kind) {
+  struct copy_3d given = {.from = {(void *)from, size, size, 1}, .to = {to, size, size, 1}, .extent = {size, 1, 1}, .kind = kind};
+  return cudaGraphExecMemcpyNodeSetParams(made, node, &given);
+}
+API int cudaGraphExecUpdate(handle made, handle graph, void *said) { CALL(cuGraphExecUpdate_v2(made, graph, said)); }
+API int cudaGraphAddMemAllocNode(handle *node, handle graph, const handle *before, size_t count, void *given) { CALL(cuGraphAddMemAllocNode(node, graph, before, count, given)); }
+API int cudaGraphAddMemFreeNode(handle *node, handle graph, const handle *before, size_t count, void *address) { CALL(cuGraphAddMemFreeNode(node, graph, before, count, (u64)address)); }
+API int cudaGraphAddEventRecordNode(handle *node, handle graph, const handle *before, size_t count, handle event) { CALL(cuGraphAddEventRecordNode(node, graph, before, count, event)); }
+API int cudaGraphAddEventWaitNode(handle *node, handle graph, const handle *before, size_t count, handle event) { CALL(cuGraphAddEventWaitNode(node, graph, before, count, event)); }
+API int cudaGraphAddChildGraphNode(handle *node, handle graph, const handle *before, size_t count, handle child) { CALL(cuGraphAddChildGraphNode(node, graph, before, count, child)); }
 API int cudaGraphAddMemsetNode(handle *node, handle graph, const handle *before, size_t count, const void *given) { CALL(cuGraphAddMemsetNode(node, graph, before, count, given, NULL)); }
 API int cudaGraphAddHostNode(handle *node, handle graph, const handle *before, size_t count, const void *given) { CALL(cuGraphAddHostNode(node, graph, before, count, given)); }
 
