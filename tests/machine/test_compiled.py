@@ -354,3 +354,12 @@ def looked_up(table, x, out):
 @pytest.mark.parametrize("code", CODES)
 def test_lanes_that_wait_for_a_mask_run_compiled(code: str) -> None:
     agree(looked_up, 2, 64, code, whole(7), whole(128), np.zeros(128, np.int32))
+
+
+def test_kept_modules_do_not_depend_on_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = modules._sources.__wrapped__()
+    (tmp_path / "own.py").write_text("")
+    assert modules._sources.__wrapped__() == before

@@ -289,8 +289,8 @@ def _sources() -> str:
     """Return the sizes and dates of the files with evaluators and with their translation."""
     stamps = []
     for package in _SOURCES:
-        place = import_module(package).__file__
-        for file in sorted(Path(place or "").parent.rglob("*.[pw]*")):
+        folders = map(Path, import_module(package).__path__)
+        for file in sorted(file for one in folders for file in one.rglob("*.[pw]*")):
             if file.suffix in (".py", ".wat"):
                 stat = file.stat()
                 stamps.append(f"{file.name}{stat.st_size}{stat.st_mtime_ns}")
