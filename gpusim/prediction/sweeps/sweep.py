@@ -270,17 +270,29 @@ def _distribution(workers: int | None, cluster: str | None) -> Distribution:
 def _worked_out(cases: Sequence[Case], distribute: Distribution) -> Iterator[tuple[Case, Row]]:
     """Yield each case with its row, in order of completion.
 
-    The same launch on several devices is one piece of work, by compute capability: code and classes
-    of blocks are made once for those that share them.
+    The same launch on several devices is one piece of work, by compute capability, and sizes of a
+    launch follow each other: code and classes of blocks are made once for those that share them.
     """
     launches: dict[Any, list[Case]] = {}
-    for case in cases:
+    for case in sorted(cases, key=_first_of(cases)):
         launches.setdefault((case.request, case.choices), []).append(case)
     pieces = [
         sorted(piece, key=lambda case: _capability(case.device)) for piece in launches.values()
     ]
     for number, rows in distribute(_rows_of, pieces):
         yield from zip(pieces[number], rows, strict=True)
+
+
+def _first_of(cases: Sequence[Case]) -> Callable[[Case], int]:
+    """Return the order of launches without their sizes, by first appearance."""
+    places: dict[Any, int] = {}
+    for case in cases:
+        places.setdefault(_without_size(case), len(places))
+    return lambda case: places[_without_size(case)]
+
+
+def _without_size(case: Case) -> Any:
+    return case.request.sized(None, case.request.block), case.choices
 
 
 def _rows_of(cases: Sequence[Case]) -> list[Row]:
