@@ -184,9 +184,9 @@ class Caches:
         touches = self.touches
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
         kept = kept / self.schedule.sms
-        lines = _footprint(touches.on_sm, touches.line, kept) / self.schedule.length
+        lines = Footprint(touches.line, kept).within(touches.on_sm) / self.schedule.length
         if self.schedule.is_alike:
-            then, part = _come_within(touches.on_sm, touches.time, touches.line, kept)
+            then, part = WaveFootprint(touches.time, touches.line, kept).since(touches.on_sm)
             lines = np.where(part < SHORT, lines, then)
         parts = LINE_BYTES * lines / self.capacity.l1_bytes
         later = self.capacity.l1_lacks_later(parts)
@@ -261,13 +261,26 @@ class Caches:
 
         Lines loaded by SMs of both halves have a copy in each.
         """
-        return self._lines_with(np.where(self._is_copied, self._copies, 1.0), gap)
+        return self._allocated(self._allocations, gap)
 
-    def _lines_with(self, room: Array, gap: Array) -> Array:
+    @cached_property
+    def _allocations(self) -> tuple[Footprint, WaveFootprint | None]:
+        return self._allocations_in(np.where(self._is_copied, self._copies, 1.0))
+
+    def _allocations_in(self, room: Array) -> tuple[Footprint, WaveFootprint | None]:
+        """Return the footprints of allocated lines, each with its room in the L2."""
         lines = self.touches.weight * self.touches.lines * room
-        came = _footprint(gap, self.by_line, lines) / self.schedule.length
+        wave = None
         if self.schedule.is_alike:
-            then, part = _come_within(gap, self.touches.time, self.by_line, lines)
+            wave = WaveFootprint(self.touches.time, self.by_line, lines)
+        return Footprint(self.by_line, lines), wave
+
+    def _allocated(self, allocations: tuple[Footprint, WaveFootprint | None], gap: Array) -> Array:
+        """Return the bytes of lines allocated within some time."""
+        footprint, wave = allocations
+        came = footprint.within(gap) / self.schedule.length
+        if wave is not None:
+            then, part = wave.since(gap)
             came = np.where((gap > self.touches.time) | (part < SHORT), came, then)
         return LINE_BYTES * came
 
@@ -294,7 +307,8 @@ class Caches:
         weight = touches.weight * at_random * (1 - self.l1_hit)
         whole = np.maximum(np.bincount(region, weight), 1e-12)
         for _ in range(2):
-            filled = self._lines_with(np.where(self._is_copied, room, 1.0), touches.by_line)
+            held = self._allocations_in(np.where(self._is_copied, room, 1.0))
+            filled = self._allocated(held, touches.by_line)
             lost = self.capacity.l2_lacks(filled / self.capacity.l2_bytes)
             q = (np.bincount(region, weight * np.where(at_random, lost, 0.0)) / whole)[region]
             room = np.where(touches.is_random, copied * (1 - q / (2 + 2 * q)), copied)
@@ -305,7 +319,7 @@ class Caches:
         touches = self.touches
         before = np.where(touches.kind == ATOMIC, touches.gap, touches.stored)
         is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
-        sectors = _footprint(gap, before, touches.weight * is_written)
+        sectors = Footprint(before, touches.weight * is_written).within(gap)
         return SECTOR_BYTES * sectors / self.schedule.length / self.capacity.l2_bytes
 
     def l2_missing(self, gap: Array) -> Array:
@@ -455,38 +469,52 @@ def mean(values: Array, weights: Array, otherwise: float) -> float:
     return inner(values, weights) / total if total > 0 else otherwise
 
 
-def _footprint(times: Array, gaps: Array, weights: Array) -> Array:
-    """Return the footprint of time windows: the weight of distinct touches within them.
+class Footprint:
+    """The footprint of time windows: the weight of distinct touches within them.
 
     For each touch the smaller of window and reuse time counts (Xiang et al., "HOTL: a Higher Order
     Theory of Locality", 2013).
     """
-    order = np.argsort(gaps, kind="stable")
-    gaps, weights = gaps[order], weights[order]
-    finite = np.isfinite(gaps)
-    whole = np.concatenate([[0.0], np.cumsum(np.where(finite, gaps, 0.0) * weights)])
-    rest = weights.sum() - np.concatenate([[0.0], np.cumsum(weights)])
-    at = np.searchsorted(gaps, times)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(whole[at] + np.where(rest[at] > 0, rest[at] * times, 0.0))
+
+    def __init__(self, gaps: Array, weights: Array) -> None:
+        order = np.argsort(gaps, kind="stable")
+        weights = weights[order]
+        self._gaps = gaps[order]
+        finite = np.where(np.isfinite(self._gaps), self._gaps, 0.0)
+        self._whole = np.concatenate([[0.0], np.cumsum(finite * weights)])
+        self._rest = weights.sum() - np.concatenate([[0.0], np.cumsum(weights)])
+
+    def within(self, times: Array) -> Array:
+        """Return the footprint of a window of each of these times."""
+        at = np.searchsorted(self._gaps, times)
+        rest = self._rest[at]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self._whole[at] + np.where(rest > 0, rest * times, 0.0))
 
 
-def _come_within(since: Array, time: Array, gaps: Array, weights: Array) -> tuple[Array, Array]:
-    """Return the footprint of windows that end at each touch, for blocks of one wave.
+class WaveFootprint:
+    """The footprint of windows that end at each touch, for blocks of one wave.
 
     These progress together, so that the position of the window matters: a touch at a `time` has its
-    last one a gap before. Also return the fraction of all touches within each window.
+    last one a gap before.
     """
-    edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
-    at = np.searchsorted(edges, time)
-    before = np.searchsorted(edges, time - gaps, side="left")
-    table = np.zeros((len(edges) + 1, len(edges) + 1))
-    np.add.at(table, (at, before), weights)
-    whole = table.cumsum(axis=0).cumsum(axis=1)
-    begun = np.searchsorted(edges, time - since, side="left")
-    by_time = whole[:, -1]
-    part = (by_time[at] - by_time[begun]) / max(by_time[-1], 1e-12)
-    return whole[at, begun] - whole[begun, begun], part
+
+    def __init__(self, time: Array, gaps: Array, weights: Array) -> None:
+        self._time = time
+        self._edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
+        self._at = np.searchsorted(self._edges, time)
+        before = np.searchsorted(self._edges, time - gaps, side="left")
+        table = np.zeros((len(self._edges) + 1, len(self._edges) + 1))
+        np.add.at(table, (self._at, before), weights)
+        self._whole = table.cumsum(axis=0).cumsum(axis=1)
+
+    def since(self, since: Array) -> tuple[Array, Array]:
+        """Return the footprint of each touch's window, and the fraction of touches within it."""
+        whole, at = self._whole, self._at
+        begun = np.searchsorted(self._edges, self._time - since, side="left")
+        by_time = whole[:, -1]
+        part = (by_time[at] - by_time[begun]) / max(by_time[-1], 1e-12)
+        return whole[at, begun] - whole[begun, begun], part
 
 
 def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
