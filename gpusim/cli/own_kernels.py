@@ -78,13 +78,16 @@ def own_kernel(
 
 def _missing(chosen: Namespace) -> str:
     """Return everything that a launch lacks, with a command line that has it; "" for nothing."""
+    from gpusim.cli.arguments import argument, bound
     from gpusim.cli.launch_examples import command_line, example_of, parameters_of
 
     kernel = kernel_of(chosen)
-    names = kernel.source.parameters
-    given = [one.partition("=")[0] for one in chosen.arg or ()]
-    by_place = sum(name not in names for name in given)
-    left = [name for name in names if name not in given][by_place:]
+    names, sizes = kernel.source.parameters, sizes_given(chosen)
+    described = [argument(one, with_elements=False, names=sizes) for one in chosen.arg or ()]
+    given = [one.name for one in described if one.name is not None]
+    if not set(given) <= set(names):
+        bound(described, names, kernel.__name__)  # says which is unknown
+    left = [name for name in names if name not in given][len(described) - len(given) :]
     lacks = [flag for flag in ("grid", "block") if getattr(chosen, flag) is None]
     if not lacks and not left:
         return ""
@@ -95,11 +98,11 @@ def _missing(chosen: Namespace) -> str:
     example = example_of(kernel)
     words = [word for one in chosen.arg or () for word in ("--arg", one)]
     words += [word for name in left for word in ("--arg", f"{name}={example.arguments[name]}")]
-    sizes = {name: getattr(chosen, name) for name in ("grid", "block", "shared_bytes")}
+    shape = {name: getattr(chosen, name) for name in ("grid", "block", "shared_bytes")}
     for name in ("grid", "block"):
-        words += ["--" + name, sizes[name]] if sizes[name] is not None else []
+        words += ["--" + name, shape[name]] if shape[name] is not None else []
     words += ["-n", chosen.n] if chosen.n is not None else []
-    words += example.options({name: value is not None for name, value in sizes.items()})
+    words += example.options({name: value is not None for name, value in shape.items()})
     command = getattr(chosen, "command", None) or "trace"
     mark = "#" if chosen.kernel.partition(":")[0].endswith(".py") else "//"
     what = "has no launch rule" if lacks else "lacks arguments"
