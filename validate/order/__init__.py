@@ -2,6 +2,6 @@
 
     python -m validate.order.measure
 
-builds `kernels.cu` with nvcc, runs it on the GPU that is there, and prints the times as JSON;
-`h200.json` holds those of an H200. `gpusim predict` says the gains without a GPU.
+builds `kernels.cu` with nvcc, runs it on the GPU that is there, and prints the times as JSON.
+`gpusim predict` says the gains without a GPU.
 """
