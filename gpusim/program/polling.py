@@ -34,6 +34,26 @@ def spins(program: Program) -> frozenset[int]:
 
 
 @once
+def awaits(program: Program) -> bool:
+    """Return whether a poll may find what another warp stores while the loop runs.
+
+    It does not where nothing of the program writes its array, nor where each value comes by a
+    barrier of the whole block in the loop.
+    """
+    rows = program.instructions
+    written = [row.memory for row in rows if OPS[row.op].writes_memory and row.memory is not None]
+    for loop in _loops(program):
+        has_barrier = any(OPS[row.op].kind == "barrier" for _, row in loop)
+        for pc in loop.polls:
+            memory = rows[pc].memory
+            if memory is None or (has_barrier and memory.space == "shared"):
+                continue
+            if any(one.may_touch(frozenset((memory.place,))) for one in written):
+                return True
+    return False
+
+
+@once
 def optimistic_loads(program: Program) -> frozenset[int]:
     """Return the pcs of loads that a compare-and-swap finds out to be true still, or not."""
     rows = program.instructions

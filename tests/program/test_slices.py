@@ -8,7 +8,7 @@ from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.program.decisions import decisions
 from gpusim.program.flow import reachable
 from gpusim.program.loops import innermost
-from gpusim.program.polling import polls, spins
+from gpusim.program.polling import awaits, polls, spins
 from gpusim.program.uses import Slices, users
 
 INT32 = np.dtype(np.int32)
@@ -80,3 +80,17 @@ def test_the_innermost_loop_is_the_one_that_begins_last() -> None:
     assert innermost(nested, 1) == range(1, 3)
     assert innermost(nested, 3) == range(4)
     assert innermost(nested, 4) is None
+
+
+def test_a_poll_awaits_others_only_where_they_write_without_a_barrier() -> None:
+    """A store elsewhere ends no wait; a value in shared memory comes by the barrier of its loop."""
+    store = Instruction("STG", (), (ADDRESS, SUM), INT32, memory=FLAG)
+    elsewhere = Instruction("STG", (), (ADDRESS, SUM), INT32, memory=DATA)
+    assert awaits(program(LOAD, TEST, BACK, store, EXIT))
+    assert not awaits(program(LOAD, TEST, BACK, elsewhere, EXIT))
+    word = Memory("shared", "word", INT32, size=32)
+    load = Instruction("LDS", (FOUND,), (ADDRESS,), INT32, memory=word)
+    stored = Instruction("STS", (), (ADDRESS, SUM), INT32, memory=word)
+    barrier = Instruction("BAR")
+    assert awaits(program(load, TEST, BACK, stored, EXIT))
+    assert not awaits(program(load, barrier, TEST, BACK, stored, EXIT))

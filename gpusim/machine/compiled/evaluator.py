@@ -25,7 +25,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.state import READY, Batch
 from gpusim.program.loops import swapping
 from gpusim.program.memoisation import Same
-from gpusim.program.polling import polls
+from gpusim.program.polling import awaits
 
 Array = np.ndarray[Any, Any]
 
@@ -198,4 +198,4 @@ def is_observable(observers: Sequence[Observer]) -> bool:
 
 def is_derivable(program: Program) -> bool:
     """Return whether warps do not wait for others but at barriers: order shows then."""
-    return not polls(program) and not swapping(program)
+    return not awaits(program) and not swapping(program)
