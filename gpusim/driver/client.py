@@ -56,6 +56,7 @@ class Client:
         self._asks_for_tables = False
         self._unasked: str | None = None
         self._has_runtime = False
+        self._source_file = ""
         self._memory = DeviceMemory() if execution.checks_memory else None
         self.numbers = iter(range(1, _MOST_LAUNCHES))
 
@@ -103,9 +104,10 @@ class Client:
         where = f" on {stream_name(stream)}" if stream else ""
         return Work(f"{text}{where}", self.timeline.latest)
 
-    def _tell(self, findings: Iterable[Finding], source_file: str = "") -> None:
+    def _tell(self, findings: Iterable[Finding]) -> None:
+        """Pass findings on; their lines are taken for those of the last launch's file."""
         for one in findings:
-            self.execution.found(one, source_file)
+            self.execution.found(one, self._source_file)
 
     def _handle(self) -> int:
         self._handles += 1
@@ -373,7 +375,8 @@ class Client:
         taken = outcome.duration or self._unknown()
         self.timeline.launch(function.name, stream, taken, number)
         if self._memory is not None:
-            self._check_launch(self._memory, one, outcome, ready.source_file)
+            self._source_file = ready.source_file
+            self._check_launch(self._memory, one, outcome)
         return Reply(0, (0, 0), b"".join(one.printed))
 
     def _watch(self, ready: Prepared) -> MemoryWatch | None:
@@ -395,16 +398,14 @@ class Client:
             self._freed_at,
         )
 
-    def _check_launch(
-        self, memory: DeviceMemory, one: LaunchOf, outcome: Outcome, source_file: str
-    ) -> None:
+    def _check_launch(self, memory: DeviceMemory, one: LaunchOf, outcome: Outcome) -> None:
         if not outcome.was_watched or one.watch is None:
             memory.launched_unseen()
             return
         work = self._work(f"launch {one.number} of {one.kernel}", one.stream)
         found = ((r.address, one.watch.touched.of(r.address, r.size)) for r in self.arena.regions)
         touched = [(address, marks) for address, marks in found if marks is not None]
-        self._tell(memory.launched(work, touched), source_file)
+        self._tell(memory.launched(work, touched))
 
     def _explained(self, fault: KernelFault) -> KernelFault:
         """Return a fault that names freed memory where the access went there."""

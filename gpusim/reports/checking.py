@@ -64,7 +64,7 @@ def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Te
     if finding.count > 1:
         title.append(f"  {finding.count:,} times", DIM)
     yield title
-    for line in finding.lines:
+    for line in finding.lines if source_file else ():
         text = linecache.getline(source_file, line).strip()
         yield Text.assemble((f"  {Path(source_file).name}:{line}  ", DIM), text)
     for part in wrap(finding.message, width - 4):

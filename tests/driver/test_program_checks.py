@@ -90,6 +90,7 @@ call("cuCtxSynchronize")
     assert "the host reads byte 4 of an allocation of 400 bytes" in found[1]["message"]
     assert "the host writes byte 0" in found[2]["message"]
     assert "a race between streams  [stream-race]" in ran.err
+    assert "\n  :" not in ran.err  # the lines of a file that is not there
 
 
 @needs_compilers
