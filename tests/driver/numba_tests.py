@@ -38,6 +38,21 @@ OUT_OF_SCOPE = {
     "test_cupy_bfloat16_interop": _FOREIGN, "test_fp8_bindings": _FOREIGN,
     "test_ipc": _PROCESSES, "test_multiprocessing": _PROCESSES,
 }  # fmt: skip
+# Tests in scope that do not pass, by a part of their names, with the reason.
+FAILING = {
+    "test_array_reductions": "reads of constant memory behind its end are faults",
+    "test_cooperative_groups": "grid-wide barriers by calls of the driver from kernels",
+    "test_ex_grid_sync": "grid-wide barriers by calls of the driver from kernels",
+    "test_ex_laplace": "grid-wide barriers by calls of the driver from kernels",
+    "test_ex_sessionize": "grid-wide barriers by calls of the driver from kernels",
+    "test_dynshared_slice_gaps": "a vector of shared memory that ends behind the launch's bytes",
+    "test_struct_model_type_arr": "an access behind the end of its array, which a GPU lets pass",
+    "test_user_exception": "calls of functions in other sections of the code",
+    "test_exception.TestException": "calls of functions in other sections of the code",
+    "test_bfloat16": "roundings of bfloat16 constants (FRND.BF16)",
+    "test_laplace_small": "more than 300 s",
+    "test_ex_3d_grid": "more than 300 s",
+}
 SECONDS = 300  # of one test
 
 
