@@ -40,6 +40,15 @@ DATA_DEPENDENT = (
     "count_above", "keep_by_warps",
 )  # fmt: skip
 
+# Of `validate/others`, at the size that tests run: few warps.
+OF_FEW_WARPS = {
+    "long loops on few blocks": (
+        "k_nearest", "bodies", "sph_density", "cholesky_by_warps", "lorenz_rk4",
+    ),
+    "lanes that diverge": ("collatz", "mandelbrot", "kalman_tracks", "merge", "independent_set"),
+    "tiles": ("hit_triangles", "direct_conv", "thin_product", "gravity", "paged_attention"),
+}  # fmt: skip
+
 CLOCK_BLOCK = 256
 # A grid that grows with n, and fixed grids with a growing loop per thread.
 HUGE = {
@@ -128,6 +137,79 @@ def data_dependent() -> dict[str, Any]:
             found[launch.kernel.name].append(launch)
     middle = (sorted(of, key=lambda launch: launch.n)[len(of) // 2] for of in found.values())
     return {"rows": [_counted(launch, "lowering") for launch in middle]}
+
+
+def evaluators() -> dict[str, Any]:
+    """Run the smallest launches of other kernels in NumPy and compiled, with every counter on."""
+    from gpusim.errors import GpusimError
+
+    smallest = [launch for launch in _launches() if launch.is_smallest]
+    from validate.others.plans import KERNELS
+
+    try:
+        rows = [_evaluated(launch, "") for launch in smallest]
+        for kind, names in OF_FEW_WARPS.items():
+            rows += [_evaluated(KERNELS[name].at(KERNELS[name].small), kind) for name in names]
+    except GpusimError as error:
+        return {"missing": str(error)}
+    return {"rows": rows}
+
+
+def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
+    """Return a launch's seconds in NumPy, in a module that is there, and with making it."""
+    from gpusim import machine
+    from gpusim.codegen.programs import prepare
+    from gpusim.machine import takeover
+    from gpusim.machine.compiled import modules
+    from gpusim.tracing.copies import LastCopies
+    from gpusim.tracing.counting import Counters
+    from validate.others.compare import configured
+
+    cc, kernel = machine.DEFAULT_CC, configured(launch, "nvcc")
+    prepare(kernel, launch.copied(), cc)
+
+    def run(*, is_fast: bool) -> tuple[float, Any, Counters]:
+        arguments, counters = launch.copied(), Counters(cc, LastCopies())
+        prepared = prepare(kernel, arguments, cc)
+        with _environment("GPUSIM_FAST", str(int(is_fast))):
+            started = time.process_time()
+            machine.run(prepared, observers=(counters,))
+            return time.process_time() - started, arguments, counters
+
+    with tempfile.TemporaryDirectory() as folder, _environment("XDG_CACHE_HOME", folder):
+        modules.forget()
+        takeover.forget()
+        first, *_ = run(is_fast=True)
+        bars = takeover.STEPS, takeover.STEPS_EACH, takeover.LOAD_STEPS
+        takeover.STEPS = takeover.STEPS_EACH = takeover.LOAD_STEPS = 0
+        takeover.forget()
+        run(is_fast=True)
+        takeover.STEPS, takeover.STEPS_EACH, takeover.LOAD_STEPS = bars
+        kept = min((run(is_fast=True) for _ in range(REPEATS)), key=lambda found: found[0])
+    numpys = min((run(is_fast=False) for _ in range(REPEATS - 1)), key=lambda found: found[0])
+    pairs = zip(numpys[1], kept[1], strict=True)
+    return {
+        "kernel": launch.kernel.name,
+        "kind": kind,
+        "n": launch.n,
+        "warp_instructions": numpys[2].named(numpys[2].by_pc.sum(axis=0))["instructions"],
+        "numpy_seconds": numpys[0],
+        "kept_seconds": kept[0],
+        "first_seconds": first,
+        "equal": all(one.tobytes() == other.tobytes() for one, other in pairs)
+        and bool((numpys[2].by_pc == kept[2].by_pc).all()),
+    }
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """Set a variable of the environment for a while."""
+    held = os.environ.get(name)
+    os.environ[name] = value
+    yield
+    del os.environ[name]
+    if held is not None:
+        os.environ[name] = held
 
 
 def _launches() -> Any:
@@ -421,6 +503,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     for part in (
         speed,
         others,
+        evaluators,
         data_dependent,
         clock,
         planning,

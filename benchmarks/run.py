@@ -25,6 +25,8 @@ HERE = Path(__file__).resolve().parent
 LEAST_INSTRUCTIONS_PER_S = 25e6
 LEAST_OF_OTHERS_PER_S, LEAST_MEDIAN_PER_S = 2e6, 10e6
 LEAST_DATA_DEPENDENT_PER_S = 10e6
+LEAST_KEPT_PER_S, LEAST_MEDIAN_KEPT_PER_S = 5e6, 25e6
+MOST_TIMES_NUMPY, LEAST_TIMES_OF_FEW_WARPS = 1.1, 40.0
 MOST_SECONDS = 3.0
 MOST_BYTES = 500e6
 LEAST_RATIO = 3000.0
@@ -139,6 +141,46 @@ def _others(results: dict[str, Any]) -> Iterator[str]:
         f"{LEAST_OF_OTHERS_PER_S / 1e6:.0f}){_mark(median >= LEAST_MEDIAN_PER_S)}"
     )
     yield from _counted(found["rows"], LEAST_OF_OTHERS_PER_S)
+
+
+def _evaluators(results: dict[str, Any]) -> Iterator[str]:
+    found = results["evaluators"]
+    if "missing" in found:
+        yield f"both evaluators of the machine: not measured ({found['missing']})"
+        return
+    smallest = [row for row in found["rows"] if not row["kind"]]
+    rates = sorted(row["warp_instructions"] / row["kept_seconds"] / 1e6 for row in smallest)
+    slower = [
+        row["kernel"]
+        for row in smallest
+        for name in ("kept_seconds", "first_seconds")
+        if row[name] > MOST_TIMES_NUMPY * row["numpy_seconds"]
+    ]
+    unequal = [row["kernel"] for row in found["rows"] if not row["equal"]]
+    below = sum(rate < LEAST_KEPT_PER_S / 1e6 for rate in rates)
+    median = statistics.median(rates)
+    yield (
+        f"the smallest launches of {len(smallest)} other kernels, nvcc's code, all counters on, "
+        f"compiled code kept: median {median:.1f} M warp-instructions/s (bar: "
+        f"{LEAST_MEDIAN_KEPT_PER_S / 1e6:.0f}), slowest {rates[0]:.1f}, {below} below "
+        f"{LEAST_KEPT_PER_S / 1e6:.0f}{_mark(median >= LEAST_MEDIAN_KEPT_PER_S / 1e6)}"
+    )
+    yield (
+        f"  slower than {MOST_TIMES_NUMPY} times NumPy's, kept or with making it: "
+        f"{len(slower)} ({', '.join(slower) or 'none'}); not equal: {', '.join(unequal) or 'none'}"
+    )
+    yield "  kernel of few warps      kind                      NumPy M/s  compiled  times"
+    for row in found["rows"]:
+        if row["kind"]:
+            count, times = (
+                row["warp_instructions"] / 1e6,
+                row["numpy_seconds"] / row["kept_seconds"],
+            )
+            yield (
+                f"  {row['kernel']:24} {row['kind']:25} {count / row['numpy_seconds']:9.2f}"
+                f" {count / row['kept_seconds']:9.1f} {times:6.1f}"
+                f"{_mark(times >= LEAST_TIMES_OF_FEW_WARPS)}"
+            )
 
 
 def _data_dependent(results: dict[str, Any]) -> Iterator[str]:
@@ -284,6 +326,7 @@ def _sweep(results: dict[str, Any]) -> Iterator[str]:
 REPORTS = {
     "speed": _speed,
     "others": _others,
+    "evaluators": _evaluators,
     "data_dependent": _data_dependent,
     "clock": _clock,
     "advice": _advice,

@@ -32,9 +32,9 @@ Array = np.ndarray[Any, Any]
 # Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and what it takes more for a warp
 # than compiled code; a byte of an array, brought to it and half of the time back.
 STEP_NS, WARP_NS, BYTE_NS = 57_000, 10, 0.5
-# Making a module takes 15 ms and 0.35 ms an instruction, loading it 10 ms (100 more for the first):
-# a module is made after ten times as long in NumPy, so that no launch takes 1.1 times as long.
-STEPS, STEPS_EACH, LOAD_STEPS = 2_500, 60, 1_000
+# Making a module takes 15 ms and 0.35 ms an instruction, loading it 10 ms, the first of a process
+# 60 more: it is done after ten times as long in NumPy, so that no launch takes 1.1 times as long.
+STEPS, STEPS_EACH, LOAD_STEPS, FIRST_STEPS = 2_500, 60, 2_000, 10_000
 MOST_PROGRAMS = 256  # with a count of steps
 # Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
 # does not depend on what is kept of a program, as streams do on whether iterations are left out.
@@ -68,6 +68,11 @@ def _past_of(program: Program) -> _Past:
     while len(_past) > MOST_PROGRAMS:
         del _past[next(iter(_past))]
     return found
+
+
+def _fewest_steps() -> int:
+    """Return the steps in NumPy before a module is looked for."""
+    return LOAD_STEPS if _MODULES in sys.modules else FIRST_STEPS
 
 
 def _outlasts_copies(context: Context) -> bool:
@@ -105,7 +110,7 @@ class Takeover:
                 self._go_over_whole(context(), sys.modules[_MODULES].known)
             return
         past = _past_of(program)
-        is_worth_it = past.steps >= LOAD_STEPS or _MODULES in sys.modules
+        is_worth_it = past.steps >= _fewest_steps() or _MODULES in sys.modules
         if self.is_open and is_worth_it and not past.is_refused:
             first = context()
             if _outlasts_copies(first):
@@ -113,7 +118,7 @@ class Takeover:
 
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
-        least = STEPS_WITHOUT_SKIP if self.skips else LOAD_STEPS
+        least = STEPS_WITHOUT_SKIP if self.skips else _fewest_steps()
         return min(steps, least) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
@@ -121,7 +126,7 @@ class Takeover:
         context = interpreter.context
         if self.skips:
             return self._runs_whole(interpreter)
-        if not self.is_open or context.executed < LOAD_STEPS:
+        if not self.is_open or context.executed < _fewest_steps():
             return False
         past = _past_of(context.batch.program)
         self._go_over(context, past, past.steps + context.executed)

@@ -51,6 +51,7 @@ def goes_over_after(patched: pytest.MonkeyPatch, steps: int) -> None:
     takeover.forget()
     patched.setattr(takeover, "LOAD_STEPS", steps)
     patched.setattr(takeover, "STEPS", steps)
+    patched.setattr(takeover, "FIRST_STEPS", steps)
     patched.setattr(takeover, "STEPS_EACH", 0)
 
 
