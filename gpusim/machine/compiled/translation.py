@@ -31,7 +31,7 @@ WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)
 AXES = "xyz"
 MOST_NODES = 400  # of a segment: compilers take more than twice as long for twice as many
-BITS = np.dtype(np.bool_)
+BYTE = np.dtype(np.uint8)
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
     "shuffle", "vote", "match", "elect", "reduce_lanes", "agrees", "warpsync",
@@ -598,7 +598,8 @@ class _Translator:
             if kind == "load":
                 assert row.memory is not None
                 loaded = row.memory.dtype
-            value: Any = segment.leaf(Place(layout.result(number), loaded, "absolute"))
+            held = BYTE if loaded.kind == "b" and kind == "load" else loaded
+            value: Any = segment.leaf(Place(layout.result(number), held, "absolute"))
             segment.write(register, value, dtype, fresh, row.negated)
 
     def _among_lanes(self, pc: int, row: Instruction) -> str:
@@ -963,8 +964,9 @@ def _converted(value: Any, dtype: DType) -> Any:
 
 
 def _stored_value(value: Any, dtype: DType) -> Any:
-    """Return a value as the elements that it is stored to."""
-    return _converted(value, dtype)
+    """Return a value as the elements that it is stored to: a byte for a predicate."""
+    converted = _converted(value, dtype)
+    return _converted(converted, BYTE) if dtype.kind == "b" else converted
 
 
 def _atomic_operands(values: list[Any], dtype: DType, *, by_address: bool) -> list[Any]:

@@ -1,0 +1,124 @@
+"""Compiled code computes what NumPy's machine computes, for kernels of many origins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from random_kernels import random_kernel
+
+from gpusim import catalogue
+from gpusim.codegen.programs import prepare
+from gpusim.errors import GpusimError
+from gpusim.launch.events import Observer, Ran
+from gpusim.launch.grid import ComputeCapability
+from gpusim.machine import run, takeover
+from gpusim.machine.compiled import modules
+from gpusim.sass import wheels
+from gpusim.tracing.copies import LastCopies
+from gpusim.tracing.counting import Counters
+
+pytest.importorskip("wasmtime")
+HOPPER = ComputeCapability(9, 0)
+# Their results depend on the order in which warps read what others write.
+RACES = ("hyperloglog",)
+
+
+class Went(Observer):
+    """Notes whether a launch ended in compiled code."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    def ran(self, ran: Ran) -> None:
+        self.over = True
+
+
+def is_equal(kernel: Any, given: Sequence[Any], code: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Compare bytes, counters and faults; return whether the launch ended in compiled code."""
+    found: list[Any] = []
+    for bar in (2**40, 0):
+        for name in ("STEPS", "LOAD_STEPS", "FIRST_STEPS", "STEPS_EACH"):
+            monkeypatch.setattr(takeover, name, bar)
+        modules.forget()
+        takeover.forget()
+        arguments = [one.copy(order="K") if isinstance(one, np.ndarray) else one for one in given]
+        counters, went, fault = Counters(HOPPER, LastCopies()), Went(), ""
+        try:
+            run(prepare(kernel, arguments, HOPPER, code=code), observers=(counters, went))
+        except GpusimError as error:
+            fault = str(error)
+        found.append((arguments, counters, fault, went.over))
+    one, other = found
+    assert one[2] == other[2]
+    for a, b in zip(one[0], other[0], strict=True):
+        if isinstance(a, np.ndarray):
+            np.testing.assert_array_equal(np.array(a).view(np.uint8), np.array(b).view(np.uint8))
+    if not one[2]:
+        np.testing.assert_array_equal(one[1].by_pc, other[1].by_pc)
+        for a, b in zip(one[1].table_of_block, other[1].table_of_block, strict=True):
+            np.testing.assert_array_equal(one[1].tables[a], other[1].tables[b])
+    assert not one[3]
+    return bool(other[3])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_kernels_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = random_kernel(seed)
+    is_equal(made.kernel[made.grid, made.block], made.arguments(), "lowering", monkeypatch)
+
+
+@pytest.mark.slow
+def test_hundreds_of_random_kernels_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    went = 0
+    for seed in range(6, 400):
+        made = random_kernel(seed)
+        kernel = made.kernel[made.grid, made.block]
+        went += is_equal(kernel, made.arguments(), "lowering", monkeypatch)
+    assert went > 100
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "reduce3",
+        *(
+            pytest.param(one.name, marks=pytest.mark.slow)
+            for one in catalogue.entries()
+            if one.name != "reduce3"
+        ),
+    ],
+)
+def test_kernels_of_the_catalogue_are_equal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for code in ("lowering", "nvcc") if wheels.are_there() else ("lowering",):
+        call = catalogue.find(name).call(catalogue.sample(5000, "int32"), block=128)
+        is_equal(call.configured, call.arguments, code, monkeypatch)
+
+
+OTHERS = ("transpose_tile", "collatz", "keep_by_tickets")
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_kernels_are_equal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _is_other_equal(name, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_all_other_kernels_are_equal_and_most_run_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    from validate.others.plans import KERNELS
+
+    went = [_is_other_equal(name, monkeypatch) for name in KERNELS if name not in RACES]
+    assert sum(went) > 0.9 * len(went)
+
+
+def _is_other_equal(name: str, monkeypatch: pytest.MonkeyPatch) -> bool:
+    import validate.others  # noqa: F401
+    from validate.others.compare import configured
+    from validate.others.plans import KERNELS
+
+    launch = KERNELS[name].at(KERNELS[name].small)
+    return is_equal(configured(launch, "nvcc"), launch.filled(), "nvcc", monkeypatch)
