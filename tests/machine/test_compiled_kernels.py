@@ -64,7 +64,7 @@ def is_equal(kernel: Any, given: Sequence[Any], code: str, monkeypatch: pytest.M
     return bool(other[3])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_random_kernels_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     made = random_kernel(seed)
     is_equal(made.kernel[made.grid, made.block], made.arguments(), "lowering", monkeypatch)
@@ -73,7 +73,7 @@ def test_random_kernels_are_equal(seed: int, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.slow
 def test_hundreds_of_random_kernels_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     went = 0
-    for seed in range(6, 400):
+    for seed in range(3, 400):
         made = random_kernel(seed)
         kernel = made.kernel[made.grid, made.block]
         went += is_equal(kernel, made.arguments(), "lowering", monkeypatch)
@@ -97,7 +97,7 @@ def test_kernels_of_the_catalogue_are_equal(name: str, monkeypatch: pytest.Monke
         is_equal(call.configured, call.arguments, code, monkeypatch)
 
 
-OTHERS = ("transpose_tile", "collatz", "keep_by_tickets")
+OTHERS = ("collatz", "keep_by_tickets")
 
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

@@ -23,6 +23,7 @@ from gpusim.isa.fused import fused_multiply_add
 DType = np.dtype[Any]
 _ROWS = ("gpusim.isa", "gpusim.sass")  # packages with evaluators
 _LOCK = threading.Lock()
+MOST_NODES = 4000  # of a graph: a few hundred are an instruction's, at most
 
 
 class NotDerivedError(Exception):
@@ -42,6 +43,8 @@ class Graph:
         key = (operation, kind, *map(_key, operands))
         found = self._known.get(key)
         if found is None:
+            if len(self.nodes) >= MOST_NODES:
+                raise NotDerivedError("a loop until lanes have a value")
             found = self._known[key] = Symbol(self, operation, kind, operands)
             self.nodes.append(found)
         return found
