@@ -863,7 +863,16 @@
   (i32.store offset=12 (global.get $notes) (local.get $on))
   (i32.store offset=16 (global.get $notes) (local.get $taken))
   (i32.store offset=20 (global.get $notes) (local.get $space))
-  (memory.copy (i32.add (global.get $notes) (i32.const 32)) (i32.const @IN@) (i32.const 256))
+  (if (i32.lt_u (local.get $space) (i32.const 3))
+    (then (memory.copy (i32.add (global.get $notes) (i32.const 32)) (i32.const @IN@)
+      (i32.const 256)))
+    (else ;; a shuffle's lanes, and behind them its limits
+      (local.set $space (i32.add (i32.const @IN@)
+        (i32.shl (i32.sub (local.get $space) (i32.const 2)) (i32.const 8))))
+      (memory.copy (i32.add (global.get $notes) (i32.const 32)) (local.get $space)
+        (i32.const 128))
+      (memory.copy (i32.add (global.get $notes) (i32.const 160))
+        (i32.add (local.get $space) (i32.const 256)) (i32.const 128))))
   (global.set $notes (i32.add (global.get $notes) (i32.const 288))))
 
 ;; Integer division as NumPy has it: 0 where the divisor is 0, rounded down.

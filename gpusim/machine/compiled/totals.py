@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.isa import lanes
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Ran, Step, Sums
 from gpusim.machine.compiled.instance import Instance
@@ -58,7 +59,12 @@ def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:
     pc, row, mask, on, taken, space = note[:6].tolist()
     instruction = batch.program.instructions[pc]
     addresses: Array | None = None
-    if space:
+    sources: Array | None = None
+    if space > 2:
+        mode, *results = instruction.detail
+        lane, limits = note[8:40].reshape(1, 1, 32), note[40:72].reshape(1, 1, 32)
+        sources = lanes.shuffle_sources(mode, lane, limits)[0] if "value" in results else None
+    elif space:
         words = note[8:72].view(np.int64) if space == 1 else note[8:40].astype(np.int64)
         addresses = words.reshape(1, 1, 32)
     decides = OPS[instruction.op].kind in _DECIDING
@@ -72,6 +78,7 @@ def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:
         active if mask == on else taking,
         addresses,
         ways if decides else None,
+        sources=sources,
     )
 
 

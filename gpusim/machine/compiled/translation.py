@@ -521,6 +521,8 @@ class _Translator:
         space = 0
         if row.memory is not None:
             space = 1 if row.memory.space == "global" else 2
+        if kind == "shuffle":
+            space = 3 + OPS[row.op].checks_mask
         taken = "(local.get $on)"
         if condition:
             taken = f"(i32.and (local.get $on) {condition})"
