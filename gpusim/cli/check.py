@@ -79,6 +79,11 @@ STRICT = Option("--strict", "let warnings count as errors")
 LENIENT = Option(
     "--lenient", "take locks and flags for acquires without a fence behind them; the report says so"
 )
+DEBUG = Option(
+    "-G",
+    "compile FILE.cu without optimisation, as nvcc -G: every access of the source is judged",
+    destination="debug",
+)
 
 COMMAND = Command(
     "check",
@@ -90,6 +95,7 @@ COMMAND = Command(
         DEVICE,
         STRICT,
         LENIENT,
+        DEBUG,
         UNINITIALISED,
         STEP_LIMIT,
         JSON,

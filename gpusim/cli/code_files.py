@@ -49,6 +49,7 @@ def code_file(path: str, chosen: Namespace) -> CodeFile:
         definitions=getattr(chosen, "define", None) or (),
         standard=getattr(chosen, "std", None) or "c++17",
         values=getattr(chosen, "values", None),
+        debug=getattr(chosen, "debug", False),
     )
 
 

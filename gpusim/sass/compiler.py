@@ -80,11 +80,15 @@ class CompileError(GpusimError):
 
 @dataclass(frozen=True)
 class Options:
-    """How source is compiled: folders of headers, definitions, and the language's standard."""
+    """How source is compiled: folders of headers, definitions, and the language's standard.
+
+    `debug` is nvcc's -G: without optimisation.
+    """
 
     includes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
     standard: str = "c++17"
+    debug: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,7 @@ def compiled(
     arguments = [
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",
-        "-lineinfo",
+        "--device-debug" if options.debug else "-lineinfo",
         "--device-int128",
         "--disable-warnings",
         *(f"--define-macro={name}={value}" for name, value in MACROS.items()),

@@ -540,13 +540,15 @@ def cuda_file(
     definitions: Sequence[str] = (),
     standard: str = "c++17",
     values: Mapping[str, str] | None = None,
+    debug: bool = False,
 ) -> CodeFile:
     """Return the kernels of a `.cu` file or a `.cubin`; InputError where it cannot be read.
 
     Of a Python file, those in its strings; it is not run.
 
     `includes` are folders of headers, `definitions` macros such as "N=4". `values` replace those of
-    macros and constants that the file itself defines, by name.
+    macros and constants that the file itself defines, by name. `debug` compiles without
+    optimisation, as nvcc -G: every access of the source is there.
     """
     file = Path(path)
     if file.suffix == ".cubin":
@@ -555,7 +557,7 @@ def cuda_file(
     if file.suffix == ".py":
         text = cuda_of(text, str(file))
     text, added = with_values(text, values or {})
-    options = Options(tuple(map(str, includes)), (*definitions, *added), standard)
+    options = Options(tuple(map(str, includes)), (*definitions, *added), standard, debug)
     return CudaSource(text, str(file), options)
 
 

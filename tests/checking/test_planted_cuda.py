@@ -115,3 +115,11 @@ def test_the_corrected_twin_has_no_error(file: str, name: str) -> None:
 def test_a_kernel_without_parameters_is_checked() -> None:
     file = gpusim.cuda_source("__device__ int v[4]; __global__ void k() { v[0] = threadIdx.x; }")
     assert [found.rule for found in gpusim.check(file["k"][1, 32])] == ["one-instruction"]
+
+
+def test_a_store_that_nobody_reads_is_judged_without_optimisation(tmp_path: Path) -> None:
+    file = tmp_path / "dead.cu"
+    file.write_text("__global__ void k() { __shared__ int last; last = threadIdx.x; }")
+    for debug, rules in ((False, []), (True, ["one-instruction"])):
+        kernel = gpusim.cuda_file(file, debug=debug)["k"]
+        assert [found.rule for found in gpusim.check(kernel[1, 64])] == rules

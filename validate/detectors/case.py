@@ -25,7 +25,7 @@ class Case:
     """Kernels of a file, the defects that its label may name and those it names, and a launch.
 
     `arguments` makes new arguments from the types of the kernel's parameters. One that cannot be
-    launched has the reason in `excluded`.
+    launched has the reason in `excluded`. `debug` cases are compiled without optimisation.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Case:
     arguments: Callable[[Any], list[Any]] = list
     includes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
+    debug: bool = False
     excluded: str = ""
 
 

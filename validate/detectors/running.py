@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import gpusim
+from gpusim.checking.findings import Finding
 from gpusim.errors import GpusimError
 from gpusim.sass.compiler import CompileError
+from gpusim.sass.decode import UnknownFormError
 
 from .case import Case, Verdict
 
@@ -26,27 +28,39 @@ def verdicts(cases: Sequence[Case], workers: int) -> Iterator[Verdict]:
 
 
 def verdict(case: Case) -> Verdict:
-    """Return what a check says of a case: the errors of all its kernels."""
+    """Return what a check says of a case: the errors of all its kernels.
+
+    A debug case whose unoptimised code is refused (it calls functions) is checked as optimised.
+    """
     if case.excluded:
         return Verdict(case)
     begin = time.perf_counter()
-    rules: dict[str, None] = {}
-    lines: dict[int, None] = {}
     try:
-        file = gpusim.cuda_file(case.file, includes=case.includes, definitions=case.definitions)
-        for name in case.kernels:
-            kernel = file[name]
-            declared = getattr(file, "kernels", {}).get(name, ())
-            launch = kernel[case.grid, case.block]
-            for finding in gpusim.check(
-                launch, *case.arguments(declared), step_limit=STEP_LIMIT
-            ).errors:
-                rules[finding.rule] = None
-                lines |= dict.fromkeys(finding.lines)
+        try:
+            found = _found(case, debug=case.debug)
+        except UnknownFormError:
+            if not case.debug:
+                raise
+            found = _found(case, debug=False)
     except CompileError as error:
         reason = str(error).strip().splitlines()[-1].strip()
         return Verdict(replace(case, excluded="it does not compile"), refused=reason)
     except GpusimError as error:
         reason = str(error).strip().splitlines()[0]
         return Verdict(case, refused=reason, seconds=time.perf_counter() - begin)
-    return Verdict(case, tuple(rules), tuple(lines), seconds=time.perf_counter() - begin)
+    rules = tuple(dict.fromkeys(one.rule for one in found))
+    lines = tuple(dict.fromkeys(line for one in found for line in one.lines))
+    return Verdict(case, rules, lines, seconds=time.perf_counter() - begin)
+
+
+def _found(case: Case, *, debug: bool) -> list[Finding]:
+    """Return the errors of a case's kernels."""
+    file = gpusim.cuda_file(
+        case.file, includes=case.includes, definitions=case.definitions, debug=debug
+    )
+    found: list[Finding] = []
+    for name in case.kernels:
+        declared = getattr(file, "kernels", {}).get(name, ())
+        launch = file[name][case.grid, case.block]
+        found += gpusim.check(launch, *case.arguments(declared), step_limit=STEP_LIMIT).errors
+    return found
