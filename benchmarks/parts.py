@@ -49,6 +49,9 @@ OF_FEW_WARPS = {
     "tiles": ("hit_triangles", "direct_conv", "thin_product", "gravity", "paged_attention"),
 }  # fmt: skip
 
+# Of `validate/others`, at their smallest size: loops that data determine, few or divergent warps.
+RECORDED = ("sph_density", "viterbi", "hit_triangles")
+
 CLOCK_BLOCK = 256
 # A grid that grows with n, and fixed grids with a growing loop per thread.
 HUGE = {
@@ -481,6 +484,38 @@ def advice() -> dict[str, Any]:
     return {"elements": ADVICE_ELEMENTS, "block": ADVICE_BLOCK, "rows": rows}
 
 
+def recording() -> dict[str, Any]:
+    """Classify blocks of kernels in nvcc's own code, compiled and by NumPy in turns."""
+    from gpusim.codegen.programs import prepare
+    from gpusim.errors import GpusimError
+    from gpusim.gpu import device
+    from gpusim.host import fast
+    from gpusim.prediction.streams import classify, with_fast_paths
+
+    gpu = device.load("h200")
+    found = [one for one in _launches() if one.is_smallest and one.kernel.name in RECORDED]
+    from validate.others.compare import configured
+
+    def seconds(launch: Any, switch: str) -> float:
+        os.environ[fast.SWITCH] = switch
+        given = launch.specified()
+        prepared = with_fast_paths(prepare(configured(launch, "nvcc"), given, gpu.cc))
+        started = time.process_time()
+        classify(prepared)
+        return time.process_time() - started
+
+    rows = []
+    try:
+        for launch in found:
+            seconds(launch, fast.ON)  # the module, made once
+            compiled, plain = seconds(launch, fast.ON), seconds(launch, fast.OFF)
+            row = {"kernel": launch.kernel.name, "n": launch.n, "seconds": compiled}
+            rows.append({**row, "times": plain / compiled})
+    except GpusimError as error:
+        return {"missing": str(error)}
+    return {"rows": rows}
+
+
 def sweep() -> dict[str, Any]:
     """Predict a sample of a large sweep's cases, on one core."""
     from gpusim.catalogue import Request
@@ -508,6 +543,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         clock,
         planning,
         advice,
+        recording,
         sweep,
         memory,
         numba,

@@ -313,6 +313,17 @@ def _cold_start(found: dict[str, Any], bar: float) -> Iterator[str]:
     )
 
 
+def _recording(results: dict[str, Any]) -> Iterator[str]:
+    found = results["recording"]
+    if "missing" in found:
+        yield f"streams of blocks in compiled code: not measured ({found['missing']})"
+        return
+    yield "classes of blocks, most of their steps in compiled code, and how many times NumPy takes"
+    yield "  kernel                 n       s  times"
+    for row in found["rows"]:
+        yield f"  {row['kernel']:16s}{row['n']:8d}{row['seconds']:8.2f}{row['times']:7.1f}"
+
+
 def _sweep(results: dict[str, Any]) -> Iterator[str]:
     found = results["sweep"]
     whole = found["seconds"] / found["done"] * found["cases"] / SWEEP_CORES
@@ -330,6 +341,7 @@ REPORTS = {
     "data_dependent": _data_dependent,
     "clock": _clock,
     "advice": _advice,
+    "recording": _recording,
     "planning": _planning,
     "sweep": _sweep,
     "memory": _memory,
