@@ -65,10 +65,11 @@ def own_kernel(
     from gpusim.cli import inputs
 
     chosen = with_kept_launch(chosen)
-    missing = _missing(chosen)
+    kernel = kernel_of(chosen)
+    missing = _missing(kernel, chosen)
     if missing:
         raise InputError(missing)
-    kernel, values = own_arguments(chosen, with_elements=with_elements, filling=filling)
+    values = _values(kernel, chosen, with_elements=with_elements, filling=filling)
     block = inputs.sizes(chosen.block, "the block")
     grid = grid_of(chosen.grid, sizes_given(chosen))
     given = chosen.shared_bytes
@@ -76,12 +77,11 @@ def own_kernel(
     return kernel[grid, block, 0, dynamic], values
 
 
-def _missing(chosen: Namespace) -> str:
+def _missing(kernel: Kernel | MachineCode, chosen: Namespace) -> str:
     """Return everything that a launch lacks, with a command line that has it; "" for nothing."""
     from gpusim.cli.arguments import argument, bound
     from gpusim.cli.launch_examples import command_line, example_of, parameters_of
 
-    kernel = kernel_of(chosen)
     names, sizes = kernel.source.parameters, sizes_given(chosen)
     described = [argument(one, with_elements=False, names=sizes) for one in chosen.arg or ()]
     given = [one.name for one in described if one.name is not None]
@@ -168,12 +168,24 @@ def kernel_of(chosen: Namespace) -> Kernel | MachineCode:
 
 
 def own_arguments(
-    chosen: Namespace, *, with_elements: bool, filling: str = "zeros"
+    chosen: Namespace, *, with_elements: bool
 ) -> tuple[Kernel | MachineCode, list[Any]]:
     """Return the kernel and its arguments in order, however it may be launched."""
+    chosen = with_kept_launch(chosen)
+    kernel = kernel_of(chosen)
+    return kernel, _values(kernel, chosen, with_elements=with_elements)
+
+
+def _values(
+    kernel: Kernel | MachineCode,
+    chosen: Namespace,
+    *,
+    with_elements: bool,
+    filling: str = "zeros",
+) -> list[Any]:
+    """Return a kernel's arguments in order."""
     from gpusim.cli.arguments import argument, bound
 
-    chosen = with_kept_launch(chosen)
     name = chosen.kernel
     refuse(
         {
@@ -184,7 +196,6 @@ def own_arguments(
         },
         f"{name} takes its data from --arg",
     )
-    kernel = kernel_of(chosen)
     names = sizes_given(chosen)
     described = [
         argument(text, with_elements=with_elements, filling=filling, names=names)
@@ -195,4 +206,4 @@ def own_arguments(
             f"-n is given, but n stands in no --arg of {name}, nor in --grid; write for example "
             "--arg 'float32[n]' and --grid 'ceil(n/block)'"
         )
-    return kernel, bound(described, kernel.source.parameters, kernel.__name__)
+    return bound(described, kernel.source.parameters, kernel.__name__)

@@ -140,7 +140,7 @@ def _axes(chosen: Namespace) -> dict[str, Sequence[Value]]:
 
     axes: dict[str, Sequence[Value]] = {}
     if chosen.block is not None:
-        axes["block"] = inputs.blocks(chosen.block, "--block")
+        axes["block"] = _blocks(chosen.block, chosen.axes)
     for name in ("coarse", "waves"):
         text = getattr(chosen, name)
         if text is not None:
@@ -148,6 +148,17 @@ def _axes(chosen: Namespace) -> dict[str, Sequence[Value]]:
     if chosen.waves is not None and chosen.grid is not None:
         raise InputError("--waves makes the grid; give it or --grid")
     return {**axes, **chosen.axes}
+
+
+def _blocks(text: str, parameters: Mapping[str, Sequence[str]]) -> list[int | str]:
+    """Return the alternatives for a block; parts with names of parameters stay as they are."""
+    from gpusim.cli import inputs
+
+    found: list[int | str] = []
+    for part in inputs.listed(text, "--block"):
+        has_name = any(name in part for name in parameters)
+        found += [part] if has_name else inputs.blocks(part, "--block")
+    return found
 
 
 def _require_axes(request: Request | OwnRequest, axes: Mapping[str, Sequence[Value]]) -> None:

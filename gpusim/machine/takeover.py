@@ -38,7 +38,7 @@ STEPS, STEPS_EACH, LOAD_STEPS, FIRST_STEPS = 2_500, 60, 2_000, 10_000
 MOST_PROGRAMS = 256  # with a count of steps
 # Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
 # does not depend on what is kept of a program, as streams do on whether iterations are left out.
-STEPS_WITHOUT_SKIP = 1_000
+STEPS_WITHOUT_SKIP = 5_000
 MOST_WARPS = 1_500  # that run a step of these, above which NumPy is as fast
 MOST_TURNS = 64  # until the blocks of a batch that part stand where compiled code goes on
 _MODULES = "gpusim.machine.compiled.modules"

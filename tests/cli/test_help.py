@@ -68,9 +68,10 @@ def test_an_unknown_option_is_refused_with_the_nearest_or_its_commands(
 
 
 def test_the_kernels_of_a_python_file_are_listed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "mine.py"
+    monkeypatch.chdir(tmp_path)
+    file = Path("mine.py")
     file.write_text(KERNELS, encoding="utf-8")
     assert main(["list", str(file)]) == 0
     names = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
@@ -81,9 +82,10 @@ def test_the_kernels_of_a_python_file_are_listed(
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 def test_the_kernels_of_a_cuda_file_are_listed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "mine.cu"
+    monkeypatch.chdir(tmp_path)
+    file = Path("mine.cu")
     file.write_text("__global__ void one(int *x) { *x = 1; }", encoding="utf-8")
     assert main(["list", str(file)]) == 0
     lines = capsys.readouterr().out.splitlines()
