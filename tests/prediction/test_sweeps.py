@@ -327,7 +327,7 @@ def test_a_full_disk_is_a_sentence_and_loses_no_row(tmp_path: Path) -> None:
     limit = 4 * longest + 100
     journal_of(output).unlink()
     options = ["--kernels", "reduce3,reduce6", "--blocks", "64,128", "--sizes", "2^12,2^14"]
-    whole = command(*options, "--workers", "1", "--out", output)
+    whole = command(*options, "--workers", "1", "--no-cache", "--out", output)
     done = subprocess.run(
         whole,
         env=environment(),
@@ -427,6 +427,7 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
 
 def test_workers_that_cannot_be_started_are_a_sentence(tmp_path: Path) -> None:
     options = ["--kernels", "reduce3", "--blocks", "64,128", "--sizes", "2^12", "--workers", "2"]
+    options.append("--no-cache")
     done = subprocess.run(
         command(*options, "--out", tmp_path / "table.csv"),
         env=environment(),
