@@ -115,7 +115,7 @@ def _cases(chosen: Namespace) -> list[Case]:
             choices.append(())  # the launch rule's own
             axes = given or axes_of(request)
         _require_axes(request, axes)
-        choices += crossed_choices(axes)
+        choices += [one for one in crossed_choices(axes) if not _is_the_rules(one, request)]
         cases += [
             Case(
                 request.sized(n, None),
@@ -132,6 +132,17 @@ def _cases(chosen: Namespace) -> list[Case]:
             for one in choices
         ]
     return cases
+
+
+def _is_the_rules(choices: Choices, request: Request | OwnRequest) -> bool:
+    """Return whether choices are those of a catalogue kernel's launch rule."""
+    from gpusim.catalogue import Request
+
+    if not isinstance(request, Request):
+        return False
+    entry = request.entry
+    rule = {"block": entry.default_block, "coarse": entry.default_coarse}
+    return all(rule.get(name) == value for name, value in choices)
 
 
 def _axes(chosen: Namespace) -> dict[str, Sequence[Value]]:

@@ -48,7 +48,8 @@ def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full(
             value = dict(case.choices)["a"]
             assert isinstance(value, int)
             reason = "too large" if value % 100 == 99 else None
-            rows.append(timed(abs(value - 321), 0, 0) | {"reason": reason, "kernel": "reduce3"})
+            row = timed(abs(value - 321), 0, 0, f"a={value}")
+            rows.append(row | {"reason": reason, "kernel": "reduce3"})
         return Swept(rows, 0)
 
     monkeypatch.setattr(tuning, "sweep", predicted)
@@ -77,3 +78,11 @@ def test_each_kernel_device_and_size_has_its_own_order() -> None:
     for one in found:
         assert [row["time_us"] for row in one.rows] == sorted(row["time_us"] for row in one.rows)
         assert {row["choices"] for row in one.rows} == {"block=64", "block=128"}
+
+
+def test_full_waves_beyond_the_elements_are_one_launch() -> None:
+    request = Request("reduce7").sized(2**12, None)
+    choices = [(), *((("block", 256), ("waves", waves)) for waves in (1, 2, 4))]
+    (found,) = tune([Case(request, "h200", choices=one) for one in choices], workers=1)
+    assert [row["choices"] for row in found.rows] == [""]
+    assert found.ties == 0

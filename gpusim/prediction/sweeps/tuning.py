@@ -8,6 +8,7 @@ enough are left (successive halving: Karnin et al. 2013, Jamieson and Talwalkar 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from gpusim.prediction.workload import BUDGET, Budget
 EXHAUSTIVE = 256  # candidates of a launch that are all predicted in full
 KEPT = 4  # one of so many candidates of a rung goes on
 FEWEST_KEPT = 16
+_BETWEEN = re.compile(r" (?=\w+=)")  # choices in a row
 
 
 class Timed(NamedTuple):
@@ -138,7 +140,11 @@ class _Search:
 
     def tuned(self, rows: Sequence[Row]) -> Tuned:
         """Return the result by the rows of the candidates that were left."""
-        able = sorted((row for row in rows if row["reason"] is None), key=lambda r: r["time_us"])
+        launches: dict[Any, Row] = {}  # the same launch may have several choices
+        for row in rows:
+            if row["reason"] is None:
+                launches.setdefault(_launch(row), row)
+        able = sorted(launches.values(), key=lambda row: row["time_us"])
         cannot = [*self._cannot, *(row for row in rows if row["reason"] is not None)]
         any_row = next(iter([*able, *cannot]))
         return Tuned(
@@ -162,6 +168,13 @@ def _budgets(most: int, exhaustive: int) -> list[Budget]:
             )
         )
     return found[::-1]
+
+
+def _launch(row: Row) -> Any:
+    """Return what tells launches of a kernel apart: full waves are a number of blocks."""
+    parts = _BETWEEN.split(row["choices"])
+    others = [part for part in parts if part and not part.startswith(("block=", "waves="))]
+    return row["block"], row["grid"], tuple(others)
 
 
 def _timed(row: Row) -> Timed:
