@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusim.host import fast
 from gpusim.isa.ops import Program
-from gpusim.launch.events import Observer
+from gpusim.launch.events import Observer, hooks
 from gpusim.machine.interpreter import Interpreter
 from gpusim.program.flow import loop_bodies
 from gpusim.program.memoisation import Same
@@ -88,7 +89,11 @@ def _outlasts_copies(context: Context) -> bool:
 
 @dataclass
 class Takeover:
-    """Whether, and with which module, a launch goes over to compiled code."""
+    """Whether, and with which module, a launch goes over to compiled code.
+
+    A launch whose steps are recorded goes over after a fixed number of them, as the order of its
+    paths is the evaluator's: it does not depend on what the process ran before.
+    """
 
     cc_major: int
     observers: Sequence[Observer]
@@ -98,6 +103,10 @@ class Takeover:
     is_open: bool = field(default_factory=fast.is_wanted)
     _launch: CompiledLaunch | None = None
 
+    @cached_property
+    def _is_recorded(self) -> bool:
+        return self.skips or bool(hooks(self.observers, "compiled_steps"))
+
     @property
     def launch(self) -> CompiledLaunch | None:
         """The launch in compiled code, once it went over."""
@@ -105,9 +114,9 @@ class Takeover:
 
     def begins(self, context: Callable[[], Context], program: Program) -> None:
         """Let a launch begin in compiled code if its program has a module, or is worth one."""
-        if self.skips:
-            if self.is_open and self.begins_compiled and _MODULES in sys.modules:
-                self._go_over_whole(context(), sys.modules[_MODULES].known)
+        if self._is_recorded:
+            if self.is_open and self.begins_compiled:
+                self._go_over_whole(context())
             return
         past = _past_of(program)
         is_worth_it = past.steps >= _fewest_steps() or _MODULES in sys.modules
@@ -118,13 +127,13 @@ class Takeover:
 
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
-        least = STEPS_WITHOUT_SKIP if self.skips else _fewest_steps()
+        least = STEPS_WITHOUT_SKIP if self._is_recorded else _fewest_steps()
         return min(steps, least) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
         """Run the rest of a batch in compiled code; return False where NumPy goes on."""
         context = interpreter.context
-        if self.skips:
+        if self._is_recorded:
             return self._runs_whole(interpreter)
         if not self.is_open or context.executed < _fewest_steps():
             return False
@@ -140,18 +149,18 @@ class Takeover:
         self.is_open = not interpreter.has_skipped
         if not self.is_open or interpreter.warps_run > MOST_WARPS * context.executed:
             return False
-        from gpusim.machine.compiled import modules
-
-        self._go_over_whole(context, modules.compiled)
+        self._go_over_whole(context)
         self.is_open = self._launch is not None
         return self.is_open and self._arrives(interpreter) and self.goes_on(interpreter)
 
-    def _go_over_whole(self, context: Context, find: Callable[..., Any]) -> None:
-        from gpusim.machine.compiled import evaluator
+    def _go_over_whole(self, context: Context) -> None:
+        from gpusim.machine.compiled import evaluator, modules
 
         if evaluator.serves(self.observers, self.cc_major):
             with suppress(evaluator.RefusedError):
-                self._launch = evaluator.launched(context, self.cc_major, self.observers, find)
+                self._launch = evaluator.launched(
+                    context, self.cc_major, self.observers, modules.compiled
+                )
 
     def _arrives(self, interpreter: Interpreter) -> bool:
         """Run on until all splits stand where compiled code goes on; return whether they do."""

@@ -16,7 +16,7 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine import takeover
 from gpusim.machine.compiled import evaluator
-from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder
+from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder, classify
 from gpusim.prediction.streams.probe import without_results
 from gpusim.prediction.streams.stretches import COLUMNS
 
@@ -201,6 +201,21 @@ def test_lanes_that_part_execute_the_same_in_another_order(
         assert others[block].fresh_sectors == stream.fresh_sectors
         asked, there = touched[block].asked, others_touched[block].asked
         assert there.sum() == asked.sum()
+
+
+def test_streams_are_the_same_however_often_a_launch_was_run() -> None:
+    """Nor does it matter which modules the process has loaded: lanes part here."""
+    prepared = prepared_for(parting, 8 * ROUNDS, LOTS, np.zeros(4096, dtype=np.int32), level="O0")
+
+    def keys() -> list[object]:
+        classes = classify(prepared, skips=False).classes
+        return [(one.ranges, one.stream.key) for one in classes]
+
+    takeover.forget()
+    first = keys()
+    machine.run(prepared)
+    takeover._past_of(prepared.program).steps = 10**9
+    assert keys() == first
 
 
 def test_arrays_without_elements_are_zeros_in_compiled_code_too(
