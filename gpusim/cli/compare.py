@@ -144,7 +144,7 @@ COMMAND = Command(
     (
         """examples:
   gpusim compare reduce1 reduce7 -n 2^16
-  gpusim compare "k.cu:scale --device h200" "k.cu:scale --device l40s" \\
+  gpusim compare "k.cu:scale --device h200" "k.cu:scale --device rtx4090" \\
       --grid 64 --block 256 --arg 'float32[16384]' --arg 16384
   gpusim compare "k.cu:naive --block 16x16" "k.cu:tiled --block 32x8" -n 256 \\
       --grid 'ceil(n/16)xceil(n/16)' --arg 'float32[n*n]' \\
