@@ -9,8 +9,8 @@ anything. What a page may hold:
 - a `python` block is executed, after those before it on the page. A `text` block right after it
   is what it prints. With a file name beside `python` it is also written to that file, for
   commands to use.
-- a `cuda` block with a file name is written to that file. Commands and `python` blocks that name a
-  `.cu` file need the wheels of the extra `nvcc`: without them they stand as they are.
+- a `cuda` or `toml` block with a file name is written to that file. Commands and `python` blocks
+  that name a `.cu` file need the wheels of the extra `nvcc`: without them they stand as they are.
 - between `<!-- table: NAME -->` and `<!-- end -->` stands a table of docs/tables.py.
 
 Files that come from the code as a whole (`tables.FILES`) are written too.
@@ -86,7 +86,7 @@ class Page:
         if piece["table"]:
             table = tables.TABLES[piece["table"]]()
             return f"<!-- table: {piece['table']} -->\n\n{table}\n\n<!-- end -->\n"
-        if language == "cuda" and piece["name"]:
+        if language in ("cuda", "toml") and piece["name"]:
             (self.directory / piece["name"]).write_text(piece["body"], encoding="utf-8")
             return whole
         if language == "text" and self.printed:

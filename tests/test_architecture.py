@@ -29,6 +29,7 @@ FLOORS = [
     {"machine"},
     {"tracing", "prediction", "checking"},
     {"advice"},
+    {"limits"},
     {"reports"},
     {"driver"},
     {"testing", "cli"},

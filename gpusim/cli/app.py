@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from gpusim.cli import output
-from gpusim.cli.options import Command, Parser
+from gpusim.cli.options import Command, Parser, names_given
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.version import __version__
 
@@ -32,6 +32,7 @@ MODULES = {
     "compare": "compare",
     "sweep": "sweep",
     "tune": "tune",
+    "ci": "ci",
     "plot": "plot",
     "report": "report",
     "devices": "devices",
@@ -52,6 +53,7 @@ EXAMPLES = """examples:
   gpusim rank --device k40m                seven reductions by duration
   gpusim compare reduce1 reduce7           two launches: time, counters, results
   gpusim tune reduce7 -n 2^24              the fastest block, grid, coarsening
+  gpusim ci                                limits of pyproject.toml
   gpusim plot banks reduce2 --out b.svg    bank conflicts, as a picture
   gpusim report reduce2 --block 128        a page with findings and a stepper
   gpusim run -- python app.py              a whole CUDA program, without a GPU
@@ -120,6 +122,12 @@ def _run(arguments: Sequence[str]) -> int:
     if chosen.command is None:
         whole.print_help()
         return 0
+    if chosen.command in MODULES:
+        chosen.given = names_given(command(chosen.command).options, arguments)
+    if isinstance(getattr(chosen, "kernel", None), str):
+        from gpusim.cli.project import with_launch
+
+        chosen = with_launch(chosen)
     code: int = chosen.function(chosen)
     return code
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
+from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_json, print_lines
 from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
 from gpusim.cli.progress import Patience
@@ -26,17 +27,18 @@ def check(chosen: Namespace) -> int:
 
     The exit code is 1 where there are errors (with --strict also for warnings), else 0.
     """
+    kind = chosen_format(chosen)
     findings = checked(chosen)
-    if chosen.sarif:
-        from gpusim.reports.sarif import sarif_document
-
-        print_json(sarif_document(findings))
-    elif chosen.json:
+    if kind == "json":
         print_json(findings.to_dict())
-    else:
+    elif kind == "text":
         from gpusim.reports.checking import check_report
 
         print_lines(lambda width: check_report(findings, width))
+    else:
+        from gpusim.reports.diagnostics import of_findings
+
+        print_diagnostics(of_findings(findings), kind)
     return exit_code(findings, strict=chosen.strict)
 
 
@@ -98,8 +100,9 @@ COMMAND = Command(
         DEBUG,
         UNINITIALISED,
         STEP_LIMIT,
+        FORMAT,
         JSON,
-        Option("--sarif", "print SARIF 2.1, for code hosts and editors"),
+        SARIF,
     ),
     (
         """machine code: the lowering's at -O0 for a Python kernel, nvcc's for FILE.cu:KERNEL""",

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, Parser, print_json, print_lines
+from gpusim.cli.options import (
+    JSON,
+    STEP_LIMIT,
+    Command,
+    Option,
+    Parser,
+    names_given,
+    print_json,
+    print_lines,
+)
 from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.timing import DEVICE, L2, SET, WITHOUT, device_of, how, removals_of
 from gpusim.errors import InputError
@@ -110,9 +119,12 @@ def _options(text: str, both: Namespace) -> Namespace:
     own, unknown = parser.parse_known_args(words)
     if unknown:
         raise InputError(f"unrecognized arguments of {own.kernel}: {' '.join(unknown)}")
-    plain = parser.parse_args([own.kernel])
-    given = {k: v for k, v in vars(own).items() if k == "kernel" or v != getattr(plain, k)}
-    return Namespace(**{**vars(both), "passes": "one", **given})
+    names = names_given(OF_A_SIDE, words)
+    given = {name: value for name, value in vars(own).items() if name in {*names, "kernel"}}
+    from gpusim.cli.project import with_launch
+
+    said = names | getattr(both, "given", set())
+    return with_launch(Namespace(**{**vars(both), "passes": "one", **given, "given": said}))
 
 
 def _launch(chosen: Namespace) -> tuple[ConfiguredKernel, list[Any]]:

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from textwrap import fill
@@ -58,8 +58,29 @@ class Option:
             settings["default"] = self.default
             if self.repeated:
                 settings["action"] = "append"
-        flags = (self.flag,) if self.alias is None else (self.flag, self.alias)
-        parser.add_argument(*flags, **settings)
+        parser.add_argument(*self.flags, **settings)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The ways to write it."""
+        return (self.flag,) if self.alias is None else (self.flag, self.alias)
+
+    @property
+    def name(self) -> str:
+        """The name of its value among the options that are read."""
+        return self.destination or self.flag.lstrip("-").replace("-", "_")
+
+    def is_given(self, words: Iterable[str]) -> bool:
+        """Return whether it stands among the words of a command line: --n, --n=1, -n or -n1."""
+        long = tuple(flag for flag in self.flags if flag.startswith("--"))
+        short = tuple(flag for flag in self.flags if flag[1:2] not in ("", "-"))
+        return any(word.partition("=")[0] in long or word.startswith(short or ("\0",))
+                   for word in words)  # fmt: skip
+
+
+def names_given(options: Iterable[Option], words: Sequence[str]) -> set[str]:
+    """Return the names of the options that stand on a command line."""
+    return {one.name for one in options if one.flag.startswith("-") and one.is_given(words)}
 
 
 @dataclass(frozen=True)
@@ -80,6 +101,15 @@ class Command:
     def description(self) -> str:
         """The whole help."""
         return "\n".join(self._documentation)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The value of each option where it is not given, by its destination."""
+        parser = argparse.ArgumentParser(add_help=False)
+        for option in self.options:
+            if option.flag.startswith("-"):
+                option.add_to(parser)
+        return vars(parser.parse_args([]))
 
     @property
     def _documentation(self) -> list[str]:

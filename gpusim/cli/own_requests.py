@@ -145,7 +145,10 @@ def request_of(
     name: str, chosen: Namespace, ccs: Iterable[ComputeCapability] = ()
 ) -> Request | OwnRequest:
     """Return the request for a kernel, yet without a size; InputError if there is none."""
+    from gpusim.cli.project import with_launch
     from gpusim.cli.selection import asked_of
     from gpusim.cli.user_files import names_a_file
 
+    chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
+    name = chosen.kernel
     return OwnRequest.of(name, chosen, ccs) if names_a_file(name) else asked_of(name, chosen)

@@ -20,6 +20,7 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.own_kernels import OWN
 from gpusim.cli.progress import Bar
+from gpusim.cli.project import with_launch
 from gpusim.cli.timing import (
     DEFAULT_SIZE,
     DEVICE,
@@ -130,7 +131,9 @@ def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
     from gpusim.cli import inputs
     from gpusim.cli.own_requests import OwnRequest, request_of
 
-    n, block, request = inputs.count(chosen.n), chosen.block, request_of(name, chosen)
+    chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
+    n, block = inputs.count(chosen.n), chosen.block
+    request = request_of(chosen.kernel, chosen)
     if block is None or isinstance(request, OwnRequest):
         return request.sized(n, block)
     return request.sized(n, inputs.count(block, "the block"))

@@ -10,6 +10,7 @@ from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
 from gpusim.cli.own_kernels import LAUNCHING
+from gpusim.cli.project import with_launch
 from gpusim.cli.timing import L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 
@@ -49,7 +50,7 @@ def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
     from gpusim.reports.page.sections import Subject
     from gpusim.tracing.block_steps import BlockSteps
 
-    chosen.kernel = name
+    chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
     made = None
     if device is not None:
         made = forecast(chosen, job_of(chosen), device, timeline=True)

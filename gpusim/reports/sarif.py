@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0, the format of static analysis results that code hosts import.
+"""Diagnostics as SARIF 2.1.0, the format of static analysis results that code hosts import.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -9,11 +9,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gpusim.checking.findings import Finding, Findings, Place
-from gpusim.checking.rules import RULES, Rule
+from gpusim.checking.findings import Findings
+from gpusim.checking.rules import ERROR, RULES, WARNING, Rule
+from gpusim.reports.diagnostics import FAULT, LIMIT, Diagnostic, of_findings
 from gpusim.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LIMIT_RULES = (
+    Rule(LIMIT, ERROR, "limit of a launch exceeded", "reduce the measure, or raise its limit"),
+    Rule(FAULT, ERROR, "error that ends the launch", "correct the access or the barrier"),
+)
 
 
 def sarif_document(findings: Findings) -> dict[str, Any]:
@@ -23,18 +28,32 @@ def sarif_document(findings: Findings) -> dict[str, Any]:
 
 def sarif_of_launches(launches: Iterable[Findings]) -> dict[str, Any]:
     """Return the findings of several launches as one SARIF run."""
+    return sarif(diagnostic for findings in launches for diagnostic in of_findings(findings))
+
+
+def sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
+    """Return diagnostics as one SARIF run."""
+    found = list(diagnostics)
+    rules = dict(RULES)
+    kinds = {one.rule for one in found} - rules.keys()
+    rules |= {rule.name: rule for rule in LIMIT_RULES if rule.name in kinds}
+    rules |= {kind: _rule_of_advice(kind) for kind in sorted(kinds - rules.keys())}
+    numbers = {name: number for number, name in enumerate(rules)}
     driver = {
         "name": "gpusim",
         "version": __version__,
-        "rules": [_rule(rule) for rule in RULES.values()],
+        "rules": [_rule(rule) for rule in rules.values()],
     }
-    results = [
-        _result(finding, _uri(findings.source_file))
-        for findings in launches
-        for finding in findings
-    ]
+    results = [_result(one, numbers[one.rule]) for one in found]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule_of_advice(kind: str) -> Rule:
+    from gpusim.advice.registry import rules
+
+    title = (rules(timed=True)[kind].__doc__ or kind).strip().splitlines()[0].rstrip(".")
+    return Rule(kind, WARNING, title, "see docs/reading-a-trace.md, Findings")
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -46,29 +65,33 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, uri: str) -> dict[str, Any]:
+def _result(one: Diagnostic, rule: int) -> dict[str, Any]:
     """Return one result: the last access is its place, the others are related to it."""
-    places = [_location(place, uri, number) for number, place in enumerate(finding.places)]
+    uri, last = _uri(one.file), len(one.related)
+    fix = f". Fix: {one.fix}" if one.fix else ""
     return {
-        "ruleId": finding.rule,
-        "ruleIndex": list(RULES).index(finding.rule),
-        "level": finding.severity,
-        "message": {"text": f"{finding.message}. Fix: {finding.fix}"},
-        "locations": places[-1:],
-        "relatedLocations": places[:-1],
-        "occurrenceCount": finding.count,
+        "ruleId": one.rule,
+        "ruleIndex": rule,
+        "level": one.level,
+        "message": {"text": f"{one.message}{fix}"},
+        "locations": [_location(one.line, one.place, uri, last)],
+        "relatedLocations": [
+            _location(place.line, place.text, uri, number)
+            for number, place in enumerate(one.related)
+        ],
+        "occurrenceCount": one.count,
     }
 
 
-def _location(place: Place, uri: str, number: int) -> dict[str, Any]:
-    who = f"{place.thread} {place.does}" if place.thread is not None else place.does
+def _location(line: int, text: str, uri: str, number: int) -> dict[str, Any]:
+    message = {"message": {"text": text}} if text else {}
     return {
         "id": number,
         "physicalLocation": {
             "artifactLocation": {"uri": uri},
-            "region": {"startLine": max(place.line, 1)},
+            "region": {"startLine": max(line, 1)},
         },
-        "message": {"text": who},
+        **message,
     }
 
 

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from gpusim.checking.findings import Findings
     from gpusim.gpu.device import Device
     from gpusim.launch.configured import ConfiguredKernel
+    from gpusim.prediction.records import Prediction
     from gpusim.tracing.records import Trace
 
 DEFAULT_DEVICE = "h200"
 WIDTH = 100
+MOST_SHOWN = 3  # lines of a limit
 # Of these counters the first that is known says where lanes disagree: CUDA C++ has no conditions.
 DIVERGENCE = ("source_divergent_branches", "divergent_branches")
 
@@ -94,69 +96,79 @@ def _assert_none(trace: Trace, counters: Sequence[str], what: str) -> None:
 def assert_at_most(
     configured: ConfiguredKernel,
     *args: Any,
-    shared_wavefronts: int | None = None,
-    sectors_per_request: float | None = None,
-    registers: int | None = None,
-    time_us: float | None = None,
     device: str | Path | Device = DEFAULT_DEVICE,
+    **limits: float,
 ) -> None:
-    """Assert upper bounds on a launch's counters, registers and duration on a GPU.
+    """Assert upper bounds on a launch's counters, findings, registers and duration on a GPU.
 
-    `shared_wavefronts` is the sum over all loads and stores, `sectors_per_request` the mean over
-    all global ones, `registers` the count of a thread, `time_us` the predicted time with launch.
+    A limit has the name of a counter, or is `bank_conflicts` or `shared_wavefronts`, sums over
+    loads and stores; `sectors_per_request`, the mean over global accesses; `registers` of a thread;
+    `time_us`, the predicted time with launch; `errors`, `warnings` and `findings`, or one kind of
+    them with underscores (`bank_conflict`). Raises InputError for any other name.
     """
+    __tracebackhide__ = True
+    _hold(configured, _given(args), device, limits)
+    configured(*args)
+
+
+def _hold(
+    configured: ConfiguredKernel,
+    given: Callable[[], Sequence[Any]],
+    device: str | Path | Device,
+    limits: Mapping[str, float],
+) -> None:
+    """Raise AssertionError where a launch exceeds limits; `given` returns its arguments anew."""
+    __tracebackhide__ = True
+    from gpusim.checking.check import check
     from gpusim.gpu.device import load
+    from gpusim.limits.measures import Subject
+    from gpusim.limits.verdicts import Limits, judged
+    from gpusim.prediction.predict import predict
+    from gpusim.tracing.trace import trace
 
     gpu = load(device)
-    limits = {
-        "shared_wavefronts": shared_wavefronts,
-        "sectors_per_request": sectors_per_request,
-        "registers": registers,
-        "time_us": time_us,
-    }
-    asked = {name: limit for name, limit in limits.items() if limit is not None}
-    found = {name: MEASURES[name](configured, args, gpu) for name in asked}
-    beyond = [
-        f"  {name} is {found[name]:,.6g}, allowed are {limit:,.6g}"
-        for name, limit in asked.items()
-        if found[name] > limit
-    ]
-    if beyond:
-        raise AssertionError("\n".join([f"{configured.kernel.__name__} takes too much:", *beyond]))
 
+    def prediction() -> tuple[float, Prediction]:
+        made = predict(configured, *given(), device=gpu)
+        return made.time_us, made
 
-def _shared_wavefronts(configured: ConfiguredKernel, args: Sequence[Any], gpu: Device) -> float:
-    counters = _traced(configured, args, str(gpu.cc)).counters
-    return counters["shared_load_wavefronts"] + counters["shared_store_wavefronts"]
-
-
-def _sectors_per_request(configured: ConfiguredKernel, args: Sequence[Any], gpu: Device) -> float:
-    counters = _traced(configured, args, str(gpu.cc)).counters
-    sectors, requests = (
-        counters[f"global_load_{what}"] + counters[f"global_store_{what}"]
-        for what in ("sectors", "requests")
+    subject = Subject(
+        trace=lambda: trace(configured, *given(), cc=str(gpu.cc)),
+        prediction=prediction,
+        check=lambda: check(configured, *given(), device=gpu),
     )
-    return sectors / requests if requests else 0.0
+    verdict = judged(subject, Limits(own=_by_measure(limits), common={}))
+    if verdict.is_within:
+        return
+    lines = [f"{configured.kernel.__name__} takes too much:"]
+    for held in verdict.exceeded:
+        lines.append(f"  {held}")
+        shares = held.shares[:MOST_SHOWN]
+        lines += [f"    line {one.line}: {one.text.removeprefix(f'line {one.line}: ')}"
+                  for one in shares if one.line]  # fmt: skip
+    lines += [f"  {verdict.fault}"] * bool(verdict.fault)
+    raise AssertionError("\n".join(lines))
 
 
-def _registers(configured: ConfiguredKernel, args: Sequence[Any], gpu: Device) -> float:
-    from gpusim.codegen.programs import prepare
+def _by_measure(limits: Mapping[str, float]) -> dict[str, float]:
+    """Return limits by their measures: hyphens in kinds of findings are underscores in Python."""
+    from gpusim.limits.measures import measure_names, require_known
 
-    return prepare(configured, args, gpu.cc).program.register_estimate
-
-
-def _time_us(configured: ConfiguredKernel, args: Sequence[Any], gpu: Device) -> float:
-    from gpusim.prediction.predict import predict
-
-    return predict(configured, *args, device=gpu).time_us
+    hyphened = {name.replace("-", "_"): name for name in measure_names() if "-" in name}
+    named = {hyphened.get(name, name): limit for name, limit in limits.items()}
+    require_known(list(named), "limits")
+    return named
 
 
-MEASURES: Mapping[str, Callable[[ConfiguredKernel, Sequence[Any], Device], float]] = {
-    "shared_wavefronts": _shared_wavefronts,
-    "sectors_per_request": _sectors_per_request,
-    "registers": _registers,
-    "time_us": _time_us,
-}
+def _given(args: Sequence[Any]) -> Callable[[], list[Any]]:
+    """Return a function that returns copies of arguments as they are now."""
+    import numpy as np
+
+    def copied(values: Sequence[Any]) -> list[Any]:
+        return [one.copy() if isinstance(one, np.ndarray) else one for one in values]
+
+    held = copied(args)
+    return lambda: copied(held)
 
 
 def run_checked(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
@@ -176,3 +188,49 @@ def checks_every_launch() -> Callable[[], None]:
         configured.BACKEND = before
 
     return end
+
+
+_HOLDING: list[LimitedLaunches] = []
+
+
+class LimitedLaunches:
+    """Limits for every launch between `begin` and `end`; `launches` counts them."""
+
+    def __init__(self, device: str | Path | Device, limits: Mapping[str, float]) -> None:
+        self.device, self.limits = device, limits
+        self.launches = 0
+        self._before = ""
+
+    def begin(self) -> None:
+        """Hold launches to the limits from now on; InputError for a limit of no measure."""
+        from gpusim.gpu.device import load
+        from gpusim.launch import configured
+
+        _by_measure(self.limits)
+        load(self.device)
+        self._before = configured.BACKEND
+        configured.BACKEND = f"{__name__}:{run_within_limits.__name__}"
+        _HOLDING.append(self)
+
+    def end(self) -> None:
+        """Let launches run as before."""
+        from gpusim.launch import configured
+
+        configured.BACKEND = self._before
+        _HOLDING.remove(self)
+
+    def run(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
+        """Hold a launch to the limits, on copies of its arrays, and run it."""
+        __tracebackhide__ = True
+        from importlib import import_module
+
+        self.launches += 1
+        _hold(configured, _given(args), self.device, self.limits)
+        module, function = self._before.split(":")
+        getattr(import_module(module), function)(configured, args)
+
+
+def run_within_limits(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
+    """Run a launch as `kernel[grid, block](*args)` does, and assert the limits of its test."""
+    __tracebackhide__ = True
+    _HOLDING[-1].run(configured, args)

@@ -136,19 +136,17 @@ def racy(x, out):
 """
 
 
-@pytest.mark.parametrize(("options", "passed"), [([], 1), (["--gpusim-check"], 0)])
-def test_the_plugin_checks_launches_where_a_fixture_or_the_option_asks(
-    tmp_path: Path, options: list[str], passed: int
-) -> None:
-    (tmp_path / "test_them.py").write_text(TESTS)
-    (tmp_path / "test_plugin_kernels.py").write_text(KERNELS)
+def said_of(folder: Path, tests: str, *options: str) -> str:
+    """What pytest says of tests, with the plugin and without any other."""
+    (folder / "test_them.py").write_text(tests)
+    (folder / "test_plugin_kernels.py").write_text(KERNELS)
     words = [
-        sys.executable,
         "-m",
         "pytest",
         "-q",
         "-p",
         "gpusim.testing.pytest_plugin",
+        "--strict-markers",
         "test_them.py",
     ]
     environment = {
@@ -157,11 +155,85 @@ def test_the_plugin_checks_launches_where_a_fixture_or_the_option_asks(
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # where gpusim is installed, it is there already
     }
     done = subprocess.run(
-        [*words, *options], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [sys.executable, *words, "test_them.py", *options],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
-    assert f"{3 - passed} failed" in done.stdout, done.stdout
-    assert (f"{passed} passed" in done.stdout) == bool(passed)
-    assert "race in shared memory between warps" in done.stdout
+    return done.stdout
+
+
+@pytest.mark.parametrize(("options", "passed"), [([], 1), (["--gpusim-check"], 0)])
+def test_the_plugin_checks_launches_where_a_fixture_or_the_option_asks(
+    tmp_path: Path, options: list[str], passed: int
+) -> None:
+    said = said_of(tmp_path, TESTS, *options)
+    assert f"{3 - passed} failed" in said, said
+    assert (f"{passed} passed" in said) == bool(passed)
+    assert "race in shared memory between warps" in said
+
+
+MARKED = """
+import numpy as np
+import pytest
+from gpusim import cuda
+from test_plugin_kernels import racy
+
+@cuda.jit
+def add(out):
+    s = cuda.shared.array(1024, np.int32)
+    s[cuda.threadIdx.x * 32] = 1
+    out[cuda.threadIdx.x] += 1
+
+@pytest.mark.gpusim(shared_store_bank_conflicts=31, time_us=50, bank_conflict=1)
+def test_within():
+    out = np.zeros(32, np.int32)
+    add[1, 32](out)
+    assert out.tolist() == [1] * 32  # the measurements run on copies
+
+@pytest.mark.gpusim(bank_conflicts=0)
+class TestLimits:
+    @pytest.mark.gpusim(time_us=0.5)
+    def test_both_marks_hold(self):
+        add[1, 32](np.zeros(32, np.int32))
+
+    @pytest.mark.gpusim(errors=0, device="v100", bank_conflicts=5)
+    def test_the_nearer_mark_is_stronger(self):
+        racy[1, 64](np.arange(64, dtype=np.int32), np.zeros(64, np.int32))
+
+@pytest.mark.gpusim(time_us=10)
+def test_without_a_launch():
+    pass
+
+@pytest.mark.gpusim(bank_conflict_s=0)
+def test_of_no_measure():
+    add[1, 32](np.zeros(32, np.int32))
+
+def test_unmarked():
+    add[1, 32](np.zeros(32, np.int32))
+"""
+
+
+def test_a_mark_holds_the_launches_of_its_test_to_limits(tmp_path: Path) -> None:
+    said = said_of(tmp_path, MARKED)
+    assert "4 failed, 2 passed" in said, said
+    assert "bank_conflicts is 31, allowed are 0" in said
+    assert "line 10: 31  s[cuda.threadIdx.x * 32] = 1" in said
+    assert "time_us is " in said
+    assert "errors is 1, allowed are 0" in said
+    assert said.count("bank_conflicts is") == 1
+    assert "launches no kernel[grid, block](...)" in said
+    assert "'bank_conflict_s' cannot have a limit; did you mean bank_conflicts" in said
+
+
+def test_a_limit_may_be_of_any_counter_and_of_a_kind_of_findings() -> None:
+    out = np.zeros(32, np.int32)
+    assert_at_most(strided[1, 32], out, barriers=0, integer_division=0, errors=0)
+    with pytest.raises(AssertionError, match="bank-conflict is 1, allowed are 0"):
+        assert_at_most(strided[1, 32], out, bank_conflict=0)
+    with pytest.raises(gpusim.errors.InputError, match="'barrier' cannot have a limit"):
+        assert_at_most(strided[1, 32], out, barrier=0)
 
 
 def test_the_plugin_imports_nothing_heavy() -> None:

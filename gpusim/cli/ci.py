@@ -1,0 +1,305 @@
+"""`gpusim ci`: a project's launches held to their limits and to a baseline."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusim.cli import output
+from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
+from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
+from gpusim.cli.progress import Bar
+from gpusim.cli.project import FILE, NamedLaunch, Project, found_project
+from gpusim.errors import GpusimError, InputError
+from gpusim.host import files
+
+if TYPE_CHECKING:
+    from gpusim.limits.baseline import Recorded
+    from gpusim.limits.measures import Subject
+    from gpusim.prediction.records import Prediction
+    from gpusim.reports.limits import JudgedLaunch
+    from gpusim.tracing.records import Trace
+
+BEYOND = 1
+OUTPUTS = (".json", ".sarif", ".md")
+SUMMARY = "GITHUB_STEP_SUMMARY"
+# Every launch is checked, and has no error, where nothing else is said.
+COMMON = {"errors": 0.0}
+MOST_LISTED = 10
+
+
+def ci(chosen: Namespace) -> int:
+    """Hold the launches of pyproject.toml to their limits.
+
+    Each launch of [[tool.gpusim.launch]] is checked, traced and predicted as far as its limits
+    need it: counters, predicted time, findings, and growth above a stored baseline. A launch
+    without limits is checked for errors alone.
+
+    The exit code is 1 where a limit is exceeded, else 0.
+    """
+    kind = chosen_format(chosen)
+    path = _output(chosen.out)
+    project = _project()
+    launches = [project.launch(name) for name in chosen.launches] or list(project.launches)
+    if not launches:
+        raise InputError(f"{project.path} has no launch; {HINT}")
+    if chosen.update_baseline:
+        return _update(project, launches)
+    judged = _judged(project, launches)
+    diagnostics = [found for one in judged for found in one.diagnostics()]
+    if path is not None:
+        _write(path, judged)
+    _summarise(judged)
+    if kind == "json":
+        from gpusim.reports.limits import limits_document
+
+        print_json(limits_document(judged))
+    elif kind == "text":
+        from gpusim.reports.limits import limits_report
+
+        print_lines(lambda width: limits_report(judged, width))
+    else:
+        print_diagnostics(diagnostics, kind)
+    return 0 if all(one.verdict.is_within for one in judged) else BEYOND
+
+
+HINT = """write for example
+  [[tool.gpusim.launch]]
+  name = "saxpy"
+  kernel = "saxpy.cu:saxpy"
+  grid = 4096
+  block = 256
+  args = ["2.0", "float32[2^20]", "float32[2^20]", "2^20"]
+  limits = { time_us = 10, bank_conflicts = 0 }"""
+
+COMMAND = Command(
+    "ci",
+    ci,
+    (
+        Option("launches", "names of launches (all)", "LAUNCH", arity="*"),
+        Option("--update-baseline", "write the baseline: what is measured now is accepted"),
+        Option("--out", "also write a file that ends in .json, .sarif or .md", "FILE"),
+        FORMAT,
+        JSON,
+        SARIF,
+    ),
+    (
+        """pyproject.toml, in this folder or one above:
+  [tool.gpusim]
+  device = "h200"
+  baseline = "gpusim-baseline.json"
+  growth-percent = 2
+
+  [tool.gpusim.limits]
+  bank_conflicts = 0
+
+  [[tool.gpusim.launch]]
+  name = "saxpy"
+  kernel = "saxpy.cu:saxpy"
+  n = "2^20"
+  block = 256
+  grid = "ceil(n/block)"
+  args = ["2.0", "float32[n]", "float32[n]", "n"]
+  limits = { time_us = 10, registers = 32 }""",
+        """examples:
+  gpusim ci
+  gpusim ci saxpy transpose --format github
+  gpusim ci --update-baseline""",
+    ),
+)
+
+
+def _project() -> Project:
+    project = found_project()
+    if project is None:
+        raise InputError(f"there is no {FILE} with a table [tool.gpusim] here or above; {HINT}")
+    return project
+
+
+def _output(name: str | None) -> Path | None:
+    if name is None:
+        return None
+    if not name.endswith(OUTPUTS):
+        raise InputError(f"--out is a file that ends in {', '.join(OUTPUTS)}, not {name}")
+    return Path(name)
+
+
+def _judged(project: Project, launches: Sequence[NamedLaunch]) -> list[JudgedLaunch]:
+    """Return launches held to their limits; an error about one of them names it."""
+    from gpusim.limits import baseline
+    from gpusim.limits.measures import require_known
+
+    require_known(list(project.table.limits), f"{project.path}, [tool.gpusim.limits]")
+    for launch in launches:
+        require_known(list(launch.table.limits), f"{project.path}, limits of {launch.name}")
+    stored = baseline.read(project.baseline) if project.baseline.is_file() else {}
+    with Bar(len(launches), "launches") as bar:
+        bar.start()
+        found = []
+        for launch in launches:
+            try:
+                found.append(_judge(project, launch, stored.get(launch.name)))
+            except GpusimError as error:
+                raise InputError(f"launch {launch.name}: {error}") from None
+            bar.advance(launch.name)
+    if stored:
+        _tell_unknown(project, launches, stored)
+    return found
+
+
+def _tell_unknown(
+    project: Project, launches: Sequence[NamedLaunch], stored: dict[str, Recorded]
+) -> None:
+    """Say launches that the baseline does not hold, and those that it holds in vain."""
+    new = [one.name for one in launches if one.name not in stored]
+    gone = [name for name in stored if name not in project.names]
+    for names, what in ((new, "not in the baseline"), (gone, "in the baseline, but no launch")):
+        if names:
+            more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+            output.complain(f"{', '.join(names[:MOST_LISTED])}{more}: {what}")
+
+
+def _judge(project: Project, launch: NamedLaunch, stored: Recorded | None) -> JudgedLaunch:
+    from gpusim.limits.verdicts import Limits, judged
+    from gpusim.reports.limits import JudgedLaunch
+
+    options = options_of(launch)
+    subject = subject_of(options)
+    if stored is not None:
+        _require_same(stored, subject, options)
+    limits = Limits(
+        own=launch.table.limits,
+        common=COMMON | dict(project.table.limits),
+        lifted=project.table.lifted - launch.table.limits.keys() | launch.table.lifted,
+        baseline=None if stored is None else stored.measures,
+        growth_percent=project.growth_percent,
+    )
+    verdict = judged(subject, limits)
+    traced, checked = vars(subject).get("trace"), vars(subject).get("check")
+    source = getattr(traced or checked, "source_file", "") or _file_of(launch.kernel)
+    made_by = _generator(subject)
+    device = options.device
+    return JudgedLaunch(launch.name, launch.kernel, device, made_by, source, verdict, checked)
+
+
+def _file_of(kernel: str) -> str:
+    """Return the file that a kernel is named by, "" for one of the catalogue."""
+    from gpusim.cli.code_files import parted
+    from gpusim.cli.user_files import names_a_file, python_file
+
+    return (parted(kernel)[0] or str(python_file(kernel)[0])) if names_a_file(kernel) else ""
+
+
+def _generator(subject: Subject) -> str:
+    """Return the code generator of the launch's counters, else of its prediction or check."""
+    made = vars(subject)
+    if "trace" in made:
+        return subject.trace.generator
+    if "timed" in made:
+        return subject.timed[1].prepared.program.generator
+    return subject.check.generator if "check" in made else ""
+
+
+def _require_same(stored: Recorded, subject: Subject, options: Namespace) -> None:
+    """Raise InputError where a baseline is of other machine code, or of another GPU."""
+    now = subject.trace.generator
+    pairs = ((stored.generator.split()[0], now.split()[0]), (stored.device, options.device))
+    for before, after in pairs:
+        if before != after:
+            raise InputError(
+                f"its baseline is of {before}, this run of {after}: their measures are not "
+                "compared; write it anew with gpusim ci --update-baseline"
+            )
+    if stored.generator != now:
+        output.complain(f"the baseline is of {stored.generator}, this run of {now}")
+
+
+def _update(project: Project, launches: Sequence[NamedLaunch]) -> int:
+    """Write the baseline; launches that are not named keep their entries."""
+    from gpusim.limits import baseline
+    from gpusim.limits.measures import recorded
+
+    held = baseline.read(project.baseline) if project.baseline.is_file() else {}
+    with Bar(len(launches), "launches") as bar:
+        bar.start()
+        for launch in launches:
+            options = options_of(launch)
+            subject = subject_of(options)
+            try:
+                measures = recorded(subject)
+            except GpusimError as error:
+                raise InputError(f"launch {launch.name}: {error}") from None
+            made_by = subject.trace.generator
+            held[launch.name] = baseline.Recorded(made_by, options.device, measures)
+            bar.advance(launch.name)
+    baseline.write(project.baseline, {name: held[name] for name in project.names if name in held})
+    count = f"{len(launches)} launch{'es' if len(launches) > 1 else ''}"
+    output.write(f"{project.baseline}: {count} recorded\n")
+    return 0
+
+
+def options_of(launch: NamedLaunch) -> Namespace:
+    """Return the options of a launch for trace, predict and check, all others at their defaults."""
+    from gpusim.cli import check, predict, trace
+
+    defaults: dict[str, Any] = {}
+    for command in (trace.COMMAND, check.COMMAND, predict.COMMAND):
+        defaults |= command.defaults
+    options = dict(launch.options)
+    return Namespace(**{**defaults, **options, "kernel": launch.kernel})
+
+
+def subject_of(options: Namespace) -> Subject:
+    """Return a launch that is traced, predicted and checked as the commands do it."""
+    from gpusim.cli.check import checked
+    from gpusim.cli.timing import device_of
+    from gpusim.limits.measures import Subject
+
+    options.cc = str(device_of(options.device, None).cc)
+    return Subject(
+        trace=partial(_trace, options),
+        prediction=partial(_prediction, options),
+        check=partial(checked, options),
+    )
+
+
+def _trace(options: Namespace) -> Trace:
+    from gpusim.cli.trace import traced
+
+    return traced(options)[0]
+
+
+def _prediction(options: Namespace) -> tuple[float, Prediction]:
+    from gpusim.cli.predict import forecast, job_of
+    from gpusim.cli.timing import device_of
+
+    made = forecast(options, job_of(options), device_of(options.device, None))
+    return made.time_us, made.first
+
+
+def _write(path: Path, judged: Sequence[JudgedLaunch]) -> None:
+    from gpusim.reports.limits import limits_document, limits_markdown
+    from gpusim.reports.sarif import sarif
+
+    if path.suffix == ".md":
+        files.write_whole(path, limits_markdown(judged))
+        return
+    found = (diagnostic for one in judged for diagnostic in one.diagnostics())
+    document = sarif(found) if path.suffix == ".sarif" else limits_document(judged)
+    files.write_whole(path, json.dumps(document, indent=2) + "\n")
+
+
+def _summarise(judged: Sequence[JudgedLaunch]) -> None:
+    """Add a table to the summary of a job on GitHub."""
+    name = os.environ.get(SUMMARY)
+    if not name:
+        return
+    from gpusim.reports.limits import limits_markdown
+
+    with files.refusing(Path(name)), Path(name).open("a", encoding="utf-8") as file:
+        file.write(limits_markdown(judged))
