@@ -140,6 +140,7 @@ class Checker(Observer):
             "barrier": self._arrive,
             "fence": self._fence,
             "exit": self._leave,
+            "trap": self._leave,
         }.get(OPS[row.op].kind, ordering)
 
     def ignores(self, steps: Sequence[Step]) -> bool:

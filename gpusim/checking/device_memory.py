@@ -128,11 +128,6 @@ class DeviceMemory:
         return Values(one.has_values, one.each)
 
     @property
-    def is_watched(self) -> bool:
-        """Whether it matters what a launch touches."""
-        return any(self._is_ordered(one) or one.has_values is not None for one in self._all)
-
-    @property
     def _all(self) -> Iterable[_Region]:
         return self._regions.values()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import COMPILING
+from gpusim.cli.code_files import BINARY, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_json, print_lines
 from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
@@ -133,6 +133,8 @@ def checked(chosen: Namespace) -> Findings:
     name = getattr(chosen, "device", None) or DEFAULT_DEVICE
     device, limit = device_of(name, None), step_limit(chosen)
     lenient = getattr(chosen, "lenient", False)
+    if getattr(chosen, "debug", False):
+        _require_a_source(chosen.kernel)
     if names_a_file(chosen.kernel):
         configured, values = own_kernel(chosen)
         nothing = getattr(chosen, "uninitialised", None) or ()
@@ -155,3 +157,14 @@ def checked(chosen: Namespace) -> Findings:
     call = selected(find(chosen.kernel), chosen).call()
     patience = Patience(call.configured.launch.blocks)
     return check_call(call, device=device, step_limit=limit, progress=patience, lenient=lenient)
+
+
+def _require_a_source(kernel: str) -> None:
+    """Raise InputError where -G has nothing to compile."""
+    from gpusim.cli.user_files import code_of, names_a_file
+
+    path, _ = code_of(kernel) if names_a_file(kernel) else ("", "")
+    if path.endswith(BINARY):
+        refuse({"-G": True}, "machine code is checked as it is")
+    if not path:
+        refuse({"-G": True}, "a Python kernel is always checked without optimisation")

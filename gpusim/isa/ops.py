@@ -625,7 +625,7 @@ OPS |= {
     "CALL.ABS": Op("cbu", kind="call_driver", redirects=True),
     "BRX": Op("cbu", kind="jump", redirects=True, is_branch=True),
     "RET.REL": Op("cbu", kind="jump", redirects=True, is_branch=True),
-    "BPT.TRAP": Op("cbu", kind="trap"),
+    "BPT.TRAP": Op("cbu", kind="trap", redirects=True),
     "WARPSYNC.COLLECTIVE": Op(
         "cbu",
         kind="collect",

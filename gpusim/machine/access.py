@@ -182,8 +182,8 @@ def _allowed(
     context: Context, instruction: Instruction, allocation: storage.Allocation, on: Array
 ) -> Array:
     """Return the lanes that may write to an array: none of them where it is read-only."""
-    array, line = allocation.array, instruction.line
-    if not isinstance(array, np.ndarray) or array.flags.writeable or not on.any():
+    line = instruction.line
+    if not allocation.is_read_only or not on.any():
         return on
     place = FaultPlace(line, array=allocation.name, lanes=int(np.count_nonzero(on)))
     context.fault(ReadOnlyError(f"line {line}: {allocation.name} is read-only", place))

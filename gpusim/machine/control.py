@@ -136,11 +136,11 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
     return True
 
 
-def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Report the lanes that end the kernel with a trap."""
-    context.report(group, instruction, on)
+def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
+    """Report the lanes that end the kernel with a trap; where others go on, they have left."""
     if on.any():
         line = instruction.line
         block, thread, place = lanes_of(group).first(on, np.zeros_like(on), "", line)
         text = f"line {line}: the kernel gives up with a trap (block {block}, thread {thread})"
         context.fault(KernelFault(text, place))
+    return leave(context, group, instruction, on)

@@ -36,6 +36,7 @@ class Allocation:
     Elements of a strided array may lie before the first and have others between them: memory from
     `start` on is `elements` elements long; `flat` are these, None for an array that has none. They
     may be a lazy `copy` from byte `behind` on. A `heap` tells which of them are allocated.
+    Constant memory has an allocation where code takes its address.
     """
 
     name: str
@@ -47,6 +48,14 @@ class Allocation:
     copy: PagedCopy | None = None
     behind: int = 0
     heap: Heap | None = None
+    is_constant: bool = False
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether a kernel must not store to it."""
+        return self.is_constant or (
+            isinstance(self.array, np.ndarray) and not self.array.flags.writeable
+        )
 
     def fill(self, index: Array, on: Array, memory: Memory) -> None:
         """Fill the copy with the elements that lanes touch, `index` in elements of the access."""

@@ -25,6 +25,7 @@ TYPES: Mapping[str, type[np.generic]] = {
     "long": np.int64, "unsigned long": np.uint64, "size_t": np.uint64, "ptrdiff_t": np.int64,
     "long long": np.int64, "unsigned long long": np.uint64,
     "long int": np.int64, "unsigned long int": np.uint64, "long long int": np.int64,
+    "unsigned long long int": np.uint64, "short int": np.int16, "unsigned short int": np.uint16,
     "int8_t": np.int8, "uint8_t": np.uint8, "int16_t": np.int16, "uint16_t": np.uint16,
     "int32_t": np.int32, "uint32_t": np.uint32, "int64_t": np.int64, "uint64_t": np.uint64,
     "float": np.float32, "double": np.float64, "half": np.float16, "__half": np.float16,

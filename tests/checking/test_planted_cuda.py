@@ -123,3 +123,30 @@ def test_a_store_that_nobody_reads_is_judged_without_optimisation(tmp_path: Path
     for debug, rules in ((False, []), (True, ["one-instruction"])):
         kernel = gpusim.cuda_file(file, debug=debug)["k"]
         assert [found.rule for found in gpusim.check(kernel[1, 64])] == rules
+
+
+def test_a_store_to_constant_memory_is_an_error_and_the_host_may_set_it_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "constant.cu"
+    path.write_text("""
+    __constant__ int table[64];
+    __global__ void stores(int *x) { table[threadIdx.x] = x[threadIdx.x]; }
+    __global__ void reads(int *x, int n) { const int *p = n ? table : x; x[threadIdx.x] = p[3]; }
+    """)
+    x = np.arange(64, dtype=np.int32)
+    for debug, rule in ((True, "read-only"), (False, "fault")):
+        file = gpusim.cuda_file(path, debug=debug)
+        assert [one.rule for one in gpusim.check(file["stores"][1, 64], x).errors] == [rule]
+    for value in (5, 7):
+        file.set("table", np.full(64, value, np.int32))
+        file["reads"][1, 64](x, 1)
+        assert (x == value).all()
+
+
+def test_lanes_behind_a_trap_have_left() -> None:
+    text = "__global__ void k(int *x) { if (x[threadIdx.x] > 7) __trap(); x[threadIdx.x] = 50; }"
+    x = np.arange(64, dtype=np.int32)
+    found = gpusim.check(gpusim.cuda_source(text)["k"][1, 64], x)
+    assert [(one.rule, one.count) for one in found] == [("fault", 56)]
+    assert x.tolist() == [50] * 8 + [*range(8, 64)]

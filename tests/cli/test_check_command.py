@@ -111,3 +111,11 @@ def test_other_commands_check_too_where_asked(
     assert main([*words, "--check", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["check"]["counts"]["error"] >= 1
     assert before == 0
+
+
+@pytest.mark.parametrize("name", ["reduce3", "mine.py:racy", "mine.cubin:k"])
+def test_code_that_is_no_cuda_source_cannot_be_compiled_without_optimisation(
+    kernels: str, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["check", "-G", name]) == 2
+    assert "-G cannot be given here: " in capsys.readouterr().err

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gpusim.cli.launch_examples import Parameter
 from gpusim.sass import wheels
 from validate.commands import main
 from validate.detectors import gpuverify, indigo, scor
@@ -67,6 +69,18 @@ def test_launches_of_gpuverify_stand_in_the_second_line(tmp_path: Path) -> None:
     assert three.excluded
 
 
+def test_launches_of_gpuverify_have_the_pointers_of_its_counterexample(tmp_path: Path) -> None:
+    kernel = "__global__ void k(unsigned long long int *a, int n) { a[0] = n; }\n"
+    typedef = "typedef int (*call)(int);\n__global__ void k(call f) { f(1); }\n"
+    for name, text in (("an", kernel), ("by", f"//null pointer access\n{kernel}"), ("f", typedef)):
+        write(tmp_path / "CUDA" / name / "kernel.cu", f"//pass\n//--blockDim=8\n{text}")
+    given, null, function = gpuverify.cases(tmp_path)
+    declared = [Parameter("a", "unsigned long long int*"), Parameter("n", "int")]
+    assert [value.dtype for value in given.arguments(declared)] == [np.uint64, np.int32]
+    assert null.arguments(declared)[0] is None
+    assert "function" in function.excluded
+
+
 def test_a_verdict_compares_what_was_found_with_the_label() -> None:
     def state(defects: set[str], *rules: str) -> str:
         case = Case("k", Path(), ("k",), frozenset({RACE, BOUNDS}), frozenset(defects))
@@ -77,6 +91,13 @@ def test_a_verdict_compares_what_was_found_with_the_label() -> None:
     assert state({RACE}, "bounds") == "missed"
     assert state(set(), "deadlock") == "false report"
     assert state({BOUNDS}, "bounds", "warp-race") == "false report"
+
+
+def test_a_verdict_ignores_rules_that_a_label_says_nothing_of() -> None:
+    every = frozenset({ANY})
+    case = Case("k", Path(), ("k",), every, frozenset(), ignored=frozenset({"uninitialised"}))
+    assert Verdict(case, ("uninitialised",)).state == "right"
+    assert Verdict(case, ("uninitialised", "bounds")).state == "false report"
 
 
 @needs_compiler

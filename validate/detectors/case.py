@@ -24,8 +24,9 @@ RULES = {
 class Case:
     """Kernels of a file, the defects that its label may name and those it names, and a launch.
 
-    `arguments` makes new arguments from the types of the kernel's parameters. One that cannot be
-    launched has the reason in `excluded`. `debug` cases are compiled without optimisation.
+    `arguments` makes new arguments from the kernel's parameters. One that cannot be
+    launched has the reason in `excluded`. `debug` cases are compiled without optimisation. Of the
+    rules in `ignored` the label says nothing.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Case:
     includes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
     debug: bool = False
+    ignored: frozenset[str] = frozenset()
     excluded: str = ""
 
 
@@ -55,10 +57,11 @@ class Verdict:
     @property
     def found(self) -> frozenset[str]:
         """The defects that were found, of those that the label may name."""
+        rules = set(self.rules) - self.case.ignored
         return frozenset(
             defect
             for defect in self.case.judged
-            if (self.rules if defect == ANY else RULES[defect].intersection(self.rules))
+            if (rules if defect == ANY else RULES[defect] & rules)
         )
 
     @property

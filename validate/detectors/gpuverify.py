@@ -2,7 +2,8 @@
 
 Betts, Chong, Donaldson, Qadeer, Thomson: GPUVerify, OOPSLA 2012. The folder has `testsuite/CUDA`.
 Its verdicts hold for all arguments; here each kernel has one set: arrays that are large enough for
-every thread, and the numbers that the file asks for, else one.
+every thread (or null pointers, where the label names an access by one), and the numbers that the
+file asks for, else one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.cli.launch_examples import Parameter
 from gpusim.sass import signature
 from gpusim.sass.structures import TYPES
 
@@ -33,6 +35,10 @@ _SPECIFIED = re.compile(
     r"non_temporal\w*|candidate\w*|return_val\w*|old|ptr_\w+|reads_from\w*|writes_to\w*|uniform_\w+|"
     r"distinct_\w+|same_\w+|enabled)\b|\bassert\s*\("
 )
+_FUNCTION_TYPE = re.compile(r"\btypedef[^;(]*\(\s*\*\s*(\w+)\s*\)\s*\(")
+# The verifier takes memory without a value for memory with any.
+_NOT_VERIFIED = frozenset({"uninitialised"})
+_NULL = re.compile(r"^//.*\bnull pointer access\b", re.MULTILINE)  # of a counterexample
 MOST_ELEMENTS = 1 << 22
 MOST_THREADS = 1024
 LEAST_ELEMENTS = 1 << 18
@@ -60,10 +66,16 @@ def cases(folder: Path) -> Iterator[Case]:
             defects,
             grid=grid,
             block=block,
-            arguments=partial(arguments, threads=prod(grid) * prod(block), values=values),
+            arguments=partial(
+                arguments,
+                threads=prod(grid) * prod(block),
+                values=values,
+                has_arrays=not _NULL.search(text),
+            ),
             includes=(str(file.parent),),
             debug=True,  # its kernels are full of stores that nobody reads
             definitions=(*_DEFINED.findall(options), "__requires(x)=", *_TEXT_FUNCTIONS),
+            ignored=_NOT_VERIFIED,
             excluded=_excluded(verdict, options, text, kernels)
             or ("" if prod(block) <= MOST_THREADS else "a block of more than 1024 threads"),
         )
@@ -77,6 +89,10 @@ def _excluded(verdict: str, options: str, text: str, kernels: Sequence[str]) -> 
         return "no kernel"
     if "--warp-sync" in options:
         return "its verdict assumes warps in lockstep"
+    functions = set(_FUNCTION_TYPE.findall(text))
+    declared = [one for each in signature.kernels(text).values() for one in each]
+    if any(one.ctype.rstrip("* ") in functions for one in declared):
+        return "a parameter is a pointer to a device function, which no host program has"
     found = _SPECIFIED.search(text)
     return f"its verdict is on an annotation, {found[0].strip('(')}" if found else ""
 
@@ -87,12 +103,19 @@ def _dimension(options: str, name: str) -> tuple[int, ...]:
 
 
 def arguments(
-    declared: Sequence[signature.Declared], threads: int, values: Mapping[str, int]
+    declared: Sequence[Parameter],
+    threads: int,
+    values: Mapping[str, int],
+    *,
+    has_arrays: bool = True,
 ) -> list[Any]:
-    """Return arrays of zeros for pointers, and numbers for the other parameters."""
+    """Return arrays of zeros for pointers, or null, and numbers for the other parameters."""
     size = min(max(LEAST_ELEMENTS, 4 * threads), MOST_ELEMENTS)
     made: list[Any] = []
     for one in declared:
-        kind = np.dtype(TYPES.get(one.ctype.rstrip("*[] "), np.int32))
-        made.append(np.zeros(size, kind) if one.is_pointer else kind.type(values.get(one.name, 1)))
+        kind = np.dtype(TYPES.get(one.type.rstrip("*[] "), np.int32))
+        if one.is_array:
+            made.append(np.zeros(size, kind) if has_arrays else None)
+        else:
+            made.append(kind.type(values.get(one.name, 1)))
     return made

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import gpusim
 from gpusim.checking.findings import Finding
+from gpusim.cli.launch_examples import parameters_of
 from gpusim.errors import GpusimError
 from gpusim.sass.compiler import CompileError
 from gpusim.sass.decode import UnknownFormError
@@ -60,7 +61,7 @@ def _found(case: Case, *, debug: bool) -> list[Finding]:
     )
     found: list[Finding] = []
     for name in case.kernels:
-        declared = getattr(file, "kernels", {}).get(name, ())
-        launch = file[name][case.grid, case.block]
-        found += gpusim.check(launch, *case.arguments(declared), step_limit=STEP_LIMIT).errors
+        kernel = file[name]
+        launch, given = kernel[case.grid, case.block], case.arguments(parameters_of(kernel))
+        found += gpusim.check(launch, *given, step_limit=STEP_LIMIT).errors
     return found

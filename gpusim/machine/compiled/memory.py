@@ -132,8 +132,7 @@ def bring_arrays(memory: Array, place: BatchMemory, allocations: Mapping[str, Al
         # An array without elements has zeros: what is stored there is never asked for.
         if one.flat is not None:
             one.copy_to(memory[begin : begin + size])
-        writable = one.array.flags.writeable if isinstance(one.array, np.ndarray) else True
-        table[number, :3] = one.start, size, size if writable else 0
+        table[number, :3] = one.start, size, 0 if one.is_read_only else size
     memory[layout.ARRAYS : layout.ARRAYS + table.nbytes] = table.view(np.uint8).reshape(-1)
     memory[layout.ARRAY_COUNT : layout.ARRAY_COUNT + 4].view(np.int32)[0] = len(named)
 
@@ -151,7 +150,7 @@ def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allo
     for one in allocations.values():
         if one.flat is None or not isinstance(one.array, np.ndarray):
             continue
-        if stored[one.name] and one.array.flags.writeable and one.flat.nbytes:
+        if stored[one.name] and not one.is_read_only and one.flat.nbytes:
             begin = one.start - lowest + first
             one.copy_from(memory[begin : begin + one.flat.nbytes])
 
