@@ -10,23 +10,28 @@ from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
 from gpusim.cli.own_kernels import LAUNCHING
+from gpusim.cli.progress import Bar
 from gpusim.cli.project import with_launch
-from gpusim.cli.timing import L2, PASSES, WITHOUT, device_of
+from gpusim.cli.timing import DEFAULT_DEVICE, L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.checking.findings import Finding
     from gpusim.gpu.device import Device
+    from gpusim.prediction.sweeps.jobs import Forecast
     from gpusim.reports.page.sections import Remark, Subject
+
+STAGES = ("trace", "prediction", "gains", "check")
+DEFAULT_CC = "9.0"
 
 
 def report(chosen: Namespace) -> int:
     """Write one self-contained page about kernels.
 
-    One kernel, or several side by side: source with heat and machine code, findings of the trace
-    and of `gpusim check`, pictures, sortable tables, and a stepper through a block, instruction by
-    instruction; with --device also the predicted duration. The page needs no network.
-    Needs jinja2 and matplotlib, the extra `report`.
+    One kernel, or several side by side: the predicted duration and its limiter, findings of the
+    trace and of `gpusim check` with their gains, source and machine code with their part of the
+    time, and beside them a stepper through a block, the timeline of an SM, and the memory
+    hierarchy. The page needs no network. Needs jinja2, the extra `report`.
     """
     from gpusim.reports.page.render import check, write
 
@@ -34,33 +39,68 @@ def report(chosen: Namespace) -> int:
     check(path)
     if not chosen.kernels:
         raise InputError("gpusim report needs the name of at least one kernel")
-    device = device_of(chosen.device, chosen.without) if chosen.device is not None else None
-    if chosen.cc is None:
-        chosen.cc = str(device.cc) if device is not None else "9.0"
-    write([_subject(name, chosen, device) for name in chosen.kernels], path)
+    with Bar(len(STAGES) * len(chosen.kernels), "page") as bar:
+        bar.start()
+        subjects = [_subject(name, chosen, bar) for name in chosen.kernels]
+    write(subjects, path)
     output.write(f"{path}\n")
     return 0
 
 
-def _subject(name: str, chosen: Namespace, device: Device | None) -> Subject:
+def _device(chosen: Namespace) -> tuple[Device | None, str]:
+    """Return the device of the times, or the reason for none where no device is given."""
+    from gpusim.cli.inputs import lowering_level
+
+    is_optimised = lowering_level(chosen.level) == "O3"
+    if chosen.device is not None:
+        if not is_optimised:
+            raise InputError("--device predicts optimised code: give it without -O0")
+        return device_of(chosen.device, chosen.without), ""
+    if not is_optimised:
+        return None, "code of -O0 is not predicted"
+    device = device_of(DEFAULT_DEVICE, chosen.without)
+    if chosen.cc not in (None, str(device.cc)):
+        return None, f"{device.gpu.name} does not run code for {chosen.cc}; --device names a GPU"
+    return device, ""
+
+
+def _subject(name: str, chosen: Namespace, bar: Bar) -> Subject:
     from gpusim.cli.check import checked
     from gpusim.cli.inputs import count
-    from gpusim.cli.predict import forecast, job_of
     from gpusim.cli.trace import traced
     from gpusim.reports.page.sections import Subject
     from gpusim.tracing.block_steps import BlockSteps
 
     chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
-    made = None
-    if device is not None:
-        made = forecast(chosen, job_of(chosen), device, timeline=True)
+    device, without_time = _device(chosen)
+    chosen.cc = chosen.cc or str(device.cc if device is not None else DEFAULT_CC)
     steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
     trace, _ = traced(chosen, observers=[steps])
+    bar.advance(f"{name}: prediction")
+    made = None
+    if device is not None:
+        made, without_time = _forecast(chosen, device)
+    bar.advance(f"{name}: gains of findings")
     if made is not None:
         from gpusim.advice.findings import find
 
         vars(trace)["findings"] = find(trace, made.first)
-    return Subject(trace, steps, made, tuple(map(_remark, checked(chosen))))
+    bar.advance(f"{name}: check")
+    remarks = tuple(map(_remark, checked(chosen)))
+    bar.advance()
+    return Subject(trace, steps, made, remarks, without_time=without_time)
+
+
+def _forecast(chosen: Namespace, device: Device) -> tuple[Forecast | None, str]:
+    """Return the prediction, or the reason for none on a device that nobody asked for."""
+    from gpusim.cli.predict import forecast, job_of
+
+    try:
+        return forecast(chosen, job_of(chosen), device, timeline=True), ""
+    except InputError as error:
+        if chosen.device is not None:
+            raise
+        return None, str(error)
 
 
 def _remark(finding: Finding) -> Remark:
@@ -81,7 +121,7 @@ COMMAND = Command(
             arity="*",
         ),
         Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
-        Option("--device", "also predict: a name of gpusim devices, or a file", "GPU"),
+        Option("--device", "GPU of the times: a name of gpusim devices, or a file (h200)", "GPU"),
         *LAUNCHING,
         CODE,
         *COMPILING,

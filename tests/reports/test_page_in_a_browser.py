@@ -7,13 +7,22 @@ import shutil
 import subprocess
 from functools import cache
 from html import unescape
+from itertools import starmap
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from pages import replayed, subject
 
+import gpusim
+from gpusim.launch.configured import ConfiguredKernel
+from gpusim.prediction.sweeps.jobs import own_job
 from gpusim.reports.page import render
+from gpusim.reports.page.sections import Subject
 from gpusim.reports.page.stepper import stepper_document
+from gpusim.sass import wheels
+from gpusim.tracing.block_steps import BlockSteps
 
 pytest.importorskip("jinja2", reason="the page needs jinja2, of the extras report and test")
 
@@ -28,10 +37,10 @@ pytestmark = [
 
 
 @cache
-def opened(path: Path, fragment: str) -> tuple[str, str]:
+def opened(path: Path, fragment: str, *more: str) -> tuple[str, str]:
     """Return the document that the page has become in the browser, and what its console says."""
     assert CHROMIUM is not None
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", *more]
     profile = f"--user-data-dir={path.parent / 'profile'}"
     ran = subprocess.run(
         [CHROMIUM, *flags, profile, "--dump-dom", f"{path.as_uri()}#{fragment}"],
@@ -54,12 +63,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def memory(document: str) -> list[str]:
     """The texts of the words of shared memory, row by row."""
     (table,) = re.findall(r'<table class="memory">.*?</table>', document, re.DOTALL)
-    return [unescape(text) for text in re.findall(r"<td[^>]*>([^<]*)</td>", table)]
+    body = table.split("<tbody>")[1]
+    return [unescape(text) for text in re.findall(r"<td[^>]*>([^<]*)</td>", body)]
 
 
 def lanes_on(document: str) -> int:
-    (table,) = re.findall(r'<table class="lanes">.*?</table>', document, re.DOTALL)
-    return len(re.findall(r'<td class="on">', table))
+    (lanes,) = re.findall(r'<ol class="lanes">.*?</ol>', document, re.DOTALL)
+    return lanes.count("●")
 
 
 @pytest.mark.parametrize("where", ["0", "40", "last"])
@@ -146,3 +156,96 @@ def test_a_table_sorts_by_the_column_that_is_clicked(path: Path) -> None:
     values = [int(value) for value in title.split()]
     assert values == sorted(subject().trace.counters.values(), reverse=True)
     assert 'aria-sort="descending"' in document
+
+
+# -- the screen ----------------------------------------------------------------------------
+
+STENCIL = """
+__global__ void stencil(const float *in, float *out, int n)
+{
+    __shared__ float tile[128 + 2];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int t = threadIdx.x + 1;
+    tile[t] = in[i];
+    if (threadIdx.x == 0) {
+        tile[0] = i > 0 ? in[i - 1] : 0.0f;
+        tile[129] = i + 128 < n ? in[i + 128] : 0.0f;
+    }
+    __syncthreads();
+    out[i] = (tile[t - 1] + tile[t] + tile[t + 1]) / 3.0f;
+}
+"""
+TRANSPOSE = """
+__global__ void transpose(const float *in, float *out, int n)
+{
+    __shared__ float tile[32][32];
+    int x = blockIdx.x * 32 + threadIdx.x;
+    int y = blockIdx.y * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8)
+        tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8)
+        out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+"""
+EVERY_STEP = """
+const wrong = [];
+let steps = 0;
+const inside = (box, top, bottom) => box.top >= top - 1 && box.bottom <= bottom + 1;
+for (const work of works) {
+  work.section.querySelector(".screen").scrollIntoView();
+  for (let step = 0; step <= work.stepper.last; step++, steps++) {
+    work.stepper.go(step);
+    const rows = [work.lines, work.instructions].map((pane) => {
+      const row = pane.querySelector("tr.here");
+      const bottom = Math.min(pane.getBoundingClientRect().bottom, innerHeight);
+      const top = pane.querySelector("thead").getBoundingClientRect().bottom;
+      return row && inside(row.getBoundingClientRect(), top, bottom);
+    });
+    const parts = [".controls", ".said", ".lanes", ".memory"].map((name) =>
+      inside(work.section.querySelector(name).getBoundingClientRect(), 0, innerHeight));
+    if (!rows.concat(parts).every(Boolean)) wrong.push(`${work.number}:${step} ${rows} ${parts}`);
+  }
+}
+const size = `${innerWidth}x${innerHeight}`;
+document.title = `${steps} steps, ${size}: ${wrong.join("; ") || "all on the screen"}`;
+"""
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with reduce2, a transposition by tiles of 32 x 32, and a stencil."""
+    if not wheels.are_there():
+        pytest.skip(wheels.INSTALL)
+    made = tmp_path_factory.mktemp("three") / "report.html"
+    n = 64
+    square, row = np.zeros(n * n, np.float32), np.zeros(256, np.float32)
+    transpose = gpusim.cuda_source(TRANSPOSE)["transpose"]
+    stencil = gpusim.cuda_source(STENCIL)["stencil"]
+    launches = [
+        (transpose[(2, 2), (32, 8)], (square, square.copy(), n)),
+        (stencil[2, 128], (row, row.copy(), 256)),
+    ]
+    render.write([subject(block=128, device="h200"), *starmap(shown, launches)], made)
+    return made
+
+
+def shown(configured: ConfiguredKernel, arguments: tuple[Any, ...]) -> Subject:
+    steps = BlockSteps(0)
+    trace = gpusim.trace(configured, *arguments, observers=[steps])
+    forecast = own_job(configured, list(arguments)).on("h200", timeline=True)
+    return Subject(trace, steps, forecast)
+
+
+def title(document: str) -> str:
+    (text,) = re.findall(r"<title>(.*?)</title>", document, re.DOTALL)
+    return unescape(text)
+
+
+def test_every_step_shows_its_line_and_the_stepper_on_one_screen(three: Path) -> None:
+    script = with_script(three, "steps.html", EVERY_STEP)
+    document, console = opened(script, "", "--window-size=1400,900")
+    assert console == ""
+    assert re.fullmatch(r"\d{3} steps, 1400x\d{3}: all on the screen", title(document))

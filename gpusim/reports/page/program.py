@@ -10,9 +10,8 @@ from shlex import join
 from gpusim.host.files import write_whole
 from gpusim.reports.layout import plural, size
 from gpusim.reports.page import render
-from gpusim.reports.page.sections import Cell, Subject, Table, section
-from gpusim.reports.page.stepper import MOST_CHARACTERS
-from gpusim.reports.plots.canvas import THEMES
+from gpusim.reports.page.sections import Subject
+from gpusim.reports.page.tables import Cell, Table, number, text
 from gpusim.reports.program_timeline import (
     HOST_NOTE,
     Strip,
@@ -53,18 +52,13 @@ class Picture:
 def write(report: ProgramReport, subjects: Mapping[str, Subject], path: Path) -> None:
     """Write the page of a program; `subjects` are launches of kernels, by the kernel's name."""
     render.check(path)
-    for themes in (tuple(THEMES), ("light",), ()):
-        text = page(report, subjects, themes)
-        if len(text.encode()) <= render.MOST_BYTES:
-            break
-    write_whole(path, text)
+    write_whole(path, page(report, subjects))
 
 
-def page(report: ProgramReport, subjects: Mapping[str, Subject], themes: Sequence[str] = ()) -> str:
-    """Return the page, with pictures of these themes."""
+def page(report: ProgramReport, subjects: Mapping[str, Subject]) -> str:
+    """Return the page about a program."""
     sums = sorted(by_kernel(report.launches), key=lambda one: -(one.time_us or 0.0))
     shown = [one.kernel for one in sums if one.kernel in subjects]
-    sections = [section(subjects[name], MOST_CHARACTERS // len(shown)) for name in shown]
     launches = report.launches[:MOST_LAUNCHES]
     return render.rendered(
         "program.html.jinja",
@@ -77,9 +71,7 @@ def page(report: ProgramReport, subjects: Mapping[str, Subject], themes: Sequenc
         launches=_launches(launches, report) if launches else None,
         left_out=len(report.launches) - len(launches),
         without_section=[one.kernel for one in sums if one.kernel not in subjects],
-        sections=sections,
-        images=[render.images(subjects[name], themes) for name in shown],
-        are_pictures_left_out=not themes and bool(shown),
+        sections=render.sections([subjects[name] for name in shown]),
         host_note=HOST_NOTE,
     )
 
@@ -125,8 +117,8 @@ def _kinds(report: ProgramReport) -> Table:
     whole = span_us(report.intervals)
     rows = tuple(
         (
-            _text(one.kind),
-            _number(one.pieces),
+            text(one.kind),
+            number(one.pieces),
             Cell(duration(one.time_us), one.time_us),
             Cell(percent(one.time_us / whole), one.time_us, one.time_us / whole),
             Cell(volume(one.bytes) if one.bytes else "", one.bytes),
@@ -149,12 +141,12 @@ def _kernels(sums: Sequence[KernelSum], shown: Sequence[str]) -> Table | None:
         time = one.time_us or 0.0
         cells = [
             Cell(one.kernel, one.kernel, link=links.get(one.kernel, "")),
-            _number(len(one.launches)),
+            number(len(one.launches)),
             Cell(duration(time), time),
             Cell(percent(time / whole), time, time / whole),
-            *(_number(one.counters.get(name, 0)) for name in names),
+            *(number(one.counters.get(name, 0)) for name in names),
         ]
-        rows.append((*cells, _number(one.findings)))
+        rows.append((*cells, number(one.findings)))
     columns = (("kernel", False), ("launches", True), ("time", True), ("share", True))
     counted = tuple((NUMBERS[name], True) for name in names)
     return Table(
@@ -177,14 +169,14 @@ def _launches(launches: Sequence[ProgramLaunch], report: ProgramReport) -> Table
         is_timed = one.time_us is not None
         rows.append(
             (
-                _number(one.number),
-                _text(one.kernel),
-                _text(size(one.grid)),
-                _text(size(one.block)),
-                _number(one.stream),
+                number(one.number),
+                text(one.kernel),
+                text(size(one.grid)),
+                text(size(one.block)),
+                number(one.stream),
                 Cell(duration(begin) if begin is not None else "", begin or 0.0),
                 Cell(duration(time) if is_timed else "", time, time / longest),
-                _text(one.error or one.bound),
+                text(one.error or one.bound),
             )
         )
     columns = (
@@ -192,11 +184,3 @@ def _launches(launches: Sequence[ProgramLaunch], report: ProgramReport) -> Table
         ("begin", True), ("time", True), ("limiter", False),
     )  # fmt: skip
     return Table("Launches", columns, tuple(rows))
-
-
-def _text(text: str) -> Cell:
-    return Cell(text, text)
-
-
-def _number(value: int) -> Cell:
-    return Cell(f"{value:,}", value)
