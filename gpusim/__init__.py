@@ -96,6 +96,7 @@ _LAZY = {
     "check": "gpusim.checking.check",
     "cuda_file": "gpusim.sass.kernels",
     "cuda_source": "gpusim.sass.kernels",
+    "load_ipython_extension": "gpusim.cli.magics",  # IPython asks for it: %load_ext gpusim
     "predict": "gpusim.prediction.predict",
     "rank": "gpusim.prediction.rankings",
     "sweep": "gpusim.prediction.sweeps.sweep",

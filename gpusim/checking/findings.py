@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusim.checking.coverage import Coverage
 from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
+from gpusim.launch.views import View
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,16 @@ class Findings(Sequence[Finding]):
     lenient: bool = False
     coverage: Coverage = field(default_factory=Coverage)
     found: tuple[Finding, ...] = field(default=())
+
+    _repr_html_ = View("gpusim.reports.notebook.results", "findings_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
+    to_dataframe = View("gpusim.reports.notebook.frames", "findings_frame")
+
+    def __repr__(self) -> str:
+        return f"<Findings of {self.kernel}: {len(self.errors)} errors of {len(self)}>"
+
+    def __str__(self) -> str:
+        return str(View("gpusim.reports.notebook.summaries", "check_summary").load()(self))
 
     def __getitem__(self, position: Any) -> Any:
         return self.found[position]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
 from gpusim.cli import output
@@ -90,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a user's mistake is a message on stderr."""
     output.prepare()
     try:
-        code = _run(sys.argv[1:] if arguments is None else arguments)
+        code = run(sys.argv[1:] if arguments is None else arguments)
         output.write()  # output of a kernel's file during its import
         return code
     except GpusimError as error:
@@ -101,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code; raises GpusimError."""
     try:
         first = arguments[0] if arguments else ""
         if first == "validate":
@@ -113,14 +115,11 @@ def _run(arguments: Sequence[str]) -> int:
 
             if programs.is_meant(first, arguments[1:]):
                 return programs.main(first, arguments[1:])
-        whole = parser([first] if first in MODULES else MODULES)
-        chosen, unknown = whole.parse_known_args(arguments)
-        if unknown:
-            _refuse(unknown, first)
+        chosen = chosen_of(arguments)
     except SystemExit as finished:  # after --help and --version
         return int(finished.code or 0)
     if chosen.command is None:
-        whole.print_help()
+        parser().print_help()
         return 0
     if chosen.command in MODULES:
         chosen.given = names_given(command(chosen.command).options, arguments)
@@ -130,6 +129,16 @@ def _run(arguments: Sequence[str]) -> int:
         chosen = with_launch(chosen)
     code: int = chosen.function(chosen)
     return code
+
+
+def chosen_of(arguments: Sequence[str]) -> Namespace:
+    """Return the options of a command line; InputError for unknown ones."""
+    first = arguments[0] if arguments else ""
+    whole = parser([first] if first in MODULES else MODULES)
+    chosen, unknown = whole.parse_known_args(arguments)
+    if unknown:
+        _refuse(unknown, first)
+    return chosen
 
 
 def _may_be_a_program(arguments: Sequence[str]) -> bool:

@@ -46,10 +46,7 @@ def trace(chosen: Namespace) -> int:
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
         raise InputError("--warp selects the warp for --line; give --line too")
-    device = _device(chosen)
-    made, remark = _exported(chosen) if chosen.perfetto is not None else traced(chosen)
-    if device is not None:
-        vars(made)["findings"] = _timed_findings(chosen, made, device)
+    made, remark = answered(chosen)
     findings, code = also_checked(chosen)
     if chosen.json:
         document = _document(made, line, warp)
@@ -65,6 +62,15 @@ def trace(chosen: Namespace) -> int:
         print_lines(lambda width: trace_report(made, width, remark))
     print_findings(findings)
     return code
+
+
+def answered(chosen: Namespace) -> tuple[Trace, str]:
+    """Return the trace, with findings on a device if one is given, and a remark on its result."""
+    device = _device(chosen)
+    made, remark = _exported(chosen) if chosen.perfetto is not None else traced(chosen)
+    if device is not None:
+        vars(made)["findings"] = _timed_findings(chosen, made, device)
+    return made, remark
 
 
 COMMAND = Command(

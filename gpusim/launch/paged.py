@@ -27,6 +27,10 @@ class PagedCopy:
 
     def fill_all(self) -> None:
         """Fill all pages that are not yet filled."""
+        if not self._is_filled.any():
+            self.bytes[:] = self._original
+            self._is_filled[:] = True
+            return
         self.fill(np.arange(0, self.bytes.size, PAGE_BYTES), 1)
 
     def fill(self, begin: Array, size: int) -> None:

@@ -87,13 +87,20 @@ class Prediction:
     stalls_by_pc: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
     setting: Setting | None = field(default=None, repr=False, compare=False)
 
-    _repr_html_ = View("gpusim.reports.notebook", "prediction_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook", "prediction_bundle")
+    _repr_html_ = View("gpusim.reports.notebook.results", "prediction_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
+    to_dataframe = View("gpusim.reports.notebook.frames", "prediction_frame")
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
     plot_roofline = View("gpusim.reports.plots.roofline", "plot_roofline")
     plot_gains = View("gpusim.reports.plots.gains", "plot_gains")
     plot_accuracy = View("gpusim.reports.plots.accuracy", "plot_accuracy")
     plot_traffic = View("gpusim.reports.plots.traffic", "plot_traffic")
+
+    def __repr__(self) -> str:
+        return f"<Prediction of {self.kernel} on {self.device.name}: {self.time_us:.4g} us>"
+
+    def __str__(self) -> str:
+        return str(View("gpusim.reports.notebook.summaries", "prediction_summary").load()(self))
 
     @property
     def kernel(self) -> str:

@@ -26,7 +26,14 @@ def console(stream: IO[str]) -> Console:
         columns = os.environ.get("COLUMNS", "")
         is_width = re.fullmatch(r"[1-9]\d{0,3}", columns, re.ASCII)
         width = max(int(columns), LEAST_WIDTH) if is_width else DEFAULT_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+    return Console(
+        file=stream,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_jupyter=False,  # a notebook would get a frame for each line
+    )
 
 
 def integer(value: int) -> str:

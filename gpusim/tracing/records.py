@@ -15,6 +15,7 @@ from gpusim.launch.views import View
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.footprint import Footprint
+from gpusim.tracing.repeat import Repeat
 from gpusim.tracing.source_decisions import source_decisions
 
 Array = np.ndarray[Any, Any]
@@ -114,7 +115,9 @@ class Trace:
     it was requested.
     `arrays` are the types of the array arguments by name. `footprints` say how much of
     them each line touches.
-    `plot_...(theme="dark")` return Matplotlib figures of that block.
+    `plot_...(theme="dark")` return Matplotlib figures of that block, `to_dataframe()` the lines as
+    a pandas DataFrame. `show()` is the page of `gpusim report` in a notebook; it runs the launch
+    again, as `repeat` keeps it.
     """
 
     kernel: str
@@ -136,14 +139,24 @@ class Trace:
     footprints: list[Footprint] = field(default_factory=list)
     prepared: Prepared | None = field(default=None, repr=False, compare=False)
     source: Callable[[], Prepared] | None = field(default=None, repr=False, compare=False)
+    repeat: Repeat | None = field(default=None, repr=False, compare=False)
     traced_blocks: int = 1
 
-    _repr_html_ = View("gpusim.reports.notebook", "trace_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook", "trace_bundle")
+    _repr_html_ = View("gpusim.reports.notebook.results", "trace_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
+    to_dataframe = View("gpusim.reports.notebook.frames", "trace_frame")
     plot_tree = View("gpusim.reports.plots.tree", "plot_tree")
     plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")
     plot_banks = View("gpusim.reports.plots.banks", "plot_banks")
     plot_strides = View("gpusim.reports.plots.strides", "plot_strides")
+    show = View("gpusim.reports.notebook.page", "show")
+
+    def __repr__(self) -> str:
+        grid, block = ("x".join(map(str, sizes)) for sizes in (self.launch.grid, self.launch.block))
+        return f"<Trace of {self.kernel}, grid {grid}, block {block}>"
+
+    def __str__(self) -> str:
+        return str(View("gpusim.reports.notebook.summaries", "trace_summary").load()(self))
 
     @cached_property
     def findings(self) -> list[Any]:

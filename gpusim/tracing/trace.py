@@ -26,6 +26,7 @@ from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.footprint import Footprints
 from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
+from gpusim.tracing.repeat import Repeat, repeat_of
 
 
 @shown_at_the_call
@@ -53,6 +54,7 @@ def trace(
     generation = ComputeCapability.parse(cc)
     return trace_prepared(
         prepare(configured, args, generation, level, code=code),
+        repeat=repeat_of(configured, args, level, code),
         block_index=block_index,
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
@@ -82,12 +84,13 @@ def trace_prepared(
     source: Callable[[], Prepared] | None = None,
     chosen: Sequence[int] | None = None,
     on_skip: Callable[[Skip], None] | None = None,
+    repeat: Repeat | None = None,
 ) -> Trace:
     """Run a prepared program, of any origin, and return its trace.
 
     `source` prepares the same launch in the lowering's code, which knows the conditions of the
-    source. With `chosen` blocks, only these run; with `on_skip`, uniform iterations of loops are
-    left out and reported to it.
+    source; `repeat` is the launch before it ran. With `chosen` blocks, only these run; with
+    `on_skip`, uniform iterations of loops are left out and reported to it.
     """
     program, launch, cc = prepared.program, prepared.launch, prepared.cc
     require_observers(observers, Observer)
@@ -135,6 +138,7 @@ def trace_prepared(
         },
         prepared=prepared,
         source=source if program.compiler else None,
+        repeat=repeat,
         traced_blocks=launch.blocks if chosen is None else len(chosen),
     )
 

@@ -12,7 +12,7 @@ from gpusim.launch.arguments import array_spec
 from gpusim.prediction.sweeps.jobs import Forecast, own_job
 from gpusim.prediction.traffic import Fetch
 from gpusim.reports.line_fetches import MOST_ROWS, LineFetches, by_line
-from gpusim.reports.notebook import prediction_html
+from gpusim.reports.notebook.results import prediction_html
 from gpusim.reports.page.sections import _memory
 from gpusim.reports.prediction import Answer, prediction_report
 from gpusim.reports.quantities import volume

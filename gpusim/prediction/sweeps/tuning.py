@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpusim.errors import InputError, shown_at_the_call
+from gpusim.launch.views import View
 from gpusim.prediction.sweeps.sweep import Case, sweep
 from gpusim.prediction.sweeps.tables import Row
 from gpusim.prediction.uncertainty import is_tie
@@ -49,6 +50,16 @@ class Tuned:
     rows: Sequence[Row]
     cannot: Sequence[Row]
     dropped: int = 0
+
+    _repr_html_ = View("gpusim.reports.notebook.results", "tuned_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
+    to_dataframe = View("gpusim.reports.notebook.frames", "tuned_frame")
+
+    def __repr__(self) -> str:
+        return f"<Tuned {self.kernel} on {self.device}: {len(self.rows)} candidates>"
+
+    def __str__(self) -> str:
+        return str(View("gpusim.reports.notebook.summaries", "tuning_summary").load()(self))
 
     @property
     def best(self) -> Row | None:

@@ -89,7 +89,8 @@ def canvas(theme: str, width: float, height: float) -> Iterator[tuple[Any, Theme
     """Give an empty figure, sizes in inches, and the theme of the drawing."""
     chosen = theme_of(theme)
     with matplotlib().rc_context(chosen.style):
-        figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
+        shown = importlib.import_module("gpusim.reports.plots.figure").ShownFigure
+        figure = shown(figsize=(width, height), layout="constrained")
         yield figure, chosen
         figure.draw_without_rendering()  # ticks take their colours when they are first drawn
 

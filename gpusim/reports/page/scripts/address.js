@@ -5,7 +5,7 @@ const SETTLED_MS = 100; // a browser refuses addresses that follow each other to
 let settling = 0;
 
 function address(work) {
-  if (!isReady) return;
+  if (!isReady || location.protocol === "about:") return; // a notebook's frame has no address
   clearTimeout(settling);
   settling = setTimeout(() => replaceAddress(work), SETTLED_MS);
 }
