@@ -18,6 +18,7 @@ from pages import replayed, subject
 import gpusim
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.prediction.sweeps.jobs import own_job
+from gpusim.reports.notebook.page import Framed
 from gpusim.reports.page import render
 from gpusim.reports.page.sections import Subject
 from gpusim.reports.page.stepper import stepper_document
@@ -249,3 +250,20 @@ def test_every_step_shows_its_line_and_the_stepper_on_one_screen(three: Path) ->
     document, console = opened(script, "", "--window-size=1400,900")
     assert console == ""
     assert re.fullmatch(r"\d{3} steps, 1400x\d{3}: all on the screen", title(document))
+
+
+def test_a_link_leads_to_its_step_in_the_frame_of_a_notebook(path: Path) -> None:
+    """There the address is that of the notebook, which the link must not load."""
+    script = """addEventListener("load", () => {
+      const inside = document.querySelector("iframe").contentDocument;
+      inside.querySelector('a[href="#line=0:81"]').click();
+      document.title = inside.querySelector(".stepper").textContent;
+    });"""
+    frame = Framed("page", path.read_text(encoding="utf-8"))._repr_html_()
+    made = path.with_name("notebook.html")
+    made.write_text(f"<body>{frame}<script>{script}</script></body>", encoding="utf-8")
+    document, console = opened(made, "", "--virtual-time-budget=3000")
+    assert console == ""
+    title = re.search(r"<title>(.*?)</title>", document, re.DOTALL)
+    assert title is not None
+    assert ": line 81, " in title[1]

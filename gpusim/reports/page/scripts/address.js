@@ -38,3 +38,15 @@ const steppers = works.map((work) => work.stepper);
 isReady = true;
 follow(location.hash);
 addEventListener("hashchange", () => follow(location.hash));
+
+// Links in a notebook's frame would lead to the notebook's own address.
+function followInside(event) {
+  const link = event.target.closest('a[href^="#"]');
+  if (!link) return;
+  event.preventDefault();
+  const hash = link.getAttribute("href");
+  document.getElementById(hash.slice(1))?.scrollIntoView();
+  follow(hash);
+}
+
+if (location.protocol === "about:") addEventListener("click", followInside);
