@@ -8,7 +8,10 @@ to what they say.
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import diagram
@@ -19,6 +22,7 @@ from gpusim.codegen.generators import LOWERING, VARIABLE
 os.environ[VARIABLE] = LOWERING  # the code of the pages around them
 FOLDER = Path(__file__).parent / "pictures"
 MOST_BYTES = 200_000
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DIAGRAM = "model.svg"
 
 COMMANDS = {
@@ -34,7 +38,8 @@ COMMANDS = {
     "traffic.svg": "plot traffic -n 2^24 --block 256 --device h200",
     "bandwidth.svg": "plot bandwidth --block 256 --device h200",
 }
-NAMES = (*COMMANDS, DIAGRAM)
+PAGE = "page.png"  # of the README's kernel, as Chromium shows it
+NAMES = (*COMMANDS, DIAGRAM, PAGE)
 
 
 def draw(name: str, folder: Path = FOLDER) -> Path:
@@ -43,10 +48,32 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
     if name == DIAGRAM:
         diagram.draw(path)
         return path
+    if name == PAGE:
+        _photograph(path)
+        return path
     code = gpusim([*COMMANDS[name].split(), "--out", str(path)])
     if code:
         raise SystemExit(code)
     return path
+
+
+def _photograph(path: Path) -> None:
+    """Write the page of docs/transpose.cu and a picture of it in a window of 1200 x 800."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise SystemExit(f"{PAGE} needs {' or '.join(BROWSERS)}")
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "page.html"
+        kernel = str(Path(__file__).parent / "transpose.cu")
+        code = gpusim(["report", kernel, "--device", "h200", "--out", str(page)])
+        if code:
+            raise SystemExit(code)
+        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1200,800"]
+        subprocess.run(
+            [browser, *flags, f"--screenshot={path}", page.as_uri()],
+            check=True,
+            capture_output=True,
+        )
 
 
 if __name__ == "__main__":

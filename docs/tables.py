@@ -7,7 +7,9 @@ import functools
 import importlib
 import inspect
 import json
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -177,6 +179,52 @@ def beside_measured() -> str:
         times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
         rows.append((f"`{name}`", forecast.first.limiter.name, *times, f"{100 * error:+.1f} %"))
     return _table(("kernel", "limiter", "predicted", "measured", "error"), rows, right=2)
+
+
+# Sources that name a publication or tool before a comma, and those that only describe it.
+_UNNAMED = re.compile(r"^(microbenchmarks? (on|of) .*?|derived from .*|\(.*|[A-Z]{1,3} ?A?\d+)$")
+
+
+def gpus() -> str:
+    """The GPUs: what their numbers were measured by, and which times are compared with them.
+
+    GPUs of which as much is known share a row; the best known come first.
+    """
+    rows: dict[tuple[str, ...], list[device.Device]] = {}
+    found = sorted(map(device.load, device.names()), key=lambda one: -len(_measured_of(one)))
+    for one in found:
+        rows.setdefault(_known_of(one), []).append(one)
+    return _table(
+        ("GPU", "`--device`", "cc", "numbers measured", "by", "times compared"),
+        [
+            (
+                ", ".join(one.name for one in alike),
+                ", ".join(f"`{one.id}`" for one in alike),
+                ", ".join(dict.fromkeys(one.gpu.compute_capability for one in alike)),
+                *known,
+            )
+            for known, alike in rows.items()
+        ],
+    )
+
+
+def _measured_of(one: device.Device) -> list[device.Fact]:
+    return [fact for fact in one.facts.values() if fact.kind == "measured"]
+
+
+def _known_of(one: device.Device) -> tuple[str, ...]:
+    facts = _measured_of(one)
+    own = [fact for fact in facts if "gpusim validate calibrate" in fact.source]
+    others = Counter(re.split("[,:;]", fact.source)[0] for fact in facts if fact not in own)
+    named = [name for name, _ in others.most_common() if not _UNNAMED.match(name)]
+    by = ["`gpusim validate calibrate`"] * bool(own) + (named or ["the same chip"] * bool(others))
+    path = ROOT / "validate" / "measured" / f"{one.id}.json"
+    times = json.loads(path.read_text(encoding="utf-8"))["times"]["rows"] if path.exists() else ()
+    return (
+        f"{len(facts)} of {len(one.facts)}",
+        ", ".join(by),
+        f"{len(times):,}" if times else "",
+    )
 
 
 @functools.cache
@@ -493,6 +541,7 @@ TABLES: dict[str, Table] = {
         instructions,
         load_wavefronts,
         beside_measured,
+        gpus,
         passes,
         pictures,
         rules,

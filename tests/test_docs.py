@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,9 +92,22 @@ def test_the_test_command_of_the_readme_is_what_ci_runs() -> None:
 
 def test_the_first_command_of_the_readme_is_shown_with_what_it_prints() -> None:
     page = text("README.md")
-    command = re.search(r"&& \.venv/bin/(gpusim .*)$", page, re.MULTILINE)
+    command = re.search(r"^\.venv/bin/(gpusim .*)$", page, re.MULTILINE)
     assert command is not None
-    assert f"$ {command[1]} | " in page
+    assert f"$ {command[1].replace('docs/', '')} | " in page
+    kernel = re.search(r"^```cuda (\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert kernel is not None
+    assert f" docs/{kernel[1]} " in command[1]
+    assert kernel[2] == text(f"docs/{kernel[1]}")
+
+
+def test_the_readme_is_short_and_its_installation_has_what_it_says() -> None:
+    page = text("README.md")
+    assert len(page.splitlines()) <= 130
+    extras = tomllib.loads(text("pyproject.toml"))["project"]["optional-dependencies"]
+    (full,) = extras["full"]
+    said = re.findall(r"^\| `(\w+)` \| [\d,]+ MB", page, re.MULTILINE)
+    assert full == f"gpusim[{','.join(sorted(said))}]"
 
 
 def parsed(command: str) -> None:
