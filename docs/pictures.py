@@ -58,7 +58,9 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
 
 
 def _photograph(path: Path) -> None:
-    """Write the page of docs/transpose.cu and a picture of it in a window of 1200 x 800."""
+    """Write the page of docs/transpose.cu and a picture of it, at the load with bank conflicts."""
+    from PIL import Image  # Matplotlib's
+
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise SystemExit(f"{PAGE} needs {' or '.join(BROWSERS)}")
@@ -68,12 +70,13 @@ def _photograph(path: Path) -> None:
         code = gpusim(["report", kernel, "--device", "h200", "--out", str(page)])
         if code:
             raise SystemExit(code)
-        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1200,800"]
+        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1280,760"]
         subprocess.run(
-            [browser, *flags, f"--screenshot={path}", page.as_uri()],
+            [browser, *flags, f"--screenshot={path}", f"{page.as_uri()}#step=27"],
             check=True,
             capture_output=True,
         )
+    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
 
 
 if __name__ == "__main__":
