@@ -24,7 +24,7 @@ def subject(
     chosen = {"code": code} if code else {}
     trace = gpusim.trace(call.configured, *call.arguments, observers=[steps], **chosen)
     job = catalogue_job(catalogue.Request(name, 2 * block, block))
-    return Subject(trace, steps, job.on(device) if device else None)
+    return Subject(trace, steps, job.on(device, timeline=True) if device else None)
 
 
 def replayed(document: dict[str, Any], upto: int) -> dict[int, str]:

@@ -14,10 +14,10 @@ class StallStyle:
     colour: str
 
 
-# Okabe and Ito's colours for the most important reasons, greys and tints of them for the rest.
+# Okabe and Ito's colours for the most important reasons, lighter and darker ones for the rest.
 STALL_STYLES = {
     "selected": StallStyle("#", "bold green", "#009e73"),
-    "not_selected": StallStyle("n", "dim green", "#9fd8c5"),
+    "not_selected": StallStyle("n", "dim green", "#b0f0a0"),
     "wait": StallStyle("-", "dim", "#c8c8c8"),
     "short_scoreboard": StallStyle("s", "cyan", "#56b4e9"),
     "long_scoreboard": StallStyle("L", "blue", "#0072b2"),

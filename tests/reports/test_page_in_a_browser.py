@@ -16,6 +16,7 @@ import pytest
 from pages import replayed, subject
 
 import gpusim
+from gpusim.isa.ops import OPS
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.prediction.sweeps.jobs import own_job
 from gpusim.reports.notebook.page import Framed
@@ -243,6 +244,82 @@ def shown(configured: ConfiguredKernel, arguments: tuple[Any, ...]) -> Subject:
 def title(document: str) -> str:
     (text,) = re.findall(r"<title>(.*?)</title>", document, re.DOTALL)
     return unescape(text)
+
+
+AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+EVERY_VIEW = """
+const found = [];
+const judge = async (views) => {
+  if (!views.length) return;
+  for (const work of works) work.view(views[0]);
+  const { violations, passes } = await axe.run(document);
+  for (const one of violations) found.push(`${views[0]}: ${one.id}, ${one.nodes[0].html}`);
+  document.title = `${found.join("; ") || "no violation"} with ${passes.length} rules passed`;
+  await judge(views.slice(1));
+};
+judge(["lanes", "timeline", "memory"]);
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not AXE.is_file(), reason="there is no axe-core: npm install --no-save axe-core"
+)
+@pytest.mark.parametrize("scheme", ["0", "1"], ids=["dark", "light"])
+def test_axe_finds_no_violation(three: Path, scheme: str) -> None:
+    script = f"{AXE.read_text(encoding='utf-8')};{EVERY_VIEW}"
+    path = with_script(three, f"axe-{scheme}.html", script)
+    more = ("--virtual-time-budget=60000", f"--blink-settings=preferredColorScheme={scheme}")
+    document, _ = opened(path, "", "--window-size=1400,900", *more)
+    assert re.fullmatch(r"no violation with \d\d rules passed", title(document))
+
+
+def test_a_click_on_a_bar_of_the_timeline_goes_to_its_step(three: Path) -> None:
+    """The bar of the block's last barrier: its step, its line and its instruction are marked."""
+    script = """
+    const work = works[0], { timeline, stepper } = work;
+    work.view("timeline");
+    const code = stepper.data.code, warp = timeline.warps[1];
+    const span = warp.spans.filter((one) => code[one.pc][1].startsWith("BAR")).at(-1);
+    timeline.whole("block");
+    const box = timeline.canvas.getBoundingClientRect(), [begin, end] = timeline.view;
+    const x = LABELS + ((span.begin + span.end) / 2 - begin) * (box.width - LABELS) / (end - begin);
+    timeline.canvas.dispatchEvent(
+      new MouseEvent("click", { clientX: box.left + x, clientY: box.top + 1.5 * ROW }));
+    const marked = [...work.section.querySelectorAll("tr.here")].map((row) => row.dataset.line);
+    document.title = `${stepper.at} ${stepper.step[1]} ${marked} ${timeline.cursor() <= span.end}`;
+    """
+    document, console = opened(with_script(three, "bar.html", script), "", "--window-size=1400,900")
+    assert console == ""
+    kept = subject(block=128, device="h200").steps
+    assert kept.program is not None
+    codes = [kept.program.instructions[step.pc] for step in kept.steps]
+    barriers = [at for at, one in enumerate(codes) if OPS[one.op].is_barrier]
+    last = barriers[-1]
+    line = codes[last].line
+    assert title(document) == f"{last} {kept.steps[last].interval} {line},{line} true"
+
+
+def test_the_address_holds_the_step_the_warp_and_the_view(three: Path) -> None:
+    script = """
+    document.title = works.map((work) =>
+      [work.stepper.at, work.stepper.choice.value, work.shownView].join(" ")).join("; ");
+    """
+    path = with_script(three, "address.html", script)
+    document, console = opened(path, "step=1:5&warp=3&view=timeline", "--window-size=1400,900")
+    assert console == ""
+    assert title(document).split("; ")[1] == "5 3 timeline"
+    assert "warp 3: 32 of 32 active lanes predicated on" in document
+
+
+def test_a_line_leads_to_its_worst_access(three: Path) -> None:
+    """The transposition reads a column of its tile: all words are of one bank."""
+    line = next(
+        at for at, text in enumerate(TRANSPOSE.splitlines(), 1) if "tile[threadIdx.x]" in text
+    )
+    document, console = opened(three, f"line=1:{line}", "--window-size=1400,900")
+    assert console == ""
+    assert ">32 wavefronts, ideal 1</p>" in document
 
 
 def test_every_step_shows_its_line_and_the_stepper_on_one_screen(three: Path) -> None:

@@ -27,13 +27,16 @@ class Timeline {
   unpacked([warp, scheduler, start, flat]) {
     const spans = [];
     const issues = new Map(); // pc -> its spans of issue, in order
-    let begin = start;
+    let begin = start, isIssued = false;
     for (let at = 0; at < flat.length; at += 3) {
       const span = { begin, end: begin + flat[at], reason: flat[at + 1], pc: flat[at + 2] };
-      span.occurrence = (issues.get(span.pc) || []).length;
-      if (span.reason === this.issue) {
-        if (!issues.has(span.pc)) issues.set(span.pc, []);
-        issues.get(span.pc).push(span);
+      const before = issues.get(span.pc) ?? [], isIssue = span.reason === this.issue;
+      if (isIssue || spans.at(-1)?.pc !== span.pc) isIssued = false;
+      span.occurrence = before.length - (isIssued ? 1 : 0); // behind its issue a span belongs to it
+      if (isIssue) {
+        before.push(span);
+        issues.set(span.pc, before);
+        isIssued = true;
       }
       spans.push(span);
       begin = span.end;
