@@ -69,9 +69,11 @@ def simulate_all(
 ) -> SmTime:
     """Return the time of an SM for all its blocks, with `resident` of them at a time."""
 
-    def of_iterations(most: int, observers: Sequence[SpanObserver] = ()) -> SmTime:
+    def of_iterations(
+        most: int, observers: Sequence[SpanObserver] = (), *, evenly: bool = False
+    ) -> SmTime:
         def of_blocks(count: int) -> Outcome:
-            blocks = work.some(count, most, first=resident)
+            blocks = work.some(count, most, first=resident, evenly=evenly)
             return simulate(device, share, blocks, resident, observers)
 
         return _all_waves(of_blocks, work, resident)
@@ -79,8 +81,7 @@ def simulate_all(
     longest = work.longest_loop
     done = _settled(partial(of_iterations, observers=observers), longest, work.budget)
     if done.is_contended and done.iterations < longest:
-        fewer = of_iterations(done.iterations // 2)
-        done = replace(done, cycles=_with_further(done, fewer, longest))
+        done = _with_further(done, partial(of_iterations, evenly=True), work)
     # Uses the steps built for the simulated iterations; a shorter loop is complete.
     simulated, whole = work.waits_for_memory(max(work.budget.iterations, done.iterations))
     warps = min(resident, work.blocks_on_sm) * work.warps
@@ -162,14 +163,36 @@ def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int
     return _sm_time(outcome, count, extrapolated, (whole - count) / resident * rate, spread)
 
 
-def _with_further(done: SmTime, fewer: SmTime, longest: int) -> float:
-    """Return the cycles of all iterations, at the rate of the second half of the simulated ones.
+def _with_further(done: SmTime, simulate: Callable[[int], SmTime], work: Workload) -> SmTime:
+    """Return the time of all iterations, at the rate of the second half of the simulated ones.
 
-    `fewer` has half of the iterations of `done`.
+    All loops are shortened by one fraction, so that loops one after the other overlap alike. The
+    rate is by instructions, of which each loop has its own number; where it differs from the rate
+    of the quarter before, twice as many iterations are simulated.
     """
-    simulated = done.iterations - done.iterations // 2
-    each = (done.simulated_cycles - fewer.simulated_cycles) / simulated
-    return done.simulated_cycles + each * (longest - done.iterations)
+    most, longest = done.iterations, work.longest_loop
+    made = [simulate(most // 4), simulate(most // 2)]
+    made.append(done if work.loops_are_equal else simulate(most))
+    issued = [work.instructions(count) for count in (most // 4, most // 2, most)]
+    while True:
+        last, now = made[-1], issued[-1]
+        rate = _growth(made[-2:], issued[-2:])
+        spread = _apart(rate, _growth(made[-3:-1], issued[-3:-1]))
+        is_worth = spread > SETTLED and _is_worth_twice(last.instructions, work.budget)
+        if most == longest or not is_worth:
+            break
+        most = min(longest, 2 * most)
+        made.append(simulate(most))
+        issued.append(work.instructions(most))
+    cycles = last.simulated_cycles + rate * (work.instructions(longest) - now)
+    spread = last.spread if most == longest else max(last.spread, spread)
+    return replace(last, cycles=cycles, iterations=most, spread=spread)
+
+
+def _growth(made: Sequence[SmTime], issued: Sequence[int]) -> float:
+    """Return the cycles of each further instruction, of a time to one with more iterations."""
+    before, after = made
+    return (after.simulated_cycles - before.simulated_cycles) / max(1, issued[1] - issued[0])
 
 
 def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:

@@ -19,11 +19,12 @@ from gpusim.prediction.clock.dispatch import blocks_of_busiest
 from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.clock.step_builder import Seen, steps_of
 from gpusim.prediction.clock.steps import Action, WarpSteps
-from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.prediction.streams.representatives import representatives
 
 MOST_ADDED_UP = 1 << 20  # blocks summed singly to find the SM with most work
 FEW_ITERATIONS = 2  # loops whose counts differ by no more keep that difference when shortened
+LEAST_PART = 4  # of the longest loop's iterations: a short loop beside it keeps a fourth of these
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Workload:
         self._constants = ConstantFetch(prepared.program, gpu, l2)
         self._by_key: dict[tuple[bytes, bool], WarpSteps] = {}
         self._seen: Seen = {}
-        self._by_stream: dict[tuple[int, int, bool], list[WarpSteps]] = {}
+        self._by_stream: dict[tuple[int, int, bool, bool], list[WarpSteps]] = {}
         self._ranges = sorted(
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
         )
@@ -115,16 +116,19 @@ class Workload:
         at = bisect_left(self._ranges, number, hi=len(self._ranges) - 1, key=itemgetter(1))
         return self._ranges[at][2]
 
-    def of_block(self, number: int, most: int, *, is_first: bool = False) -> list[WarpSteps]:
-        """Return the warps of a block of the grid, with `most` iterations of the longest loop.
+    def of_block(
+        self, number: int, most: int, *, is_first: bool = False, evenly: bool = False
+    ) -> list[WarpSteps]:
+        """Return the warps of a block of the grid, with `most` iterations of each loop.
 
-        A block that `is_first` on its SM also waits for cold code and constants.
+        `evenly` shortens all loops by the fraction that leaves `most` iterations of the longest. A
+        block that `is_first` on its SM also waits for cold code and constants.
         """
         stream = self._played[id(self._stream(number))]
         is_first = is_first and (self._code.unlike_later or self._constants.unlike_later)
-        key = id(stream), most, is_first
+        key = id(stream), most, is_first, evenly
         if key not in self._by_stream:
-            iterations = partial(self._iterations, most)
+            iterations = partial(self._iterations, most, evenly)
             self._by_stream[key] = self._shortened(stream, iterations, is_first=is_first)
         return self._by_stream[key]
 
@@ -144,23 +148,47 @@ class Workload:
             made.append(self._by_key[key])
         return made
 
-    def _iterations(self, most: int, number: int, times: int) -> int:
+    def _iterations(self, most: int, evenly: bool, number: int, times: int) -> int:
         """Return the number of simulated iterations of a warp's n-th loop: a fraction.
 
         The fraction is equal for all warps, and the extrapolated number for similar loops.
         """
         similar = self._similar[number]
-        fraction = min(1.0, most / max(similar))
-        return max(0, times - similar[times] + round(fraction * similar[times]))
+        fraction = min(1.0, most / (self.longest_loop if evenly else max(similar)))
+        kept = round(fraction * similar[times])
+        if evenly:
+            kept = max(kept, min(similar[times], most // LEAST_PART))
+        return max(0, times - similar[times] + kept)
 
-    def some(self, count: int, most: int, first: int = 0) -> list[list[WarpSteps]]:
+    def some(
+        self, count: int, most: int, first: int = 0, *, evenly: bool = False
+    ) -> list[list[WarpSteps]]:
         """Return `count` of the SM's blocks: the first, the last, and evenly between.
 
         The `first` ones begin with the launch.
         """
         steps, whole = max(1, count - 1), self.blocks_on_sm - 1
         numbers = (self._own[k * whole // steps] for k in range(count))
-        return [self.of_block(n, most, is_first=k < first) for k, n in enumerate(numbers)]
+        return [
+            self.of_block(n, most, is_first=k < first, evenly=evenly) for k, n in enumerate(numbers)
+        ]
+
+    @property
+    def loops_are_equal(self) -> bool:
+        """Whether the maxima of the loops' iterations are the same for all loops of a warp."""
+        return len({max(counts) for counts in self._similar}) <= 1
+
+    def instructions(self, most: int) -> int:
+        """Return the SM's warp instructions with loops shortened evenly to `most` iterations.
+
+        Blocks with a representative count as it.
+        """
+        iterations = partial(self._iterations, most, True)
+        return sum(
+            blocks * _shortened_length(warp, iterations)
+            for stream, blocks in self._counted
+            for warp in self._played[id(stream)].warps
+        )
 
     def waits_for_memory(self, iterations: int) -> tuple[int, int]:
         """Return a warp's number of waits for global memory, the maximum in the SM's last block.
@@ -182,6 +210,13 @@ class Workload:
             if here:
                 counts[id(stream)] = stream, here + counts.get(id(stream), (stream, 0))[1]
         return list(counts.values())
+
+
+def _shortened_length(warp: WarpStream, iterations: Callable[[int, int], int]) -> int:
+    """Return the instructions of a warp with some iterations of its loops beside the stored one."""
+    counts = (iterations(number, loop.times) for number, loop in enumerate(warp.loops))
+    further = zip(warp.loops, counts, strict=True)
+    return len(warp) + sum((loop.end - loop.first) * count for loop, count in further)
 
 
 def _long_waits(warp: WarpSteps) -> tuple[int, int]:

@@ -432,6 +432,12 @@ def in_full(launch: KernelLaunch, iterations: int) -> Prediction:
     return predict_prepared(launch.prepared(H200.cc), H200, budget=budget)
 
 
+def in_part(launch: KernelLaunch) -> Prediction:
+    """A prediction with a budget that is too small for all iterations."""
+    budget = Budget(instructions=150_000)
+    return predict_prepared(launch.prepared(H200.cc), H200, budget=budget)
+
+
 @pytest.mark.parametrize(
     ("name", "n", "options"),
     [
@@ -483,11 +489,35 @@ def test_a_loop_for_which_warps_wait_for_their_scheduler_takes_as_long_as_all_of
 ):
     """Sixteen warps of a scheduler: the oldest hold it, and others begin when these have ended."""
     arguments = array_spec(264 * 1024, "float32"), np.int32(2048)
-    part = predict(recurrence[264, 1024], *arguments, device="h200")
-    whole = in_full(own(recurrence, 264, 1024, *arguments), 2048)
+    launch = own(recurrence, 264, 1024, *arguments)
+    part, whole = in_part(launch), in_full(launch, 2048)
     issue = next(bound for bound in part.bounds if bound.name == "issue")
     assert part.extent.iterations_simulated < whole.extent.iterations_simulated
     assert issue.time_us < part.time_us == pytest.approx(whole.time_us, rel=0.02)
+
+
+@cuda.jit
+def one_after_the_other(out, integers, floats):
+    a = cuda.threadIdx.x
+    for _ in range(integers):
+        a = a * np.uint32(1664525) + np.uint32(1013904223)
+    b = np.float32(a)
+    for _ in range(floats):
+        b = b * b + np.float32(0.25)
+        b = b * b + np.float32(0.125)
+    out[cuda.grid(1)] = b
+
+
+@pytest.mark.parametrize(("integers", "floats"), [(1200, 400), (400, 1200)])
+def test_loops_one_after_the_other_overlap_when_played_in_part_as_they_do_in_full(
+    integers: int, floats: int
+) -> None:
+    """Old warps are in the second loop while young ones are in the first."""
+    arguments = array_spec(264 * 1024, "float32"), np.int32(integers), np.int32(floats)
+    launch = own(one_after_the_other, 264, 1024, *arguments)
+    part, whole = in_part(launch), in_full(launch, 2048)
+    assert part.extent.iterations_simulated < whole.extent.iterations_simulated
+    assert part.time_us == pytest.approx(whole.time_us, rel=0.02)
 
 
 @pytest.mark.parametrize(
