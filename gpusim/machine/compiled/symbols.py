@@ -248,7 +248,6 @@ def _of_half(value: Symbol) -> Symbol:
     return made
 
 
-_EXACT_IN_SINGLE = {"add", "subtract", "multiply", "divide", "sqrt"}
 
 
 def _as_halves(ufunc: np.ufunc, inputs: Any, resolved: Any) -> Any:
