@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gpusim.errors import InputError
+from gpusim.sass.source_text import closings
 
 INSTALL = "pip install 'gpusim[nvcc]'"
 _STD = r"(?<!cuda::)\bstd::"  # the standard library within cuda:: is the device's too
@@ -21,6 +22,7 @@ DEVICE = re.compile(
 _DEVICE_MACRO = re.compile(
     rb"^[ \t]*#[ \t]*define[ \t]+(\w+)(?:[^\n\\]|\\\n)*__(?:global|device)__", re.MULTILINE
 )
+_MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\((?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
 _VISIBLE = re.compile(rb"[^\r\n]")
 _CALL = re.compile(rb"\s*(\w+)\s*\(")
 _ALIGNED = re.compile(rb"\b__(?:builtin_)?align__\s*\([^()]*\)")  # missing in the grammar
@@ -30,6 +32,7 @@ GROUPS = (
 )  # fmt: skip
 _FRAMEWORK = r"\b(?:torch|at|pybind11)::|\bPYBIND11_MODULE\b|\bTORCH_LIBRARY\w*\b"
 _NOT_OF_DEVICES = re.compile(rf"{_STD}|\bcuda[A-Z]\w*|namespace\s+std\b|{_FRAMEWORK}".encode())
+_HOST_MADE = re.compile(rb"<<<|\b(?:torch|at)::Tensor\b|\bPYBIND11_MODULE\b|\bTORCH_LIBRARY")
 _ONLY_HOST = re.compile(_NOT_OF_DEVICES.pattern + rb"|\bdim3\b|\bprintf\b")
 _LAMBDA = re.compile(r"(?<=\])\s*(?:__(?:host|device)__[^\S\n]*)+(?=[({]|mutable)")
 _KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum ", b"union ")
@@ -44,9 +47,29 @@ def device_code(text: str, file: str) -> str:
     text = _LAMBDA.sub(lambda match: " " * len(match[0]), text)
     if not _HOST.search(text):
         return text
-    source = text.encode()
+    source = without_host_macros(text.encode())
     nodes = _host_nodes(parsed(source, file), source, device_macros(source))
     return blanked(source, ((node.start_byte, node.end_byte) for node in nodes)).decode()
+
+
+def without_host_macros(source: bytes) -> bytes:
+    """Return a source with blanks for calls, outside of functions, of macros that host code makes.
+
+    A file that is not expanded has no declaration in their place, and the grammar none to read.
+    """
+    macros = {
+        macro[1] for macro in _MACRO.finditer(source) if _HOST_MADE.search(macro[0])
+    } - device_macros(source)
+    if not macros:
+        return source
+    calls = re.compile(rb"^[ \t]*(?:%s)[ \t]*(?=\()" % b"|".join(sorted(macros)), re.MULTILINE)
+    closing = closings(source.decode("latin-1"), "()")
+    places = (
+        (call.start(), closing[call.end()])
+        for call in calls.finditer(source)
+        if call.end() in closing
+    )
+    return blanked(source, places)
 
 
 def parsed(source: bytes, file: str) -> Any:

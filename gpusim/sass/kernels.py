@@ -31,6 +31,7 @@ from gpusim.sass import (
     cubin,
     host,
     listing,
+    nvcc_definitions,
     reachable,
     signature,
     symbols,
@@ -49,6 +50,7 @@ from gpusim.sass.memory_order import PtxOrders
 from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values
 from gpusim.sass.signature import Declared
+from gpusim.sass.source_text import parts
 from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
 from gpusim.sass.symbols import BUILTIN
 from gpusim.sass.translate import Code, translate
@@ -56,6 +58,7 @@ from gpusim.sass.translate import Code, translate
 MAX_CODE_BYTES = 2**28  # of a file: as long as the largest libraries of kernels
 
 _KERNEL_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:[^\n]|\\\n)*__global__", re.MULTILINE)
+_QUALIFIER = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|__grid_constant__)\b")
 _ENUMERATION = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)")
 DEFAULT_ARCHITECTURE = "sm_90"
 POINTERS = np.ndarray | ArraySpec | NullPointer
@@ -162,7 +165,9 @@ class CudaSource(CodeFile):
         if "\0" in text:
             raise InputError(f"{file} holds a null character, behind which nothing is compiled")
         self.text = text
-        self.options = options
+        self.options = replace(
+            options, definitions=(*nvcc_definitions.of_nvcc(text), *options.definitions)
+        )
         self._made: dict[tuple[str | None, str], tuple[compiler.Compiled, cubin.Cubin]] = {}
         self._failed: dict[tuple[str | None, str], compiler.CompileError] = {}
 
@@ -244,11 +249,24 @@ class CudaSource(CodeFile):
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
         """Return a kernel's parameters, of these sizes, as the source declares them."""
         plain = _plain_name(name)
-        found = self.kernels.get(plain, ())
+        found = self.overload(name)
         if len(found) != len(sizes):
             return super().declared(name, sizes)
         known = {**self._aliases, **of_template(self.templates.get(plain, []), name)}
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
+
+    def overload(self, name: str) -> tuple[Declared, ...]:
+        """Return a kernel's parameters as declared, of the one with the types in its name."""
+        plain, types = _plain_name(name), _types_of(name)
+        found = self.kernels.get(plain, ())
+        if types is None:
+            return found
+        same = (
+            one
+            for one in signature.overloads(self._declarations, plain)
+            if [_bare(resolved(o, self._aliases).ctype) for o in one] == types
+        )
+        return next(same, ())
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
@@ -279,7 +297,11 @@ class CudaSource(CodeFile):
                 named = [] if asked is None else [asked]
                 text = self._device_text
                 made = compiler.compiled(text, self.file, named, arch, self.options)
-                self._made[key] = made, cubin.read(made.cubin, self.file)
+                held = cubin.read(made.cubin, self.file)
+                if not held.kernels and self._build != self.options:
+                    made = compiler.compiled(text, self.file, named, arch, self._build)
+                    held = cubin.read(made.cubin, self.file)
+                self._made[key] = made, held
             except compiler.CompileError as error:
                 self._failed[key] = error
         if key in self._failed:
@@ -291,8 +313,7 @@ class CudaSource(CodeFile):
 
     def _reduced(self, asked: str | None, arch: str, kernel: str | None) -> compiler.Compiled:
         """Compile the declarations that a kernel reaches, or all device code does for None."""
-        failed = self._failed[asked, arch]
-        options = with_folders_around(self.text, self.file, self.options)
+        options = with_folders_around(self.text, self.file, self._build)
         folders = compiler.folders_of(self.file, options)
         found = includes(self.text, folders, options.definitions).found
         own = {os.path.realpath(path): read(path) for path in found}
@@ -304,8 +325,19 @@ class CudaSource(CodeFile):
         try:
             return compiler.compiled(text, self.file, named, arch, options, replaced)
         except compiler.CompileError as error:
-            # The words on the reduced text are the fewer, but leave a missing header out.
-            raise failed if failed.missing_header else error from None
+            if not headers.missing or error.missing_header:
+                raise error from None
+            names = ", ".join(headers.missing)
+            words = f"{error}\n-I FOLDER (includes=) says where {names} lies"
+            raise compiler.CompileError(words, error.lookups) from None
+
+    @cached_property
+    def _build(self) -> Options:
+        """The options of a build without which the file would have no kernel."""
+        more = nvcc_definitions.of_build(self.text)
+        given = {one.partition("=")[0] for one in self.options.definitions}
+        more = tuple(one for one in more if one.partition("=")[0] not in given)
+        return replace(self.options, definitions=(*self.options.definitions, *more))
 
     @cached_property
     def _folders(self) -> list[str]:
@@ -313,7 +345,8 @@ class CudaSource(CodeFile):
 
     def _instance(self, name: str) -> str | None:
         """Return the name of a template's instance or in a namespace, None for any other."""
-        return name if "<" in name or "::" in name else None
+        plain = name.partition("(")[0]
+        return plain if "<" in plain or "::" in plain else None
 
 
 class CubinFile(CodeFile):
@@ -357,23 +390,42 @@ def symbol_of(name: str, known: Collection[str], file: str) -> str:
 
 
 def _plain_name(name: str) -> str:
-    return name.partition("<")[0].rpartition("::")[2].strip()
+    return name.partition("(")[0].partition("<")[0].rpartition("::")[2].strip()
+
+
+def _types_of(name: str) -> list[str] | None:
+    """Return the parameters' types that a kernel is named with, None for a name alone."""
+    _, bracket, types = name.partition("(")
+    return [_bare(one) for one in parts(types.strip().removesuffix(")"))] if bracket else None
+
+
+def _bare(ctype: str) -> str:
+    """Return a type without qualifiers and blanks, as machine code has it of parameters."""
+    return "".join(_QUALIFIER.sub("", ctype).replace("[]", "*").split())
 
 
 def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
     """Return the name that a kernel bears in machine code (Itanium C++ ABI)."""
-    mangled = f"{len(name)}{name}"
+    plain, types = name.partition("(")[0].strip(), _types_of(name)
+    mangled = f"{len(plain)}{plain}"
     found = [
         k
         for k in held.kernels
-        if k == name or k.startswith(f"_Z{mangled}") or (k.startswith("_ZN") and f"{mangled}E" in k)
+        if k == plain
+        or k.startswith(f"_Z{mangled}")
+        or (k.startswith("_ZN") and f"{mangled}E" in k)
     ]
+    taken = {k: symbols.parameter_types(k) for k in found}
+    if types is not None:
+        found = [k for k in found if list(map(_bare, taken[k] or ["?"])) == types]
     if not found:
         raise InputError(f"the machine code of {file} has no kernel {name!r}; is it a template?")
     if len(found) > 1:
+        with_types = sorted({f"{plain}({', '.join(taken[k] or ())})" for k in found})
         raise InputError(
-            f"{file} has {len(found)} kernels {name!r}: give those of other types other names, "
-            f"write namespaces out, as in 'space::{name}'"
+            f"{file} has {len(found)} kernels {name!r}: write their types, or namespaces, out, as "
+            "in "
+            + " or ".join(map(repr, with_types if len(with_types) > 1 else [f"space::{plain}"]))
         )
     return found[0]
 
@@ -428,7 +480,7 @@ class CodeKernel(MachineCode):
         known = next(iter(self._codes.values()), None)
         plain = _plain_name(self.__name__)
         if known is None and isinstance(self.file, CudaSource) and plain in self.file.kernels:
-            return [None] * len(self.file.kernels[plain])
+            return [None] * len(self.file.overload(self.__name__))
         if isinstance(self.file, CubinFile):
             return [one.size for one in self.file.held_cubin.kernels[self.__name__].parameters]
         known = known or self.code(ComputeCapability(9, 0))

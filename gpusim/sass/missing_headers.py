@@ -6,9 +6,11 @@ nowhere found are empty too, unless they might decide what is compiled.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from gpusim.sass.compiler import Headers, Options, folders_of
@@ -26,6 +28,9 @@ _STAND_IN = "#include <words_of_frameworks.h>\n"
 _LIBRARIES = ("thrust", "cub")
 _OF_HEADERS = ("include", "inc", "common", "Common", "utils")  # names of folders
 _MOST_LEVELS = 4
+# Files at the top of a project, and how far up and in how many of its folders headers are sought.
+_TOPS = (".git", ".hg", "CMakeLists.txt", "Makefile", "setup.py", "pyproject.toml", "LICENSE")
+_MOST_PARENTS, _MOST_FOLDERS = 8, 2_000
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b(.*)$", re.MULTILINE)
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w*")
@@ -59,21 +64,48 @@ def left_out(
 
 
 def with_folders_around(text: str, file: str, options: Options) -> Options:
-    """Return options with the nearest folders above a file that have headers it lacks.
+    """Return options with the nearest folders around a file that have headers it lacks.
 
-    A build names them with -I: a folder above, or one of `include`, `common` and the like in it.
+    A build names them with -I: a folder above, one of `include`, `common` and the like in it, or
+    any of a project, which has a file such as `.git` or `CMakeLists.txt` at its top.
     """
-    folders = folders_of(file, options)
-    found = includes(text, folders, options.definitions)
-    wanted = {name for one in [text, *map(read, found.found)] for name in included(plain(one))}
-    lacking = [name for name in sorted(wanted) if name not in HOST_HEADERS]
-    more: dict[str, None] = {}
-    for above in list(Path(file).resolve().parents)[1 : _MOST_LEVELS + 1]:
-        for folder in (above, *(above / name for name in _OF_HEADERS)):
+    while True:
+        lacking = _lacking(text, file, options)
+        more: dict[str, None] = {}
+        for folder in _folders_around(file) if lacking else ():
             there = [name for name in lacking if _is_there(name, [folder])]
             more.update({str(folder): None} if there else {})
             lacking = [name for name in lacking if name not in there]
-    return replace(options, includes=(*options.includes, *more)) if more else options
+        if not more:
+            return options
+        options = replace(options, includes=(*options.includes, *more))
+
+
+def _lacking(text: str, file: str, options: Options) -> list[str]:
+    """Return the headers that a text and its headers name and that no folder of theirs has."""
+    folders = folders_of(file, options)
+    found = includes(text, folders, options.definitions).found
+    beside = [*folders, *(str(path.parent) for path in found)]
+    wanted = {name for one in [text, *map(read, found)] for name in included(plain(one))}
+    return [
+        name for name in sorted(wanted) if name not in HOST_HEADERS and not _is_there(name, beside)
+    ]
+
+
+def _folders_around(file: str) -> Iterator[Path]:
+    """Yield folders where a build might have a file's headers, the nearest first."""
+    parents = list(Path(file).resolve().parents)
+    for above in parents[1 : _MOST_LEVELS + 1]:
+        yield from (above, *(above / name for name in _OF_HEADERS))
+    tops = [one for one in parents[:_MOST_PARENTS] if any((one / name).exists() for name in _TOPS)]
+    if tops:
+        walk = islice(os.walk(tops[-1]), _MOST_FOLDERS)
+        inside = sorted(Path(folder) for folder, _, _ in walk)
+        yield from sorted(inside, key=lambda one: -_shared_parts(one, parents[0]))
+
+
+def _shared_parts(one: Path, other: Path) -> int:
+    return len(os.path.commonpath([one, other]))
 
 
 def _names(clean: Mapping[str, str]) -> Iterator[tuple[str, list[str]]]:

@@ -11,7 +11,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.sass.host import DEVICE, GROUPS, blanked, device_macros, is_made_by, parsed
+from gpusim.sass.host import (
+    DEVICE,
+    GROUPS,
+    blanked,
+    device_macros,
+    is_made_by,
+    parsed,
+    without_host_macros,
+)
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUOTED = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
@@ -63,7 +71,7 @@ def device_texts(texts: Mapping[str, str], kernel: str | None) -> dict[str, str]
 
     It begins with a kernel and the types of its instance, or with all device code for None.
     """
-    sources = {path: text.encode() for path, text in texts.items()}
+    sources = {path: without_host_macros(text.encode()) for path, text in texts.items()}
     declared: list[Declaration] = []
     macros: dict[bytes, frozenset[bytes]] = {}
     made = frozenset().union(*map(device_macros, sources.values()))
@@ -84,7 +92,8 @@ def _first(declared: Sequence[Declaration], kernel: str | None) -> list[Declarat
     if kernel is None:
         return [one for one in declared if one.is_root]
     asked = frozenset(_WORD.findall(kernel.encode()))
-    plain = kernel.partition("<")[0].rpartition("::")[2].strip().encode()
+    name = kernel.partition("(")[0].partition("<")[0]
+    plain = name.rpartition("::")[2].strip().encode()
     return [
         one
         for one in declared

@@ -41,13 +41,23 @@ class Declared:
 
 def kernels(text: str) -> dict[str, tuple[Declared, ...]]:
     """Return the parameters of each kernel that a source text defines, in its order."""
+    found: dict[str, tuple[Declared, ...]] = {}
+    for name, parameters in _kernels(text):
+        found.setdefault(name, parameters)
+    return found
+
+
+def overloads(text: str, name: str) -> list[tuple[Declared, ...]]:
+    """Return the parameters of each kernel of a name that a source text defines."""
+    return [parameters for other, parameters in _kernels(text) if other == name]
+
+
+def _kernels(text: str) -> Iterator[tuple[str, tuple[Declared, ...]]]:
+    """Yield the name and the parameters of each kernel, in the text's order."""
     plain = plain_text(text)
     closing = closings(plain, "()")
-    found: dict[str, tuple[Declared, ...]] = {}
     for _, name, begin in _declarations(plain, closing):
-        if name not in found:
-            found[name] = tuple(_parameters(plain[begin : _behind(plain, begin, closing) - 1]))
-    return found
+        yield name, tuple(_parameters(plain[begin : _behind(plain, begin, closing) - 1]))
 
 
 def templates(text: str) -> dict[str, list[str]]:

@@ -94,6 +94,6 @@ def test_right_candidates_are_timed_and_wrong_ones_are_told(
         ["fill", 4096, block, 4096 // block, 16] for block in (64, 128, 256, 1024)
     ]
     assert [row[5] for row in rows] == ["5.000", *3 * ["10.000"]]
-    assert "WRONG ('fill', 4096) 512 8 argument 1: 4096 of 4096 wrong" in capsys.readouterr().out
+    assert "WRONG ('fill', 4096) 512 8 [0.0] for [6144.0]" in capsys.readouterr().out
     loads = [one for one in driver.memories[2:] if not one.is_free]
     assert not [one for one in loads if len(one.bytes) == 4 * 4096]

@@ -1,4 +1,4 @@
-"""Launches among which `gpusim tune` chooses: those of the catalogue, and of `validate.others`.
+"""The launches that `gpusim tune` chooses from: of the catalogue, and of `validate.others`.
 
 Kernels of the catalogue with a block alone are measured at every block by `gpusim validate run`;
 here are those with coarsening factors or a free grid. Of the others, kernels that find their

@@ -248,8 +248,6 @@ def _of_half(value: Symbol) -> Symbol:
     return made
 
 
-
-
 def _as_halves(ufunc: np.ufunc, inputs: Any, resolved: Any) -> Any:
     """Return a function of half precision as NumPy computes it: in single precision, rounded."""
     half, single = np.dtype(np.float16), np.dtype(np.float32)
