@@ -13,7 +13,7 @@ from gpusim.checking import elements, residency
 from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.checker import Checker
 from gpusim.checking.faults import finding_of
-from gpusim.checking.findings import Findings, order
+from gpusim.checking.findings import Findings, place_of
 from gpusim.checking.flags import takes_lock
 from gpusim.checking.sink import Sink
 from gpusim.codegen.programs import prepare
@@ -39,6 +39,7 @@ def check(
     uninitialised: Collection[str] = (),
     progress: machine.Progress | None = None,
     lenient: bool = False,
+    order: int | None = None,
 ) -> Findings:
     """Run `kernel[grid, block]` with `args` and return its findings; arrays hold results.
 
@@ -46,7 +47,8 @@ def check(
     blocks that wait for each other. `step_limit` is the most instructions that a block may run.
     Arrays named in `uninitialised`, by their parameters, start without values: reading an element
     before it is written is a finding. `progress` is called with the number of finished blocks.
-    `lenient` takes a lock or a flag without a fence behind it for an acquire.
+    `lenient` takes a lock or a flag without a fence behind it for an acquire. With `order`, warps
+    and blocks take turns at random, by this seed.
 
     Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
     threads) are findings, and the run goes on. Raises GpusimError for a launch, argument or
@@ -61,6 +63,7 @@ def check(
         uninitialised=dict.fromkeys(uninitialised),
         progress=progress,
         lenient=lenient,
+        order=order,
     )
 
 
@@ -71,6 +74,7 @@ def check_call(
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     progress: machine.Progress | None = None,
     lenient: bool = False,
+    order: int | None = None,
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
@@ -85,14 +89,15 @@ def check_call(
         gpu,
         step_limit=step_limit,
         progress=progress,
-        left_out=left_out,
+        left_out=left_out if order is None else None,
         lenient=lenient,
+        order=order,
     )
     if found.errors:
         return found
     most = None if left_out.instructions < MOST_RUN else elements.MOST_ELEMENTS
     every = (*found, *elements.findings(call.setup, most))
-    return replace(found, found=tuple(sorted(every, key=order)))
+    return replace(found, found=tuple(sorted(every, key=place_of)))
 
 
 class LeftOut:
@@ -117,6 +122,7 @@ def check_prepared(
     left_out: LeftOut | None = None,
     observers: Sequence[Observer] = (),
     lenient: bool = False,
+    order: int | None = None,
 ) -> Findings:
     """Run a prepared program, of any origin, and return its findings.
 
@@ -124,7 +130,8 @@ def check_prepared(
 
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
     then hold no results. `lenient` acquires need no fence. A program with locks runs a second time,
-    the last warps and blocks first: a lock orders critical sections as the run took them.
+    the last warps and blocks first: a lock orders critical sections as the run took them. `order`
+    is the seed of random turns.
     """
     allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised or (), allocations)
@@ -140,6 +147,7 @@ def check_prepared(
         on_fault=lambda fault: sink.add(finding_of(fault)),
         on_skip=None if left_out is None else left_out.add,
         may_skip=checker.ignores,
+        turns=None if order is None else Turns(order),
     )
     sink.add_new(reversed_order)
     if before is not None and not sink.has("no-progress"):
@@ -156,6 +164,7 @@ def check_prepared(
         lowering=prepared.program.lowering,
         compiler=prepared.program.compiler,
         lenient=lenient,
+        order=order,
         coverage=checker.coverage,
         found=sink.sorted(),
     )

@@ -93,6 +93,8 @@ class Checker(Observer):
         lockstep = self._cc.major < INDEPENDENT_THREADS
         self._barriers = Barriers(self._sink, program, is_lockstep=lockstep)
         lines = [row.line for row in rows]
+        self._accessing = {access.line for access in accesses.values()}
+        self.coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0}
         self._races = Races(
             self._sink, self._timeline, accesses, lines, releases, lockstep, self.coverage
         )
@@ -150,6 +152,8 @@ class Checker(Observer):
     def step(self, step: Step) -> None:
         """Check one step."""
         self.steps += 1
+        if self.coverage.lines_not_run:
+            self._note(step)
         action = self._actions[step.pc]
         if action is None and not self._follows:
             return
@@ -159,6 +163,13 @@ class Checker(Observer):
                 self._tell(found)
         if action is not None:
             action(step, batch)
+
+    def _note(self, step: Step) -> None:
+        """Note a line that has run: one with accesses to memory where one of these has."""
+        line, left = step.instruction.line, self.coverage.lines_not_run
+        counts = step.instruction.memory is not None or line not in self._accessing
+        if line in left and counts and step.on.any():
+            left.discard(line)
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Order all accesses before a barrier, and check its threads."""

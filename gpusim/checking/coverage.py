@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,16 +22,18 @@ class Coverage:
 
     A pair is an access and the last earlier one that may conflict. `ordered` ones have
     happens-before order; `not_compared` counts pairs or accesses that no order was asked of.
+    `lines_not_run` have machine code that no thread has run.
     """
 
     accesses: int = 0
     ordered: int = 0
     not_compared: Counter[str] = field(default_factory=Counter)
+    lines_not_run: set[int] = field(default_factory=set)
 
     def __str__(self) -> str:
         words = f"{self.accesses:,} accesses, {self.ordered:,} pairs of accesses ordered"
         left = [f"{count:,} not comparable ({REASONS[why]})" for why, count in self._left]
-        return ", ".join([words, *left])
+        return ", ".join([words, *left, *lines_not_run(sorted(self.lines_not_run))])
 
     @property
     def _left(self) -> list[tuple[str, int]]:
@@ -42,4 +45,15 @@ class Coverage:
             "accesses": self.accesses,
             "ordered_pairs": self.ordered,
             "not_compared": dict(self._left),
+            "lines_not_run": sorted(self.lines_not_run),
         }
+
+
+def lines_not_run(lines: Sequence[int]) -> list[str]:
+    """Return the words for lines that did not run, with ranges; none for none."""
+    if not lines:
+        return []
+    ends = [at for at in range(1, len(lines)) if lines[at] != lines[at - 1] + 1]
+    parts = [lines[a:b] for a, b in zip([0, *ends], [*ends, len(lines)], strict=True)]
+    texts = [str(one[0]) if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in parts]
+    return [f"line{'s' * (len(lines) > 1)} {', '.join(texts)} not run"]

@@ -109,7 +109,7 @@ class Finding:
         }
 
 
-def order(finding: Finding) -> tuple[Any, ...]:
+def place_of(finding: Finding) -> tuple[Any, ...]:
     """Errors before warnings before notes, then by line."""
     return (SEVERITIES.index(finding.severity), finding.lines, finding.rule, finding.message)
 
@@ -120,8 +120,8 @@ class Findings(Sequence[Finding]):
 
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
     `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
-    `lenient` took locks and flags for acquires without a fence. `coverage` counts what was
-    compared.
+    `lenient` took locks and flags for acquires without a fence; `order` is the seed of random
+    turns of warps and blocks. `coverage` counts what was compared.
     """
 
     kernel: str
@@ -133,6 +133,7 @@ class Findings(Sequence[Finding]):
     lowering: str = ""
     compiler: str = ""
     lenient: bool = False
+    order: int | None = None
     coverage: Coverage = field(default_factory=Coverage)
     found: tuple[Finding, ...] = field(default=())
 
@@ -179,6 +180,7 @@ class Findings(Sequence[Finding]):
             "compute_capability": self.compute_capability,
             "generator": self.generator,
             "lenient": self.lenient,
+            "order": self.order,
             "checked": self.coverage.to_dict(),
             "counts": {severity: len(self.of(severity)) for severity in SEVERITIES},
             "findings": [finding.to_dict() for finding in self.found],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpusim.checking.findings import Finding, order
+from gpusim.checking.findings import Finding, place_of
 
 
 class Sink:
@@ -32,4 +32,4 @@ class Sink:
 
     def sorted(self) -> tuple[Finding, ...]:
         """Return all findings, errors first, then by line."""
-        return tuple(sorted(self._found.values(), key=order))
+        return tuple(sorted(self._found.values(), key=place_of))

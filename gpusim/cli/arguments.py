@@ -30,12 +30,29 @@ ARGUMENT_FORMS = (
 NULLS = ("null", "nullptr", "none")
 
 
-def _random(shape: tuple[int, ...], kind: DType) -> Array:
+_RANDOM = re.compile(r"random:(\d{1,9})(?::([^:]+):([^:]+))?")
+
+
+def _random(shape: tuple[int, ...], kind: DType, seed: int = 0) -> Array:
     """Seeded: floats in [0, 1), whole numbers from 0 to 99."""
-    generator = np.random.default_rng(0)
+    generator = np.random.default_rng(seed)
     if kind.kind == "f":
         return generator.random(shape).astype(kind)
     return generator.integers(0, 2 if kind.kind == "b" else 100, shape).astype(kind)
+
+
+def _random_between(
+    shape: tuple[int, ...], kind: DType, seed: int, ends: Sequence[str], text: str
+) -> Array:
+    """Return numbers from the lower to the upper end, both included where they are whole."""
+    low, high = (_scalar(end, kind, text) for end in ends)
+    if not low <= high:
+        raise InputError(f"--arg {shown(text)!r}: {ends[0]} is above {ends[1]}")
+    generator = np.random.default_rng(seed)
+    if kind.kind == "f":
+        return np.asarray(low + (high - low) * generator.random(shape), kind)
+    whole = generator.integers(int(low), int(high), shape, np.int64 if low < 0 else np.uint64, True)
+    return np.asarray(whole, kind)
 
 
 FILLINGS: dict[str, Callable[[tuple[int, ...], DType], Array]] = {
@@ -64,7 +81,8 @@ def argument(
 ) -> Argument:
     """Return the argument that `[NAME=]VALUE` describes.
 
-    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, random or full:NUMBER);
+    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, full:NUMBER, random,
+    random:SEED or random:SEED:LEAST:MOST);
     a file, `@FILE` or `DTYPE@FILE`; null, a pointer to nothing (None); or a number, plain or as
     `DTYPE(NUMBER)`. An array without a filling has `filling`; without elements, it is an
     `array_spec`. In shapes and for numbers may stand expressions of `names`.
@@ -115,8 +133,13 @@ def _described_array(
         return array_spec(shape, kind)
     if filling.startswith("full:"):
         return np.full(shape, _scalar(filling.removeprefix("full:"), kind, text), dtype=kind)
+    if match := _RANDOM.fullmatch(filling):
+        seed, low, high = match.groups()
+        if low is None:
+            return _random(shape, kind, int(seed))
+        return _random_between(shape, kind, int(seed), (low, high), text)
     if filling not in FILLINGS:
-        known = ", ".join([*FILLINGS, "full:NUMBER"])
+        known = ", ".join([*FILLINGS, "random:SEED", "random:SEED:LEAST:MOST", "full:NUMBER"])
         raise InputError(
             f"--arg {shown(text)!r}: unknown filling {shown(filling)!r}"
             f"{did_you_mean(filling, FILLINGS)} (known: {known})"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli import inputs
 from gpusim.cli.code_files import BINARY, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_json, print_lines
@@ -14,6 +16,8 @@ from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
 
 if TYPE_CHECKING:
     from gpusim.checking.findings import Findings
+    from gpusim.cuda import Kernel
+    from gpusim.launch.configured import MachineCode
 
 FOUND = 1
 
@@ -25,9 +29,17 @@ def check(chosen: Namespace) -> int:
     uninitialised memory; out-of-bounds accesses; waits for blocks that are not resident. The order
     of accesses decides, not the values of this run.
 
+    With --explore other launches of the kernel are checked as well: sizes around multiples of the
+    block, empty, one and odd; numbers and elements on either side of what the kernel compares them
+    with; orders of warps and blocks where they communicate. Each finding comes with the smallest
+    launch that has it, as a command line.
+
     The exit code is 1 where there are errors (with --strict also for warnings), else 0.
     """
     kind = chosen_format(chosen)
+    if chosen.explore is not None:
+        return _explore(chosen, kind)
+    refuse({"--seed": chosen.seed}, "it is the seed of --explore")
     findings = checked(chosen)
     if kind == "json":
         print_json(findings.to_dict())
@@ -87,6 +99,11 @@ DEBUG = Option(
     destination="debug",
 )
 
+EXPLORE = Option("--explore", "also check N launches with other inputs and orders", "N")
+SEED = Option("--seed", "of the launches of --explore (0)", "SEED")
+ORDER = Option("--order", "let warps and blocks take turns at random, by this seed", "SEED")
+MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**6
+
 COMMAND = Command(
     "check",
     check,
@@ -99,6 +116,9 @@ COMMAND = Command(
         LENIENT,
         DEBUG,
         UNINITIALISED,
+        EXPLORE,
+        SEED,
+        ORDER,
         STEP_LIMIT,
         FORMAT,
         JSON,
@@ -109,6 +129,7 @@ COMMAND = Command(
         """examples:
   gpusim check reduction5
   gpusim check reduce5_fixed --strict --device v100
+  gpusim check reduce3 --explore 50 --seed 7
   gpusim check mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
       --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
     ),
@@ -123,8 +144,11 @@ OWN = {
 }
 
 
-def checked(chosen: Namespace) -> Findings:
-    """Return the findings of a check of the launch that the options describe."""
+def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Findings:
+    """Return the findings of a check of the launch that the options describe.
+
+    A `kernel` of a file that is known is not read again.
+    """
     from gpusim.checking.check import check as judge
     from gpusim.checking.check import check_call
     from gpusim.cli.selection import selected, step_limit
@@ -132,11 +156,11 @@ def checked(chosen: Namespace) -> Findings:
 
     name = getattr(chosen, "device", None) or DEFAULT_DEVICE
     device, limit = device_of(name, None), step_limit(chosen)
-    lenient = getattr(chosen, "lenient", False)
+    lenient, order = getattr(chosen, "lenient", False), _seed(chosen, "order")
     if getattr(chosen, "debug", False):
         _require_a_source(chosen.kernel)
     if names_a_file(chosen.kernel):
-        configured, values = own_kernel(chosen)
+        configured, values = own_kernel(chosen, kernel=kernel)
         nothing = getattr(chosen, "uninitialised", None) or ()
         patience = Patience(configured.launch.blocks)
         return judge(
@@ -147,6 +171,7 @@ def checked(chosen: Namespace) -> Findings:
             uninitialised=nothing,
             progress=patience,
             lenient=lenient,
+            order=order,
         )
     refuse(
         {name: getattr(chosen, field, None) for name, field in OWN.items()},
@@ -156,7 +181,36 @@ def checked(chosen: Namespace) -> Findings:
 
     call = selected(find(chosen.kernel), chosen).call()
     patience = Patience(call.configured.launch.blocks)
-    return check_call(call, device=device, step_limit=limit, progress=patience, lenient=lenient)
+    return check_call(
+        call, device=device, step_limit=limit, progress=patience, lenient=lenient, order=order
+    )
+
+
+def _seed(chosen: Namespace, name: str) -> int | None:
+    """Return the seed that an option gives, if any."""
+    text = getattr(chosen, name, None)
+    return None if text is None else inputs.count(text, f"--{name}", least=0, most=MOST_SEED)
+
+
+def _explore(chosen: Namespace, kind: str) -> int:
+    """Check a launch and others; print the smallest of each finding."""
+    from gpusim.cli.exploring import explored
+
+    count = inputs.count(chosen.explore, "--explore", most=MOST_LAUNCHES)
+    seed = _seed(chosen, "seed") or 0
+    made = explored(chosen, count, seed, checked, COMMAND.options)
+    if kind == "json":
+        print_json(made.to_dict())
+    elif kind == "text":
+        from gpusim.reports.checking import explored_report
+
+        print_lines(lambda width: explored_report(made, width))
+    else:
+        from gpusim.reports.diagnostics import of_findings
+
+        smallest = [one.findings for one in made.smallest if one.findings is not None]
+        print_diagnostics(chain.from_iterable(map(of_findings, smallest)), kind)
+    return FOUND if made.has_errors or (chosen.strict and made.has_warnings) else 0
 
 
 def _require_a_source(kernel: str) -> None:

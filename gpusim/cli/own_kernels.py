@@ -22,7 +22,7 @@ ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=
 ARGUMENT_ORDER = "arguments of FILE.py:FUNCTION, in order, or by name as NAME=VALUE:"
 WITH_ELEMENTS = (
     "an array with elements, for data-dependent control flow or addresses: zeros, ones, arange, "
-    "random, full:NUMBER"
+    "random, random:SEED:LEAST:MOST, full:NUMBER"
 )
 SIZES_OF_N = (
     "sizes as expressions of -n N and the block's threads, in --grid too, as ceil(n/16)xn: "
@@ -56,16 +56,21 @@ def refuse(options: Mapping[str, Any], because: str) -> None:
 
 
 def own_kernel(
-    chosen: Namespace, *, with_elements: bool = True, filling: str = "zeros"
+    chosen: Namespace,
+    *,
+    with_elements: bool = True,
+    filling: str = "zeros",
+    kernel: Kernel | MachineCode | None = None,
 ) -> tuple[ConfiguredKernel, list[Any]]:
     """Return the kernel with its grid and block, and its arguments in order.
 
-    Arrays that are given no filling have `filling`; without elements, they are `array_spec`s.
+    Arrays that are given no filling have `filling`; without elements, they are `array_spec`s. A
+    `kernel` that is known is not read again.
     """
     from gpusim.cli import inputs
 
     chosen = with_kept_launch(chosen)
-    kernel = kernel_of(chosen)
+    kernel = kernel_of(chosen) if kernel is None else kernel
     missing = _missing(kernel, chosen)
     if missing:
         raise InputError(missing)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import linecache
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import wrap
 
 from rich.text import Text
 
+from gpusim.checking.coverage import lines_not_run
+from gpusim.checking.explored import Explored
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import ERROR, NOTE, SEVERITIES, WARNING
 from gpusim.reports.generators import made_by
@@ -40,6 +43,40 @@ def check_report(findings: Findings, width: int) -> Iterator[Text]:
         yield Text(part if number else f"\n{part}", DIM)
 
 
+def explored_report(explored: Explored, width: int) -> Iterator[Text]:
+    """Yield the lines of a report on several launches: the smallest of each finding."""
+    refused = len(explored.tried) - len(explored.ran)
+    failed = sum(bool(one.findings) for one in explored.ran)
+    count = len(explored.ran)
+    said = f"{count:,} launch{'es' * (count > 1)}, seed {explored.seed}"
+    if refused:
+        said += f", {refused:,} more that cannot be launched"
+    smallest = explored.smallest
+    if not smallest:
+        said = f"no hazards found in {said}"
+    else:
+        said = f"{said}: {failed:,} with findings; the smallest of each finding:"
+    for words in (said, *lines_not_run(explored.lines_not_run)):
+        for part in wrap(words, width):
+            yield Text(part, TITLE if smallest else "green")
+    for one in smallest:
+        assert one.findings is not None
+        yield Text("")
+        yield from _command(one.command, width)
+        yield from check_report(one.findings, width)
+
+
+def _command(command: str, width: int) -> Iterator[Text]:
+    """Yield a command line in lines that a shell takes for one."""
+    lines = [""]
+    for word in map(shlex.quote, shlex.split(command)):
+        if lines[-1] and len(lines[-1]) + len(word) + 3 > width:
+            lines.append("   ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    for number, line in enumerate(lines, 1):
+        yield Text(line if number == len(lines) else f"{line} \\", TITLE)
+
+
 def _heading(findings: Findings) -> Iterator[Text]:
     text = Text(findings.kernel, TITLE)
     text.append(f"  grid {size(findings.grid)}, block {size(findings.block)}", "not bold")
@@ -48,6 +85,8 @@ def _heading(findings: Findings) -> Iterator[Text]:
     yield Text(f"compute capability {findings.compute_capability}, {code}", DIM)
     if findings.lenient:
         yield Text("--lenient: locks and flags acquire without a fence behind them", DIM)
+    if findings.order is not None:
+        yield Text(f"--order {findings.order}: warps and blocks take turns at random", DIM)
     counts = Text()
     for severity in SEVERITIES:
         count = len(findings.of(severity))

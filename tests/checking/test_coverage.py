@@ -37,7 +37,30 @@ def test_blocks_that_are_run_as_one_are_counted_each() -> None:
 
 def test_json_has_the_counts() -> None:
     made = gpusim.check(passed_on[1, 64], ints(64)).to_dict()
-    assert made["checked"] == {"accesses": 192, "ordered_pairs": 64, "not_compared": {}}
+    assert made["checked"] == {
+        "accesses": 192,
+        "ordered_pairs": 64,
+        "not_compared": {},
+        "lines_not_run": [],
+    }
+
+
+def test_lines_that_did_not_run_are_named() -> None:
+    @cuda.jit
+    def branches(x, out):
+        i = cuda.threadIdx.x
+        if x[i] > 5:
+            out[i] = 1
+            out[i] += 2
+        elif x[i] < 0:
+            out[i] = 3
+        else:
+            out[i] = 4
+
+    found = gpusim.check(branches[1, 64], ints(64) * 0, ints(64))
+    numbers = sorted(found.coverage.lines_not_run)
+    assert [number - numbers[0] for number in numbers] == [0, 1, 3]
+    assert f"lines {numbers[0]}-{numbers[1]}, {numbers[2]} not run" in str(found.coverage)
 
 
 def test_pairs_of_flags_have_no_order() -> None:
