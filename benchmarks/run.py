@@ -1,6 +1,6 @@
 """Measure gpusim on one core, beside Numba's CUDA simulator: a table, and a file of JSON.
 
-`python benchmarks/run.py [--output FILE] [PART ...]`; the parts are those of parts.py.
+`python benchmarks/run.py [--out FILE] [PART ...]`; the parts are those of parts.py.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument(
-        "--output", type=Path, default=HERE / "results" / f"{today}.json", metavar="FILE"
+        "--out", type=Path, default=HERE / "results" / f"{today}.json", metavar="FILE"
     )
     chosen = parser.parse_args()
     core = pinned()
@@ -373,8 +373,8 @@ def main() -> None:
         results[part] = measured(part)
     results["report"] = list(report(results))
     print("\n".join(results["report"]))
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    chosen.out.parent.mkdir(parents=True, exist_ok=True)
+    chosen.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

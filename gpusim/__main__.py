@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """`python -m gpusim` is `gpusim`."""
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def test_conditions_of_the_source_are_counted_by_the_lowering_alone() -> None:
         ("trace", "reduce3", "-n", "2^10"),
         ("predict", "reduce3", "-n", "2^10"),
         ("rank", "reduce3", "-n", "2^10"),
-        ("sweep", "--kernels", "reduce3", "--sizes", "2^10"),
+        ("sweep", "reduce3", "-n", "2^10"),
     ],
 )
 def test_every_command_takes_the_same_code_and_names_who_made_it(
@@ -158,7 +158,7 @@ def generators_version() -> str:
     [
         ("predict", "reduce3", "-n", "2^10", "--device", "k40m"),
         ("rank", "reduce3", "-n", "2^10", "--device", "k40m"),
-        ("sweep", "--kernels", "reduce3", "--sizes", "2^10", "--devices", "k40m"),
+        ("sweep", "reduce3", "-n", "2^10", "--device", "k40m"),
         ("trace", "reduce3", "-n", "2^10", "--cc", "3.5"),
     ],
 )

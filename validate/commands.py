@@ -43,22 +43,22 @@ PIECES_A_MINUTE = 200
 PUBLISHED = "k40m,gtx1650,rtx3060ti"
 
 RUN_EXAMPLES = """examples:
-  gpusim validate run --device h200 --output mine.json
-  gpusim validate run --kernels reduce1,reduce7 --sizes 2^20,2^24 --rounds 1"""
+  gpusim validate run --device h200 --out mine.json
+  gpusim validate run --kernel reduce1,reduce7 -n 2^20,2^24 --rounds 1"""
 COUNTERS_EXAMPLES = """examples:
-  gpusim validate counters --output mine.json
-  gpusim validate counters --kernels reduce2 --sizes 2^20"""
+  gpusim validate counters --out mine.json
+  gpusim validate counters --kernel reduce2 -n 2^20"""
 CALIBRATE_EXAMPLES = """examples:
-  gpusim validate calibrate --output my-gpu.toml
+  gpusim validate calibrate --out my-gpu.toml
   gpusim validate calibrate --pattern k40m --json found.json
-  gpusim validate calibrate --probes fences,barriers --output fences.toml"""
+  gpusim validate calibrate --probes fences,barriers --out fences.toml"""
 COMPARE_EXAMPLES = """examples:
   gpusim validate compare --against k40m
-  gpusim validate compare --against h200 --kernels reduce1,reduce2 --sizes 2^20
+  gpusim validate compare --against h200 --kernel reduce1,reduce2 -n 2^20
   gpusim validate compare --against mine.json --page accuracy.md --picture accuracy.svg"""
 EXAMPLES = """examples:
   gpusim validate compare --against k40m     hold predictions against measured times
-  gpusim validate run --output mine.json     measure them on this computer's GPU
+  gpusim validate run --out mine.json     measure them on this computer's GPU
   gpusim validate COMMAND --help             tells more"""
 
 Choice = Callable[[str, int], bool]  # whether a kernel with a number of elements is chosen
@@ -84,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
     calibrated = below.add_parser(
         "calibrate", help="measure what a device file holds", epilog=CALIBRATE_EXAMPLES
     )
-    calibrated.add_argument("--output", type=Path, default=Path("device.toml"), metavar="FILE")
+    calibrated.add_argument("--out", type=Path, default=Path("device.toml"), metavar="FILE")
     calibrated.add_argument(
         "--pattern", default="h200", help="device file for what is not measured"
     )
@@ -144,15 +144,15 @@ def parser() -> argparse.ArgumentParser:
 def _measuring(
     parser: argparse.ArgumentParser, function: Callable[[argparse.Namespace], int]
 ) -> None:
-    parser.add_argument("--output", type=Path, default=Path("measured.json"), metavar="FILE")
+    parser.add_argument("--out", type=Path, default=Path("measured.json"), metavar="FILE")
     parser.add_argument("--device", default="h200", help="the device file that it belongs to")
     _choosing(parser)
     parser.set_defaults(function=function)
 
 
 def _choosing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kernels", help="names, separated by commas; default all")
-    parser.add_argument("--sizes", help="numbers of elements; default all")
+    parser.add_argument("--kernel", help="names, separated by commas; default all")
+    parser.add_argument("-n", help="numbers of elements; default all")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -167,8 +167,8 @@ def run(chosen: argparse.Namespace) -> int:
     """Measure times; other contents of the file are kept."""
     pairs = _pairs(cases.all_times(), chosen)
     rounds = inputs.count(chosen.rounds, "--rounds")
-    _check_places(chosen.output)
-    before = _before(chosen.output)
+    _check_places(chosen.out)
+    before = _before(chosen.out)
     finished: list[Measurements] = []
 
     def listen(so_far: Measurements) -> None:
@@ -178,7 +178,7 @@ def run(chosen: argparse.Namespace) -> int:
             save(so_far)
 
     def save(found: Measurements) -> None:
-        files.write(chosen.output, before.joined_by(found) if before else found)
+        files.write(chosen.out, before.joined_by(found) if before else found)
 
     for _ in range(rounds):
         finished.append(measure_all(pairs, chosen.device, listen))
@@ -203,7 +203,7 @@ def count(chosen: argparse.Namespace) -> int:
     All is compiled before: a profiled process that starts compilers may never end.
     """
     pairs = _pairs(cases.all_counters(), chosen)
-    _check_places(chosen.output)
+    _check_places(chosen.out)
     counters.program()
     with tempfile.TemporaryDirectory() as folder:
         backend = PycudaBackend()
@@ -221,8 +221,8 @@ def count(chosen: argparse.Namespace) -> int:
             )
         ]
     counted = Measurements(machine, (), tuple(found))
-    before = _before(chosen.output)
-    files.write(chosen.output, before.joined_by(counted) if before else counted)
+    before = _before(chosen.out)
+    files.write(chosen.out, before.joined_by(counted) if before else counted)
     output.write(f"{len(found)} of {len(pairs)} launches counted\n")
     return 0
 
@@ -299,15 +299,15 @@ def calibrate(chosen: argparse.Namespace) -> int:
     pattern = devices.load(chosen.pattern)
     names = None if chosen.probes is None else inputs.listed(chosen.probes, "--probes")
     probes = None if names is None else calibration.chosen_probes(names)
-    _check_places(chosen.output, chosen.json)
+    _check_places(chosen.out, chosen.json)
     backend = PycudaBackend(compiler=compilers.quick())
     found = calibration.calibrate(backend, pattern, probes)
     backend.close()
     if chosen.json:
         text = json.dumps(found.to_dict(), indent=1)
         documents.write_whole(chosen.json, text + "\n")
-    documents.write_whole(chosen.output, calibration.device_file(found, pattern))
-    devices.load(chosen.output)
+    documents.write_whole(chosen.out, calibration.device_file(found, pattern))
+    devices.load(chosen.out)
     return 0
 
 
@@ -339,10 +339,10 @@ def _pairs(every: Sequence[Pair], chosen: argparse.Namespace) -> list[Pair]:
 def _choice(chosen: argparse.Namespace) -> Choice:
     """Return the choice of kernels and sizes; InputError for unknown names."""
     kernels, sizes = None, None
-    if chosen.kernels is not None:
-        kernels = {find(name).name for name in inputs.listed(chosen.kernels, "--kernels")}
-    if chosen.sizes is not None:
-        sizes = {inputs.count(one, "a size") for one in inputs.listed(chosen.sizes, "--sizes")}
+    if chosen.kernel is not None:
+        kernels = {find(name).name for name in inputs.listed(chosen.kernel, "--kernel")}
+    if chosen.n is not None:
+        sizes = {inputs.count(one, "a size") for one in inputs.listed(chosen.n, "-n")}
     return lambda kernel, n: (
         (kernels is None or kernel in kernels) and (sizes is None or n in sizes)
     )
@@ -350,5 +350,5 @@ def _choice(chosen: argparse.Namespace) -> Choice:
 
 def _options(chosen: argparse.Namespace) -> list[str]:
     """Return the choice as options for another process."""
-    given = {"--kernels": chosen.kernels, "--sizes": chosen.sizes}
+    given = {"--kernel": chosen.kernel, "-n": chosen.n}
     return [word for name, text in given.items() if text is not None for word in (name, text)]

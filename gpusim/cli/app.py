@@ -8,18 +8,20 @@ it runs: an answer should come in half a second.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 
 from gpusim.cli import output
-from gpusim.cli.options import Command, Parser, names_given
+from gpusim.cli.options import Command, Parser, add_options, names_given, renamed
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.version import __version__
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
+COMPLETION = "_ARGCOMPLETE"  # set by a shell that completes a command line
 
 # The module of each subcommand, in the order of `--help`: imported where it is asked for.
 MODULES = {
@@ -80,8 +82,7 @@ def parser(names: Iterable[str] = MODULES) -> Parser:
             description=one.description,
             epilog="\n\n".join(one.notes),
         )
-        for option in one.options:
-            option.add_to(below)
+        add_options(below, one.options)
         below.set_defaults(function=one.function)
     subparsers.add_parser("validate", help=VALIDATION, add_help=False)
     return made
@@ -90,6 +91,10 @@ def parser(names: Iterable[str] = MODULES) -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code; a user's mistake is a message on stderr."""
     output.prepare()
+    if COMPLETION in os.environ:
+        from gpusim.cli.completion import command_asked, complete
+
+        complete(parser(command_asked(MODULES)))
     try:
         code = run(sys.argv[1:] if arguments is None else arguments)
         output.write()  # output of a kernel's file during its import
@@ -149,6 +154,8 @@ def _may_be_a_program(arguments: Sequence[str]) -> bool:
 def _refuse(unknown: Sequence[str], name: str) -> None:
     """Raise an InputError about arguments that a subcommand does not have."""
     asked = f"gpusim {name}" if name in MODULES else "gpusim"
+    for word in unknown:
+        renamed(word)
     flag = unknown[0].partition("=")[0]
     near = ""
     if flag.startswith("-"):

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from textwrap import fill
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 
 _SECOND_COLUMN = re.compile(r"\s*\S+(?: \S+)*?\s{2,}(?=\S)")
+
+
+def renamed(word: str) -> None:
+    """Raise InputError for an option of an earlier version, with its name now."""
+    flag = word.partition("=")[0]
+    if flag in RENAMED:
+        raise InputError(f"{flag} is no longer an option; write {RENAMED[flag]}")
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,7 @@ class Option:
     arity: str | None = None
     alias: str | None = None
 
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
+    def add_to(self, parser: argparse._ActionsContainer) -> None:
         """Make a parser understand this option."""
         settings: dict[str, Any] = {"help": self.help}
         if self.destination is not None:
@@ -135,6 +142,40 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         )
 
 
+# Options of earlier versions, each with the one that has its meaning now.
+RENAMED = {
+    "--blocks": "--block", "--sizes": "-n", "--devices": "--device", "--output": "--out",
+    "--kernels": "the kernels themselves, without an option (in gpusim validate --kernel)",
+}  # fmt: skip
+
+# The groups of options in the help, by flag; others stand beside them.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "launch": (
+        "-n", "--block", "--grid", "--arg", "--shared-bytes", "--op", "--dtype", "--input",
+        "--coarse", "--passes", "--waves", "--tune", "--max-registers", "--max-shared",
+    ),
+    "GPU": ("--device", "--cc", "--l2", "--without", "--set"),
+    "machine code": ("--code", "-O", "-G", "-I", "-D", "--std"),
+    "output": (
+        "--json", "--format", "--sarif", "--out", "--overwrite", "--perfetto", "--plot",
+        "--timeline", "--theme", "--top", "--line", "--warp", "--block-index",
+    ),
+    "work": ("--workers", "--dask", "--no-cache", "--step-limit"),
+}  # fmt: skip
+
+
+def add_options(parser: argparse.ArgumentParser, options: Iterable[Option]) -> None:
+    """Make a parser understand options, in their groups."""
+    group_of = {flag: name for name, flags in GROUPS.items() for flag in flags}
+    members: dict[str, list[Option]] = {name: [] for name in ("", *GROUPS)}
+    for option in options:
+        members[group_of.get(option.flag, "")].append(option)
+    for name, found in members.items():
+        place = parser.add_argument_group(name) if name and found else parser
+        for option in found:
+            option.add_to(place)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises its errors as InputErrors, like all other errors of a user."""
 
@@ -142,7 +183,9 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=_Help, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error, and name the help to ask for."""
+        """Raise the error, and name the help to ask for, or an option's new name."""
+        for word in message.partition("unrecognized arguments: ")[2].split():
+            renamed(word)
         raise InputError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:

@@ -123,7 +123,7 @@ def _traffic(chosen: Namespace) -> Any:
 
 
 def _bandwidth(chosen: Namespace) -> Any:
-    """Draw rates over --sizes, with measurements of the same block beside them."""
+    """Draw rates over sizes, with measurements of the same block beside them."""
     from gpusim.cli import inputs
     from gpusim.cli.validation import measured_gbps
     from gpusim.reports.plots.bandwidth import Rates, plot_bandwidth
@@ -131,7 +131,8 @@ def _bandwidth(chosen: Namespace) -> Any:
     device = device_of(chosen.device, chosen.without)
     by_kernel: dict[str, list[tuple[int, float]]] = {}
     measured: dict[str, list[tuple[int, float]]] = {}
-    for size in inputs.listed(chosen.sizes, "--sizes"):
+    sizes = inputs.counts(chosen.n or DEFAULT_SIZES, "-n", "a size")
+    for size in map(str, sizes):
         chosen.n = size
         for made in _forecasts(chosen):
             setup, name = made.job.launches[0].setup, made.job.name
@@ -257,8 +258,8 @@ COMMAND = Command(
         ),
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
-        *LAUNCHING,
-        Option("--sizes", "bandwidth: numbers of elements", "A,B,...", DEFAULT_SIZES),
+        Option("-n", "number of elements: 4096, 2^20, 1e6; of bandwidth several: 2^16..2^24", "N"),
+        *LAUNCHING[1:],
         CODE,
         *COMPILING,
         Option("--block-index", "index of the block (0)", "I", "0"),

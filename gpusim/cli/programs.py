@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.options import JSON, PERFETTO, STEP_LIMIT, Option, Parser
+from gpusim.cli.options import JSON, PERFETTO, STEP_LIMIT, Option, Parser, add_options
 from gpusim.cli.timing import DEVICE, L2, L2_KNOWN, device_of, one_of
 from gpusim.errors import InputError
 from gpusim.host import files
@@ -178,8 +178,7 @@ def _parser(command: str) -> Parser:
     made = Parser(
         prog=f"gpusim {command}", description=DESCRIPTION[command], epilog=NOTES.format(command)
     )
-    for option in OPTIONS:
-        option.add_to(made)
+    add_options(made, OPTIONS)
     return made
 
 

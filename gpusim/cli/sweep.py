@@ -97,16 +97,16 @@ def _cases(chosen: Namespace) -> list[Case]:
     from gpusim.codegen.generators import chosen as code_chosen
     from gpusim.prediction.sweeps.sweep import crossed
 
-    gpus = inputs.listed(chosen.devices, "--devices")
+    gpus = inputs.listed(chosen.device, "--device")
     devices = [device_of(name, chosen.without, chosen.changed) for name in gpus]
     ccs = [device.cc for device in devices]
     cases: list[Case] = []
     for one in _alternatives(chosen):
         _, l2 = how(one)
         cases += crossed(
-            [request_of(name, one, ccs) for name in _names(one)],
-            inputs.blocks(one.blocks, "--blocks"),
-            inputs.counts(one.sizes, "--sizes", "a size"),
+            [request_of(name, one, ccs) for name in one.kernels or with_corrections(SERIES)],
+            inputs.blocks(one.block, "--block"),
+            inputs.counts(one.n, "-n", "a size"),
             gpus,
             l2=l2,
             without=tuple(sorted(devices[0].ablations)),
@@ -129,14 +129,6 @@ def _alternatives(chosen: Namespace) -> Iterator[Namespace]:
         yield Namespace(**{**vars(chosen), **dict(zip(given, values, strict=True))})
 
 
-def _names(chosen: Namespace) -> list[str]:
-    """Return the kernels that are named, in one way or the other, or the series."""
-    from gpusim.cli import inputs
-
-    listed = inputs.listed(chosen.listed, "--kernels") if chosen.listed is not None else []
-    return [*chosen.kernels, *listed] or with_corrections(SERIES)
-
-
 COMMAND = Command(
     "sweep",
     sweep,
@@ -147,16 +139,9 @@ COMMAND = Command(
             "KERNEL",
             arity="*",
         ),
-        Option("--kernels", "the same, with commas", "A,B,...", destination="listed"),
-        Option(
-            "--blocks",
-            "threads per block: 64,128 or 8x8 (256)",
-            "64,128,...",
-            "256",
-            alias="--block",
-        ),
-        Option("--sizes", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE, alias="-n"),
-        Option("--devices", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
+        Option("--block", "threads per block: 64,128 or 8x8 (256)", "64,128,...", "256"),
+        Option("-n", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE),
+        Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv, .json or .parquet", "FILE"),
         Option("--plot", "a picture of times by size: a file that ends in .svg or .png", "FILE"),
         Option("--overwrite", "replace the contents of --out"),
@@ -174,9 +159,9 @@ COMMAND = Command(
     ),
     (
         """examples:
-  gpusim sweep --kernels reduce1,reduce7 --blocks 128,256 --sizes 2^20,2^24
-  gpusim sweep --devices h200,k40m,my-gpu.toml --out table.csv
-  gpusim sweep --sizes 2^16,2^20,2^24 --passes all --out table.json --workers 4
+  gpusim sweep reduce1 reduce7 --block 128,256 -n 2^20,2^24
+  gpusim sweep --device h200,k40m,my-gpu.toml --out table.csv
+  gpusim sweep -n 2^16,2^20,2^24 --passes all --out table.json --workers 4
   gpusim sweep reduce6 --dtype int32,float64 --l2 cold,warm -n 2^16..2^24 --plot times.svg
   gpusim sweep kernels.cu:k --block 64,128 -n 2^20..2^24 \\
       --grid 'ceil(n/block)' --arg 'int32[n]=random' --arg 'int32[n]' \\

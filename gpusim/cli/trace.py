@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
+from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.options import (
     JSON,
     LEVEL,
@@ -42,15 +43,22 @@ def trace(chosen: Namespace) -> int:
     """
     from gpusim.cli.inputs import count
 
+    kind = chosen_format(chosen)
     line = count(chosen.line, "the line") if chosen.line is not None else None
     warp = count(chosen.warp, "the warp", least=0) if chosen.warp is not None else None
     if warp is not None and line is None:
         raise InputError("--warp selects the warp for --line; give --line too")
     made, remark = answered(chosen)
     findings, code = also_checked(chosen)
-    if chosen.json:
+    if kind == "json":
         document = _document(made, line, warp)
         print_json(with_findings(document, findings))
+        return code
+    if kind != "text":
+        from gpusim.reports.diagnostics import of_advice, of_findings
+
+        advice = of_advice(made.findings, made.source_file)
+        print_diagnostics([*advice, *of_findings(findings)] if findings else advice, kind)
         return code
     if line is not None:
         from gpusim.reports.accesses import line_report
@@ -90,7 +98,9 @@ COMMAND = Command(
         PERFETTO,
         STEP_LIMIT,
         CHECK,
+        FORMAT,
         JSON,
+        SARIF,
     ),
     (
         f"""{ARGUMENT_ORDER}

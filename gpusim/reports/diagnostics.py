@@ -65,7 +65,8 @@ def of_advice(found: Iterable[Advice], source_file: str) -> Iterator[Diagnostic]
     """Yield the diagnostics of findings on performance."""
     for one in found:
         if one.kind != NONE:
-            yield Diagnostic(WARNING, one.kind, one.sentence, source_file, one.line)
+            message = one.sentence.removeprefix(f"line {one.line}: ")
+            yield Diagnostic(WARNING, one.kind, message, source_file, one.line)
 
 
 def of_verdict(

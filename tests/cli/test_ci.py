@@ -313,3 +313,19 @@ def test_the_hook_of_pre_commit_holds_launches_to_their_limits(folder: Path) -> 
 def test_the_page_names_every_key_of_a_launch() -> None:
     page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
     assert [key for key in KEYS if f"`{key}`" not in page] == []
+
+
+def test_findings_of_a_trace_have_the_same_formats(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, TRANSPOSED)
+    assert main(["trace", "tile", "--format", "gcc"]) == 0
+    (line,) = said(capsys).splitlines()
+    assert line.startswith("mine.py:11: warning: stride 32 puts 32 lanes on 1 bank")
+    assert line.endswith("[bank-conflict]")
+    assert main(["trace", "tile", "--sarif", "--check"]) == 0
+    (run,) = json.loads(said(capsys))["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    (result,) = run["results"]
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "bank-conflict"
+    assert rules[result["ruleIndex"]]["shortDescription"]["text"]

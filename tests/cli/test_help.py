@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusim.cli.app import MODULES, main
+from gpusim.cli.app import MODULES, command, main
+from gpusim.cli.options import GROUPS, RENAMED
 from gpusim.sass import wheels
 
 KERNELS = """
@@ -49,6 +50,35 @@ def test_a_long_line_of_a_report_folds_below_its_second_column(
     assert max(map(len, out.splitlines())) <= 60
     first = out.index("  waves ")
     assert out[first:].splitlines()[1].startswith(" " * 14)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("sweep --kernels reduce1,reduce7", "write the kernels themselves, without an option"),
+        ("sweep --blocks=64", "write --block"),
+        ("sweep reduce1 --sizes 2^10", "write -n"),
+        ("sweep --devices h200", "write --device"),
+        ("plot bandwidth --sizes 2^10", "write -n"),
+        ("validate run --output x.json", "write --out"),
+    ],
+)
+def test_an_option_of_an_earlier_version_is_refused_with_its_name_now(
+    words: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words.split()) == 2
+    assert name in capsys.readouterr().err
+
+
+def test_options_have_one_name_in_all_commands_and_stand_in_groups(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    flags = {flag for name in MODULES for one in command(name).options for flag in one.flags}
+    assert not flags & RENAMED.keys()
+    assert {flag for group in GROUPS.values() for flag in group} <= flags
+    assert main(["predict", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("\nlaunch:") < out.index("  --grid") < out.index("\nmachine code:")
 
 
 @pytest.mark.parametrize(

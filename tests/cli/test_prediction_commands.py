@@ -319,11 +319,11 @@ def test_a_device_shows_every_number_with_unit_kind_and_source(run: Run, name: s
         ("rank --passes some", "--passes is one or all"),
         ("devices rtx4009", "did you mean rtx4090"),
         ("devices h200 k40m", "unrecognized arguments: k40m"),
-        ("sweep --kernels reduse3", "did you mean reduce3"),
-        ("sweep --kernels ,", "--kernels is empty"),
-        ("sweep --devices h200,h20", "did you mean h200?"),
-        ("sweep --blocks 64,x", "a block is 'x'"),
-        ("sweep --sizes 2^60", "a size must be at most"),
+        ("sweep reduse3", "did you mean reduce3"),
+        ("sweep --device ,", "--device is empty"),
+        ("sweep --device h200,h20", "did you mean h200?"),
+        ("sweep --block 64,x", "a block is 'x'"),
+        ("sweep -n 2^60", "a size must be at most"),
         ("sweep --workers 0", "--workers must be at least 1"),
         ("sweep --without speed", "a GPU cannot be without 'speed'"),
         ("sweep --out table.txt", "ends in .csv or .json or .parquet, not table.txt"),
@@ -361,7 +361,7 @@ def test_a_mistake_in_a_device_file_names_file_key_and_what_was_expected(
     path = tmp_path / "my-gpu.toml"
     text = (Path(device.__file__).parent / "devices" / "h200.toml").read_text()
     path.write_text(text.replace("sms = { value = 132", "sms = { value = 0"))
-    for command in (["predict", "reduce3", "--device"], ["devices"], ["sweep", "--devices"]):
+    for command in (["predict", "reduce3", "--device"], ["devices"], ["sweep", "--device"]):
         message = refused(run, *command, path)
         for part in (str(path), "gpu.sms", "from 1 to 1,024"):
             assert part in message

@@ -23,11 +23,11 @@ VALIDATE = Command(
     lambda chosen: 0,
     (
         Option("--against", "", "MEASURED"),
-        Option("--kernels", "", "A,B,..."),
-        Option("--sizes", "", "N"),
+        Option("--kernel", "", "A,B,..."),
+        Option("-n", "", "N"),
         Option("--page", "", "FILE"),
         Option("--picture", "", "FILE"),
-        Option("--output", "", "FILE"),
+        Option("--out", "", "FILE"),
         Option("--workers", "", "N"),
         Option("--json", ""),
     ),
@@ -64,14 +64,12 @@ RIGHT: dict[str, tuple[str, ...]] = {
     "CC": ("9.0", "7.5", "1.0", "sm_80", "4.2"),
     "LEVEL": ("0", "3", "O3", "2"),
     "BYTES": ("0", "4", "256", "300000"),
+    "2^20..2^24": ("64", "2^10,2^12", "1,2,3"),
     "KEY=VALUE": (
         "latency_cycles.l2=250", "bandwidth.dram_gbps=100", "gpu.sms=1", "sm.schedulers=0", "l2=3",
         "gpu.compute_capability=3.5", "sm.max_warps=1", "=", "latency_cycles.l2=nan",
     ),
-    "--kernels": ("reduce1", "reduce3,reduce6", "reduce1,reduce1,nothing"),
-    "--blocks": ("64", "64,128", "96", "0"),
-    "--sizes": ("64", "2^10,2^12", "1,2,3"),
-    "--devices": ("h200", "h200,k40m", "my.toml,h200"),
+    "--kernel": ("reduce1", "reduce3,reduce6", "reduce1,reduce1,nothing"),
     "--workers": ("1",),
     "--device": ("h200", "h200,k40m", "my.toml,none"),
     "--block": ("64", "64,128", "8x8,64", "64..128", "9..1"),
@@ -106,7 +104,7 @@ OF_ADD: dict[str, list[list[str]]] = {
     "--block": [["--block", "32"], ["--block", "8x8"]],
     "--shared-bytes": [[], ["--shared-bytes", "1024"]],
 }
-SMALL = {"-n": "4096", "--sizes": "2^12", "--workers": "1", "--against": "k40m"}
+SMALL = {"-n": "4096", "--workers": "1", "--against": "k40m"}
 
 FILES = {
     "mine.py": """

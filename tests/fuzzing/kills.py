@@ -54,8 +54,8 @@ def _started(output: Path, workers: int) -> Iterator[subprocess.Popen[bytes]]:
 
     It does not outlive a round that has failed.
     """
-    options = ["--kernels", ",".join(KERNELS), "--blocks", ",".join(map(str, BLOCKS))]
-    options += ["--sizes", ",".join(map(str, SIZES)), "--workers", str(workers), "--no-cache"]
+    options = [*KERNELS, "--block", ",".join(map(str, BLOCKS))]
+    options += ["-n", ",".join(map(str, SIZES)), "--workers", str(workers), "--no-cache"]
     with subprocess.Popen(
         [sys.executable, "-m", "gpusim", "sweep", *options, "--out", str(output)],
         stdout=subprocess.PIPE,

@@ -326,7 +326,7 @@ def test_a_full_disk_is_a_sentence_and_loses_no_row(tmp_path: Path) -> None:
     longest = max(map(len, journal_of(output).read_bytes().splitlines(keepends=True)))
     limit = 4 * longest + 100
     journal_of(output).unlink()
-    options = ["--kernels", "reduce3,reduce6", "--blocks", "64,128", "--sizes", "2^12,2^14"]
+    options = ["reduce3", "reduce6", "--block", "64,128", "-n", "2^12,2^14"]
     whole = command(*options, "--workers", "1", "--no-cache", "--out", output)
     done = subprocess.run(
         whole,
@@ -398,8 +398,8 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> None:
 def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> None:
     output = tmp_path / "table.csv"
     kernels, blocks, sizes = [f"reduce{k}" for k in (1, 2, 3, 4)], [64, 128, 256], [2**18]
-    options = ["--kernels", ",".join(kernels), "--blocks", ",".join(map(str, blocks))]
-    options += ["--sizes", "2^18", "--workers", "2", "--no-cache", "--out"]
+    options = [*kernels, "--block", ",".join(map(str, blocks))]
+    options += ["-n", "2^18", "--workers", "2", "--no-cache", "--out"]
     started = subprocess.Popen(command(*options, output), env=environment())
     journal = journal_of(output)
     until(lambda: journal.exists() and journal.read_bytes().count(b"\n") >= 3)
@@ -426,7 +426,7 @@ def test_a_killed_sweep_loses_nothing_and_leaves_no_process(tmp_path: Path) -> N
 
 
 def test_workers_that_cannot_be_started_are_a_sentence(tmp_path: Path) -> None:
-    options = ["--kernels", "reduce3", "--blocks", "64,128", "--sizes", "2^12", "--workers", "2"]
+    options = ["reduce3", "--block", "64,128", "-n", "2^12", "--workers", "2"]
     options.append("--no-cache")
     done = subprocess.run(
         command(*options, "--out", tmp_path / "table.csv"),
@@ -443,7 +443,7 @@ def test_workers_that_cannot_be_started_are_a_sentence(tmp_path: Path) -> None:
 def test_the_command_prints_a_table_or_json_where_no_file_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    arguments = ["sweep", "--kernels", "reduce3", "--blocks", "64,96", "--sizes", "2^12"]
+    arguments = ["sweep", "reduce3", "--block", "64,96", "-n", "2^12"]
     assert main([*arguments, "--workers", "1"]) == 0
     out = capsys.readouterr().out
     assert "power of two" in out
@@ -458,7 +458,7 @@ def test_the_command_says_what_became_of_the_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "table.json"
-    options = ["--kernels", "reduce3", "--blocks", "64,96", "--sizes", "2^12", "--workers", "1"]
+    options = ["reduce3", "--block", "64,96", "-n", "2^12", "--workers", "1"]
     assert main(["sweep", *options, "--out", str(output)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "2 rows, 1 predicted, 1 cannot run (column reason)" in out
@@ -497,7 +497,7 @@ def test_a_table_in_parquet_needs_a_library(
 def test_times_are_drawn_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     picture = tmp_path / "times.svg"
     words = ["sweep", "reduce3", "--block", "64,128", "-n", "2^10,2^12", "--workers", "1"]
-    assert main([*words, "--devices", "h200,k40m", "--plot", str(picture)]) == 0
+    assert main([*words, "--device", "h200,k40m", "--plot", str(picture)]) == 0
     text = picture.read_text()
     assert all(f">{label}<" in text for label in ("64", "128", "h200", "k40m", "elements n"))
     assert main([*words, "--plot", str(tmp_path / "times.txt")]) == 2

@@ -180,7 +180,7 @@ def test_a_kernel_of_ones_own_has_a_rate_for_each_size(tmp_path: Path, capsys: A
         "from gpusim import cuda\n\n@cuda.jit\ndef double(x):\n"
         "    x[cuda.grid(1)] = x[cuda.grid(1)] * 2\n"
     )
-    words = ["plot", "bandwidth", f"{file}:double", "--block", "32", "--sizes", "2^10,2^12"]
+    words = ["plot", "bandwidth", f"{file}:double", "--block", "32", "-n", "2^10,2^12"]
     assert main([*words, "--out", str(path), "--grid", "ceil(n/block)", "--arg", "int32[n]"]) == 0
     assert "nothing measured" in path.read_text(encoding="utf-8")
     assert main([*words, "--out", str(path), "--grid", "32", "--arg", "int32[1024]"]) == 2
@@ -189,6 +189,6 @@ def test_a_kernel_of_ones_own_has_a_rate_for_each_size(tmp_path: Path, capsys: A
 
 def test_the_command_draws_bandwidth_over_sizes(tmp_path: Path) -> None:
     path = tmp_path / "a.svg"
-    words = ["reduce1", "--sizes", "2^12,2^14", "--block", "256", "--out", str(path)]
+    words = ["reduce1", "-n", "2^12,2^14", "--block", "256", "--out", str(path)]
     assert main(["plot", "bandwidth", *words]) == 0
     assert "GB/s of useful bytes" in path.read_text(encoding="utf-8")

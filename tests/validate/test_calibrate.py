@@ -152,7 +152,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(backends, "pycuda_driver", FakeDriver)
     monkeypatch.setattr(compilers, "quick", FakeCompiler)
     output, notes = str(tmp_path / "mine.toml"), str(tmp_path / "mine.json")
-    return ["validate", "calibrate", "--output", output, "--json", notes]
+    return ["validate", "calibrate", "--out", output, "--json", notes]
 
 
 def test_calibrate_writes_a_device_file_that_can_be_used(

@@ -35,14 +35,14 @@ def test_run_measures_what_is_chosen_and_keeps_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "mine.json"
-    words = ["validate", "run", "--output", str(path), "--sizes", "2^20"]
-    assert main([*words, "--kernels", "reduce1"]) == 0
-    assert main([*words, "--kernels", "reduce2,reduce3"]) == 0
+    words = ["validate", "run", "--out", str(path), "-n", "2^20"]
+    assert main([*words, "--kernel", "reduce1"]) == 0
+    assert main([*words, "--kernel", "reduce2,reduce3"]) == 0
     assert {one.kernel for one in files.read(path).times} == {"reduce1", "reduce2", "reduce3"}
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "[1/3: 1/15] reduce1 int32 64 n=1048576 cold single: 10.00 us"
     assert len(told) == 3 * (15 + 30)
-    assert main([*words, "--kernels", "reduce1", "--rounds", "1"]) == 0
+    assert main([*words, "--kernel", "reduce1", "--rounds", "1"]) == 0
     assert {one.repetitions for one in files.read(path).times} == {15, 45}
 
 
@@ -64,9 +64,9 @@ def test_the_median_of_rounds_counts_but_a_fault_in_any_of_them_too() -> None:
     ("words", "told"),
     [
         (["--device", "nope"], "there is no device 'nope'"),
-        (["--kernels", "nope"], "there is no kernel 'nope'"),
-        (["--sizes", "17"], "nothing is measured: no launch has these kernels and sizes"),
-        (["--output", "/nowhere/x.json"], "/nowhere/x.json: cannot be written"),
+        (["--kernel", "nope"], "there is no kernel 'nope'"),
+        (["-n", "17"], "nothing is measured: no launch has these kernels and sizes"),
+        (["--out", "/nowhere/x.json"], "/nowhere/x.json: cannot be written"),
     ],
 )
 def test_what_cannot_be_measured_is_told_before_anything_is(

@@ -297,9 +297,9 @@ def test_what_stands_below_a_marker_stays_when_a_page_is_written_anew(tmp_path: 
     ("words", "told"),
     [
         (["--against", "nowhere"], "there are no measurements 'nowhere'"),
-        (["--kernels", "reduce99"], "there is no kernel 'reduce99'"),
-        (["--sizes", "few"], "a size is 'few', not a whole number"),
-        (["--sizes", "17"], "Tesla K40m: nothing that was chosen has been measured"),
+        (["--kernel", "reduce99"], "there is no kernel 'reduce99'"),
+        (["-n", "few"], "a size is 'few', not a whole number"),
+        (["-n", "17"], "Tesla K40m: nothing that was chosen has been measured"),
         (["--workers", "0"], "--workers must be at least 1"),
         (["--page", "/nowhere/x.md"], "/nowhere/x.md: cannot be written"),
         (["--picture", "x.gif"], "a picture is a file that ends in .png or .svg, not x.gif"),

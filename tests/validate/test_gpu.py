@@ -97,7 +97,7 @@ def test_counters_read_by_nsight_compute_equal_gpusims(
     except ProfilerError as error:
         pytest.skip(str(error))
     path = tmp_path / "counted.json"
-    words = ["--kernels", "reduce1", "--output", str(path)]
+    words = ["--kernel", "reduce1", "--out", str(path)]
     assert main(["validate", "counters", *words]) == 0
     counted = compare_all(files.read(path).counters, workers=1)
     assert len(counted.launches) == 5

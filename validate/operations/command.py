@@ -27,7 +27,7 @@ EXAMPLES = """examples:
   gpusim validate operations --rooms single,double
   gpusim validate operations --every 40
   gpusim validate operations --pack code             here, where the compiler is
-  gpusim validate operations --packed code --output results    there, where the GPU is"""
+  gpusim validate operations --packed code --out results    there, where the GPU is"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--packed", type=Path, help="run that on this computer's GPU", metavar="FOLDER"
     )
-    parser.add_argument("--output", type=Path, help="where the GPU's results go", metavar="FOLDER")
+    parser.add_argument("--out", type=Path, help="where the GPU's results go", metavar="FOLDER")
     parser.set_defaults(function=operations)
 
 
@@ -51,13 +51,13 @@ def operations(chosen: argparse.Namespace) -> int:
     names = list(ROOMS) if chosen.rooms is None else inputs.listed(chosen.rooms, "--rooms")
     for name in names:
         room(name)
-    if (chosen.packed is None) != (chosen.output is None):
-        raise InputError("--packed and --output go together: machine code in, results out")
+    if (chosen.packed is None) != (chosen.out is None):
+        raise InputError("--packed and --out go together: machine code in, results out")
     if chosen.pack:
         running.pack(names, chosen.pack)
         return 0
     if chosen.packed:
-        return _record(names, chosen.packed, chosen.output)
+        return _record(names, chosen.packed, chosen.out)
     every = inputs.count(chosen.every, "--every")
     verdicts = judged(names, chosen.against, every)
     if chosen.json:
