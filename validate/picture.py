@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import find
+from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.errors import InputError
 from gpusim.gpu import device as devices
 from gpusim.reports.plots.accuracy import Timed, draw_times
@@ -16,7 +17,7 @@ from gpusim.reports.plots.canvas import MARKERS, THEMES, Theme, canvas, plain_nu
 
 from .predicted import Compared
 from .records import launch_name
-from .report import Report
+from .report import Report, Section
 
 COLOURS = THEMES["light"].series
 GREY = THEMES["light"].grey
@@ -26,6 +27,8 @@ SERIES = (
     "reduce1", "reduce2", "reduce3", "reduce4", "reduce5_fixed", "reduce6", "reduce7",
 )  # fmt: skip
 BLOCK = 256
+DASHES, NAMES = ("-", "--"), ("solid", "dashed")  # of the first code, and of the second
+WHOSE = {LOWERING: "the lowering's", NVCC: "nvcc's"}
 
 
 def draw(reports: Sequence[Report], path: Path) -> None:
@@ -65,18 +68,25 @@ def _file(kernel: str) -> str:
 def _rates(axes: Any, report: Report) -> None:
     """Draw GB/s over size: predicted lines, measured points, the peak as a rule."""
     peak = devices.load(report.measurements.machine.device).bandwidth.dram_peak_gbps
-    lines = _lines(report)
+    by_code = {code: _lines(report, code) for code in _codes(report)}
+    first = next(iter(by_code.values()))
     ends = []
-    for (kernel, group), colour, marker in zip(lines.items(), COLOURS, MARKERS, strict=False):
+    for (kernel, group), colour, marker in zip(first.items(), COLOURS, MARKERS, strict=False):
+        for lines, dashes in zip(by_code.values(), DASHES, strict=False):
+            mine = lines.get(kernel, [])
+            if not mine:
+                continue
+            sizes = [one.case.n for one in mine]
+            predicted = [_gbps(one, one.predicted_us) for one in mine]
+            dash = "_" if len(sizes) == 1 else ""  # a single point makes no line
+            axes.plot(sizes, predicted, color=colour, lw=1.4, ls=dashes, marker=dash, ms=24)
         sizes = [one.case.n for one in group]
-        predicted = [_gbps(one, one.predicted_us) for one in group]
         measured = [_gbps(one, one.measured_us) for one in group]
-        dash = "_" if len(sizes) == 1 else ""  # a single point makes no line
-        axes.plot(sizes, predicted, color=colour, lw=1.4, marker=dash, ms=24)
         axes.plot(
             sizes, measured, ls="none", marker=marker, ms=6, color=colour, mec="white", mew=0.6
         )
-        ends.append(((sizes[-1], predicted[-1]), launch_name(kernel, group[0].case), colour))
+        end = sizes[-1], _gbps(group[-1], group[-1].predicted_us)
+        ends.append((end, launch_name(kernel, group[0].case), colour))
     axes.axhline(peak, color=GREY, lw=1, ls="--")
     axes.set(xlabel="elements", ylabel="GB/s of useful bytes", yscale="log")
     axes.set_xscale("log", base=2)
@@ -87,16 +97,28 @@ def _rates(axes: Any, report: Report) -> None:
         xytext=(0, -4), textcoords="offset points", va="top", color=GREY,
     )  # fmt: skip
     _label(axes, ends)
-    blocks = sorted({one.case.block for group in lines.values() for one in group})
-    title(axes, "Lines predicted, points measured", f"block {', '.join(map(str, blocks))}")
+    blocks = sorted({one.case.block for group in first.values() for one in group})
+    whose = "; ".join(
+        f"{name}: {WHOSE[code]} code" for code, name in zip(by_code, NAMES, strict=False)
+    )
+    what = f"block {', '.join(map(str, blocks))}; {whose}"
+    title(axes, "Lines predicted, points measured", what)
 
 
-def _lines(report: Report) -> dict[str, list[Compared]]:
-    """Return the launches of some kernels by size, with the same block size if possible."""
-    kinds = ("cold", "2^28", "published")
-    cases = [
-        one for section in report.sections if section.kind.short in kinds for one in section.cases
-    ]
+def _codes(report: Report) -> list[str]:
+    """Return the codes of a report's predictions, nvcc's first."""
+    found = {section.code for section in report.sections if _is_drawn(section)}
+    return sorted(found, key=(NVCC, LOWERING).index)
+
+
+def _is_drawn(section: Section) -> bool:
+    return section.kind.short in ("cold", "2^28", "published") and bool(section.cases)
+
+
+def _lines(report: Report, code: str) -> dict[str, list[Compared]]:
+    """Return the launches of some kernels by size in one code, the same block size if possible."""
+    drawn = [one for one in report.of_code(code) if _is_drawn(one)]
+    cases = [one for section in drawn for one in section.cases]
     measured = dict.fromkeys(one.kernel for one in cases)
     kernels = SERIES if set(SERIES) <= set(measured) else tuple(measured)[: len(COLOURS)]
     lines = {}

@@ -227,15 +227,18 @@ PICTURES = {
         _of_trace("divergence", code=LOWERING),
     ),
     "banks": Picture(
-        "words served by each bank of shared memory", _of_trace("banks", "line", "warp")
+        "words served by each bank of shared memory, access by access",
+        _of_trace("banks", "line", "warp"),
     ),
     "strides": Picture("wavefronts by stride, beside gcd(stride, banks)", _of_trace("strides")),
     "gains": Picture("predicted: speedup from kernel to kernel, and its reasons", _gains),
-    "roofline": Picture("predicted: instruction roofline", _roofline),
-    "traffic": Picture("predicted: bytes by source", _traffic),
+    "roofline": Picture("predicted: roofline of operations, bytes and instructions", _roofline),
+    "traffic": Picture("predicted: bytes by source, over the least possible", _traffic),
     "bandwidth": Picture("GB/s over size: lines predicted, points measured", _bandwidth),
     "accuracy": Picture("predicted against measured times, and the 10 % band", _accuracy),
-    "timeline": Picture("predicted: stalls of an SM's warps, cycle by cycle", _timeline),
+    "timeline": Picture(
+        "predicted: stalls of an SM's warps and their source lines over time", _timeline
+    ),
 }
 
 

@@ -1,8 +1,9 @@
 """Timelines as trace events, for Perfetto and chrome://tracing.
 
-The format is the JSON of Chromium's "Trace Event Format". Its times are microseconds: here one of
-them stands for one cycle, or for one step. Perfetto takes process 0 for the idle one, tells threads
-apart by their numbers alone, and draws no spans of a thread that overlap.
+The format is the JSON of Chromium's "Trace Event Format". Its times are microseconds; of the steps
+of a block, which have no time, one of them stands for one step. Perfetto takes process 0 for the
+idle one, tells threads apart by their numbers alone, draws no spans of a thread that overlap, and
+cuts times to nanoseconds.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ WINDOWS = 200  # of a counter over a timeline
 FIRST_PROCESS = 1
 FIRST_THREAD = 101  # below are threads of the processes' own numbers, for their names and counters
 SELECTED = "selected"
+BLOCK = 0
+PICOSECOND = 6  # decimals of a microsecond
 
 
 def write_events(document: dict[str, Any], path: Path) -> None:
@@ -36,9 +39,11 @@ def write_events(document: dict[str, Any], path: Path) -> None:
 def prediction_events(prediction: Prediction, timeline: Timeline) -> dict[str, Any]:
     """Return the first blocks of an SM: a process for each scheduler, a thread for each warp.
 
-    A span is named by its instruction where it issues, else by its reason.
+    A span is named by its instruction where it issues, else by its reason. A process of the first
+    block has a thread for each source line, with the times at which a warp is there, and the
+    openings of barriers as instants. Times are in microseconds.
     """
-    program = prediction.prepared.program
+    program, mhz = prediction.prepared.program, prediction.device.gpu.sm_clock_mhz
     events: list[Event] = []
     for scheduler in range(timeline.schedulers):
         process = FIRST_PROCESS + scheduler
@@ -46,10 +51,12 @@ def prediction_events(prediction: Prediction, timeline: Timeline) -> dict[str, A
     for thread, life in enumerate(timeline.warps, FIRST_THREAD):
         name = f"block {life.block}, warp {life.warp}"
         events.append(_named("thread_name", name, FIRST_PROCESS + life.scheduler, thread))
-        events += _spans(life, program, thread)
-    events += _counters(timeline)
-    about = {"kernel": prediction.kernel, "device": prediction.device.gpu.name}
-    return _document(events, "cycle", **about, blocks=timeline.blocks, of=timeline.simulated)
+        events += _spans(life, program, thread, mhz)
+    process = FIRST_PROCESS + timeline.schedulers
+    events += _first_block(timeline, program, process, FIRST_THREAD + len(timeline.warps), mhz)
+    events += _counters(timeline, mhz)
+    about = {"kernel": prediction.kernel, "device": prediction.device.gpu.name, "sm_clock_mhz": mhz}
+    return _document(events, "microsecond", **about, blocks=timeline.blocks, of=timeline.simulated)
 
 
 def trace_events(trace: Trace, steps: BlockSteps) -> dict[str, Any]:
@@ -102,16 +109,57 @@ def program_events(intervals: Sequence[Mapping[str, Any]], device: str) -> dict[
     return _document(events, "microsecond", device=device)
 
 
-def _spans(life: WarpLife, program: Program, thread: int) -> Iterator[Event]:
+def _us(cycles: float, mhz: float) -> float:
+    return round(cycles / mhz, PICOSECOND)
+
+
+def _spans(life: WarpLife, program: Program, thread: int, mhz: float) -> Iterator[Event]:
     for span in life.spans:
         one = program.instructions[span.pc] if span.pc >= 0 else None
         is_issue = span.reason == SELECTED and one is not None
         op = _mnemonic(one) if one is not None else ""
         name, kind = (op, "issue") if is_issue else (span.reason, "stall")
-        args = {} if one is None else {"line": one.line, "pc": span.pc, "instruction": op}
-        length = span.end - span.start
+        args: dict[str, Any] = {"cycle": span.start, "cycles": span.end - span.start}
+        if one is not None:
+            args |= {"line": one.line, "pc": span.pc, "instruction": op}
+        begin = _us(span.start, mhz)
+        length = round(_us(span.end, mhz) - begin, PICOSECOND)
         process = FIRST_PROCESS + life.scheduler
-        yield _complete(name, kind, span.start, length, process, thread, **args)
+        yield _complete(name, kind, begin, length, process, thread, **args)
+
+
+def _first_block(
+    timeline: Timeline, program: Program, process: int, thread: int, mhz: float
+) -> Iterator[Event]:
+    """Yield a thread with the barriers of the first block, then one for each of its lines."""
+    yield _named("process_name", "SM 0, block 0", process, process)
+    yield _named("thread_name", "barriers", process, thread)
+    for block, cycle in timeline.barriers:
+        if block == BLOCK:
+            yield _instant("barrier opens", _us(cycle, mhz), process, thread)
+    by_line: dict[int, list[tuple[float, float]]] = {}
+    for life in timeline.of_block(BLOCK):
+        for span in life.spans:
+            line = program.instructions[span.pc].line if span.pc >= 0 else 0
+            by_line.setdefault(line, []).append((span.start, span.end))
+    for number, (line, spans) in enumerate(sorted(by_line.items()), thread + 1):
+        name = f"line {line}" if line else "set up"
+        yield _named("thread_name", name, process, number)
+        for start, end in _merged(spans):
+            begin = _us(start, mhz)
+            length = round(_us(end, mhz) - begin, PICOSECOND)
+            yield _complete(name, "line", begin, length, process, number, line=line)
+
+
+def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the times that spans cover, as spans that do not touch."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return found
 
 
 def _mnemonic(instruction: Instruction) -> str:
@@ -120,7 +168,7 @@ def _mnemonic(instruction: Instruction) -> str:
     return next((word for word in words if not word.startswith("@")), instruction.op)
 
 
-def _counters(timeline: Timeline) -> Iterator[Event]:
+def _counters(timeline: Timeline, mhz: float) -> Iterator[Event]:
     """Yield, window by window, how many of the warps issue and wait, by reason."""
     width = max(timeline.warps, key=lambda life: life.end).end / WINDOWS
     spent: list[dict[str, float]] = [{} for _ in range(WINDOWS)]
@@ -136,7 +184,7 @@ def _counters(timeline: Timeline) -> Iterator[Event]:
     names = sorted({name for window in spent for name in window})
     for number, window_spent in enumerate(spent):
         warps = {name: round(window_spent.get(name, 0.0), 3) for name in names}
-        yield _counter("warps by reason", number * width, **warps)
+        yield _counter("warps by reason", _us(number * width, mhz), **warps)
 
 
 def _named(kind: str, name: str, process: int, thread: int) -> Event:
@@ -152,6 +200,11 @@ def _complete(
     }  # fmt: skip
 
 
+def _instant(name: str, at: float, process: int, thread: int) -> Event:
+    place = {"ts": at, "s": "t", "pid": process, "tid": thread}
+    return {"ph": "i", "name": name, "cat": "barrier", **place, "args": {}}
+
+
 def _counter(name: str, at: float, **values: float) -> Event:
     process = FIRST_PROCESS
     return {"ph": "C", "name": name, "ts": at, "pid": process, "tid": process, "args": values}
@@ -160,5 +213,6 @@ def _counter(name: str, at: float, **values: float) -> Event:
 def _document(events: Iterable[Event], unit: str, **about: Any) -> dict[str, Any]:
     return {
         "traceEvents": sorted(events, key=lambda event: event.get("ts", -1.0)),
+        "displayTimeUnit": "ns",
         "otherData": {"one microsecond is": f"one {unit}", **about},
     }

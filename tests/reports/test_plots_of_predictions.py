@@ -6,8 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import gpusim
+from gpusim import cuda
 from gpusim.catalogue import Request
 from gpusim.cli.app import main
 from gpusim.cli.timing import SERIES, corrected
@@ -47,12 +50,12 @@ def test_a_reason_that_has_no_room_is_left_out_whole() -> None:
 
 
 def test_the_roofs_are_the_peaks_of_the_device() -> None:
-    """An H200: 132 SMs of 4 schedulers at 1.98 GHz, 4,815 GB/s in sectors of 32 bytes."""
-    assert roofs(devices.load("h200")) == pytest.approx((4815 / 32, 132 * 4 * 1.98), rel=1e-3)
+    """An H200: 132 SMs of 4 schedulers at 1.98 GHz, 32 threads of a warp; 4,815 GB/s."""
+    assert roofs(devices.load("h200")) == pytest.approx((4815, 132 * 4 * 1.98 * 32), rel=1e-3)
 
 
-def test_points_lie_below_the_roofs_at_instructions_over_sectors() -> None:
-    """reduce1 reads 2^16 ints, 8,192 sectors; each lies once in DRAM but for what blocks share."""
+def test_points_lie_below_the_roofs_at_operations_over_bytes() -> None:
+    """reduce1 reads 2^16 ints of 4 bytes; each lies once in DRAM but for what blocks share."""
     predictions = [one.first for one in forecasts()]
     (axes,) = predictions[0].plot_roofline(*predictions[1:]).axes
     roof, *points = axes.get_lines()
@@ -62,21 +65,49 @@ def test_points_lie_below_the_roofs_at_instructions_over_sectors() -> None:
     assert all(y <= min(x * bandwidth, issue) for x, y in drawn)
     assert max(roof.get_ydata()) == issue
     first = predictions[0]
-    sectors = first.instructions / drawn[0][0]
-    assert sectors == pytest.approx(8192, rel=0.1)
+    moved = 32 * first.instructions / drawn[0][0]
+    assert moved == pytest.approx(4 * ELEMENTS, rel=0.1)
+    names = [text.get_text() for text in axes.texts][2:]
+    assert sorted(names) == sorted(prediction.kernel for prediction in predictions)
+    above, beside = axes.child_axes
+    assert (above.get_xlabel(), beside.get_ylabel()) == (
+        "warp instructions per sector of DRAM", "warp instructions per ns",
+    )  # fmt: skip
+
+
+def test_a_picture_without_anything_to_show_is_refused() -> None:
+    """Of a kernel without global memory there is neither an intensity nor traffic."""
+
+    @cuda.jit
+    def idle(numbers: Any) -> None:
+        shared = cuda.shared.array(32, np.int32)
+        shared[cuda.threadIdx.x] = 1
+
+    made = gpusim.predict(idle[1, 32], np.zeros(32, np.int32), device="h200")
+    with pytest.raises(InputError, match="idle moves no byte from or to DRAM"):
+        made.plot_roofline()
+    with pytest.raises(InputError, match="idle touches no global memory: there is no traffic"):
+        made.plot_traffic()
+    with pytest.raises(InputError, match="gains are those of a kernel over another"):
+        made.plot_gains()
 
 
 def test_bytes_add_up_to_what_is_read_and_written() -> None:
     """2^16 ints of 4 bytes are read; reduce1 leaves one int, of a sector of its own, a block."""
     predictions = [one.first for one in forecasts()]
     (axes,) = predictions[0].plot_traffic(*predictions[1:]).axes
-    widths = [bar.get_width() * 1e6 for bar in axes.patches]
+    widths = [bar.get_width() for bar in axes.patches]
     for number, prediction in enumerate(predictions):
-        mine = widths[number :: len(predictions)]
-        assert mine == pytest.approx([getattr(prediction.traffic, field) for _, field, _ in PARTS])
-        assert sum(mine[:3]) == pytest.approx(4 * ELEMENTS, rel=0.1)
-    assert predictions[0].traffic.written_bytes == 32 * ELEMENTS / 128
-    assert "MB" in axes.get_xlabel()
+        traffic = prediction.traffic
+        mine = [width * traffic.compulsory_bytes for width in widths[number :: len(predictions)]]
+        sizes = [getattr(traffic, field) for _, field, _ in PARTS]
+        assert mine == pytest.approx([size for size in sizes if size])
+        assert sum(sizes[:3]) == pytest.approx(4 * ELEMENTS, rel=0.1)
+    traffic = predictions[0].traffic
+    assert traffic.written_bytes == 32 * ELEMENTS / 128
+    assert traffic.compulsory_bytes == 4 * ELEMENTS + 4 * ELEMENTS / 128
+    times = (4 * ELEMENTS + traffic.written_bytes) / traffic.compulsory_bytes
+    assert axes.texts[0].get_text().startswith(f"{times:.2f}: ")
 
 
 def test_points_lie_at_measured_and_predicted_times_and_the_band_says_how_far_off() -> None:
@@ -166,7 +197,7 @@ def test_where_no_kernel_is_named_the_series_is_drawn_as_corrected() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("picture", ["gains", "roofline", "traffic", "timeline"])
+@pytest.mark.parametrize("picture", ["roofline", "traffic", "timeline"])
 def test_the_command_draws_it(picture: str, tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "a.png"
     words = ["reduce2", "-n", "4096", "--block", "64", "--out", str(path)]

@@ -161,7 +161,7 @@ def test_a_bank_serves_as_many_words_as_lanes_meet_in_it() -> None:
     """In iteration 1 of reduce2 lanes are 4 words apart: 4 of them meet in every 4th bank."""
     found = bank_use(traced("reduce2", 128))
     assert (found.line, found.warp) == (81, 0)
-    row = found.rows.index("LDS #1")
+    row = found.rows.index("1st load of shared, iteration 1")
     assert found.words[row].tolist() == [4, 0, 0, 0] * 8
     assert found.wavefronts[row] == 4
     assert (found.words.max(axis=1) == found.wavefronts).all()
@@ -171,7 +171,10 @@ def test_the_drawn_banks_are_numbered_where_words_meet() -> None:
     trace = traced("reduce2", 128)
     words = bank_use(trace, line=81, warp=1).words
     axes = trace.plot_banks(line=81, warp=1).axes[0]
-    assert (axes.images[0].get_array().filled(0) == words).all()
+    (image,) = axes.images
+    levels = [0, *np.unique(words[words > 0])]  # a colour for each number, none for no word
+    assert (np.take(levels, image.get_array().filled(-1) + 1) == words).all()
+    assert len(levels) - 1 == image.cmap.N
     numbers = {t.get_position(): int(t.get_text()) for t in axes.texts}
     assert numbers == {(b, r): words[r, b] for r, b in np.argwhere(words > 1)}
 

@@ -136,7 +136,8 @@ def test_the_command_draws_it_and_writes_events(tmp_path: Path, capsys: Any) -> 
 
 def test_the_picture_has_the_spans_of_the_block_and_of_the_sm() -> None:
     figure = predicted().plot_timeline()
-    upper, lower = figure.axes
+    upper, middle, lower = figure.axes
+    assert upper.get_xlim() == middle.get_xlim() == lower.get_xlim()
     for axes, lives in ((upper, timeline().of_block(0)), (lower, timeline().warps)):
         spans = [span for life in lives for span in joined(life.spans)]
         drawn = {c.get_gid(): len(c.get_paths()) for c in axes.collections}
@@ -146,6 +147,29 @@ def test_the_picture_has_the_spans_of_the_block_and_of_the_sm() -> None:
     dotted = [line.get_xdata()[0] for line in upper.get_lines()]
     assert dotted == [cycle for block, cycle in timeline().barriers if block == 0]
     assert "cycles" in lower.get_xlabel()
+    (above,) = upper.child_axes
+    mhz = predicted().device.gpu.sm_clock_mhz
+    figure.draw_without_rendering()
+    assert above.get_xlim() == pytest.approx([end / mhz for end in upper.get_xlim()])
+
+
+def test_the_picture_has_a_row_for_each_line_with_the_warps_that_are_there() -> None:
+    """Shades are mean warps: over time they add up to the cycles that the line's spans have."""
+    _, middle, _ = predicted().plot_timeline().axes
+    block = timeline().of_block(0)
+    code = predicted().prepared.program.instructions
+    cycles: dict[str, float] = {}
+    for life in block:
+        for span in life.spans:
+            line = code[span.pc].line if span.pc >= 0 else 0
+            name = f"line {line}" if line else "set up"
+            cycles[name] = cycles.get(name, 0.0) + span.end - span.start
+    shades = middle.images[0].get_array()
+    assert shades.max() <= len(block) + 1e-9
+    width = middle.get_xlim()[1] / shades.shape[1]
+    names = [text.get_text() for text in middle.get_yticklabels()]
+    drawn = dict(zip(names, shades.sum(axis=1) * width, strict=True))
+    assert drawn == pytest.approx(cycles)
 
 
 # -- trace events --------------------------------------------------------------------------
@@ -156,13 +180,16 @@ FIELDS = {
         "name": str, "cat": str, "ts": int | float, "dur": int | float,
         "pid": int, "tid": int, "args": dict,
     },
+    "i": {
+        "name": str, "cat": str, "ts": int | float, "s": str, "pid": int, "tid": int, "args": dict,
+    },
     "C": {"name": str, "ts": int | float, "pid": int, "tid": int, "args": dict},
 }  # fmt: skip
 
 
 def check_events(document: dict[str, Any]) -> None:
     """The Trace Event Format, as far as it is used: fields, types, and no overlap on a track."""
-    assert set(document) == {"traceEvents", "otherData"}
+    assert set(document) == {"traceEvents", "displayTimeUnit", "otherData"}
     tracks: dict[tuple[int, int], float] = {}
     named = set()
     processes: dict[int, int] = {}  # Perfetto tells threads apart by their number alone
@@ -183,8 +210,11 @@ def check_events(document: dict[str, Any]) -> None:
         elif event["ph"] == "X":
             assert track in named
             assert event["dur"] > 0
-            assert event["ts"] >= tracks.get(track, 0)
+            assert event["ts"] >= tracks.get(track, 0) - 1e-9
             tracks[track] = event["ts"] + event["dur"]
+        elif event["ph"] == "i":
+            assert track in named
+            assert event["s"] == "t", "a mark on its thread"
         else:
             assert all(isinstance(v, int | float) for v in event["args"].values())
     assert tracks
@@ -195,14 +225,38 @@ def test_events_of_a_prediction_are_its_spans() -> None:
     check_events(document)
     events = document["traceEvents"]
     spans = [span for life in timeline().warps for span in life.spans]
-    drawn = [event for event in events if event["ph"] == "X"]
+    drawn = [event for event in events if event["ph"] == "X" and event["cat"] != "line"]
+    mhz = predicted().device.gpu.sm_clock_mhz
     expected = sorted((span.start, span.end - span.start) for span in spans)
-    assert sorted((event["ts"], event["dur"]) for event in drawn) == expected
+    found = sorted((e["args"]["cycle"], e["args"]["cycles"]) for e in drawn)
+    assert found == expected
+    for event in drawn:
+        assert event["ts"] == pytest.approx(event["args"]["cycle"] / mhz, abs=1e-6)
+        assert event["dur"] == pytest.approx(event["args"]["cycles"] / mhz, abs=2e-6)
     names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    assert names == {f"block {life.block}, warp {life.warp}" for life in timeline().warps}
+    warps = {f"block {life.block}, warp {life.warp}" for life in timeline().warps}
+    assert warps < names
     stalls = {event["name"] for event in drawn if event["cat"] == "stall"}
     assert stalls <= set(STALLS) - {"selected"}
     assert {"LDS", "STS", "BAR"} <= {event["name"] for event in drawn if event["cat"] == "issue"}
+
+
+def test_each_line_of_the_first_block_has_a_track_and_each_barrier_a_mark() -> None:
+    events = prediction_events(predicted(), timeline())["traceEvents"]
+    mhz = predicted().device.gpu.sm_clock_mhz
+    marks = [event["ts"] for event in events if event["ph"] == "i"]
+    barriers = [cycle / mhz for block, cycle in timeline().barriers if block == 0]
+    assert marks == pytest.approx(barriers, abs=1e-6)
+    code = predicted().prepared.program.instructions
+    spans = [span for life in timeline().of_block(0) for span in life.spans]
+    for line in {code[span.pc].line for span in spans}:
+        mine = [e for e in events if e.get("cat") == "line" and e["args"]["line"] == line]
+        there = [span for span in spans if code[span.pc].line == line]
+        for span in there:
+            middle = (span.start + span.end) / 2 / mhz
+            assert sum(e["ts"] <= middle <= e["ts"] + e["dur"] for e in mine) == 1
+        first = min(span.start for span in there) / mhz
+        assert min(e["ts"] for e in mine) == pytest.approx(first, abs=1e-6)
 
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

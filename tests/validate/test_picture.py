@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from gpusim.cli.app import main
+from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.errors import InputError
 from validate import picture
 from validate.compare import KINDS
@@ -62,6 +64,18 @@ def test_the_other_has_a_line_for_each_kernel_and_the_peak() -> None:
     named = {text.get_text() for text in right.texts}
     assert named == {*picture.SERIES, "DRAM's peak, 4,815 GB/s"}
     assert "block 256" in right.get_title(loc="left")
+
+
+def test_each_code_has_a_line_of_its_own() -> None:
+    """Predictions of both codes for a size used to be joined by a line straight up."""
+    of_nvcc, of_lowering = made().sections[0], made(("reduce1", "reduce2")).sections[0]
+    sections = replace(of_nvcc, code=NVCC), replace(of_lowering, code=LOWERING)
+    _, right = picture.figure([replace(made(), sections=sections)]).axes
+    for style, count in (("-", 7), ("--", 2 + 1)):  # the peak is dashed, too
+        lines = drawn(right, style)
+        assert len(lines) == count
+        assert all(len(set(line.get_xdata())) == len(line.get_xdata()) for line in lines)
+    assert "solid: nvcc's code; dashed: the lowering's" in right.get_title(loc="left")
 
 
 def test_lines_differ_in_colour_and_points_in_shape() -> None:

@@ -501,7 +501,8 @@ class WaveFootprint:
 
     def __init__(self, time: Array, gaps: Array, weights: Array) -> None:
         self._time = time
-        self._edges = np.unique(np.quantile(time, np.linspace(0, 1, STEPS_OF_A_LIFE)))
+        steps = np.linspace(0, 1, STEPS_OF_A_LIFE)
+        self._edges = np.unique(np.quantile(time, steps)) if len(time) else np.zeros(1)
         self._at = np.searchsorted(self._edges, time)
         before = np.searchsorted(self._edges, time - gaps, side="left")
         table = np.zeros((len(self._edges) + 1, len(self._edges) + 1))

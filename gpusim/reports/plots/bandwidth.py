@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpusim.errors import InputError
 from gpusim.gpu.device import Device
 from gpusim.reports.plots.canvas import MARKERS, canvas, matplotlib, plain_numbers, title
 
@@ -22,7 +23,12 @@ class Rates:
 
 
 def plot_bandwidth(rates: Sequence[Rates], device: Device, *, theme: str = "light") -> Any:
-    """Draw GB/s of useful bytes over the number of elements, a colour for each kernel."""
+    """Draw GB/s of useful bytes over the number of elements, a colour for each kernel.
+
+    Raises InputError for a single size.
+    """
+    if len({size for one in rates for size, _ in (*one.predicted, *one.measured)}) < 2:
+        raise InputError("bandwidth is drawn over sizes: give two or more, as in --sizes 2^20,2^24")
     peak = device.bandwidth.dram_peak_gbps
     with canvas(theme, 9, 5) as (figure, ink):
         axes, legend = figure.subplots(), []

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.errors import InputError
-from gpusim.reports.plots.canvas import canvas, matplotlib, title
+from gpusim.isa.ops import OPS
+from gpusim.reports.plots.canvas import Theme, canvas, matplotlib, title
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import iterations, numbering
+from gpusim.tracing.iterations import ITERATION, iterations, numbering
 from gpusim.tracing.records import Execution, Trace
 
 MOST_ROWS = 40
+WEAKEST = 0.2  # of the ramp
+LIGHT = 0.35  # from here on black text is readable, white text before
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +28,8 @@ class BankUse:
     """How the accesses of one line by one warp lie on the banks.
 
     `words` is shaped (executions, banks): the number of different words that lanes access in the
-    bank, each a wavefront. `rows` name op and iteration, `wavefronts` are each execution's count.
+    bank, each a wavefront. `rows` name operand and iteration, `wavefronts` are each execution's
+    count.
     """
 
     line: int
@@ -58,11 +64,40 @@ def bank_use(trace: Trace, line: int | None = None, warp: int | None = None) -> 
     banks = lanes.bank_count(trace.cc)
     return BankUse(
         *chosen,
-        rows=tuple(f"{e.op} #{number}" for (e, _), number in zip(mine, numbers, strict=True)),
+        rows=tuple(
+            f"{name}, {counted} {number}"
+            for name, number in zip(_operands(mine, counted), numbers, strict=True)
+        ),
         counted=counted,
         words=np.array([_words(e, banks) for e, _ in mine]),
         wavefronts=tuple(e.wavefronts for e, _ in mine),
     )
+
+
+def _operands(accesses: Sequence[tuple[Execution, int]], counted: str) -> list[str]:
+    """Return each access as "2nd load of tile": its place among those of an iteration.
+
+    Where executions are counted, the number is their only place.
+    """
+    executions = [execution for execution, _ in accesses]
+    pcs: dict[tuple[str, str], list[int]] = {}
+    kinds = []
+    for one in executions:
+        kind = OPS[one.op].access or OPS[one.op].kind
+        kinds.append((kind, one.array or "shared memory"))
+        found = pcs.setdefault(kinds[-1], [])
+        if one.pc not in found:
+            found.append(one.pc)
+    names = []
+    for one, (kind, array) in zip(executions, kinds, strict=True):
+        places = sorted(pcs[kind, array])
+        nth = (
+            f"{lanes.ordinal(places.index(one.pc) + 1)} "
+            if len(places) > 1 and counted == ITERATION
+            else ""
+        )
+        names.append(f"{nth}{kind} of {array}")
+    return names
 
 
 def _words(execution: Execution, banks: int) -> list[int]:
@@ -75,20 +110,26 @@ def plot_banks(
 ) -> Any:
     """Draw banks across and executions of a line downwards, each cell with its words.
 
-    Cells of several words are bank conflicts: they are numbered and brighter or darker.
+    Cells of several words are bank conflicts: they are numbered, a colour for each number.
     """
     found = bank_use(trace, line, warp)
     words = found.words[:MOST_ROWS]
+    levels = sorted({int(count) for count in np.unique(words) if count})
     with canvas(theme, 11, 1.6 + 0.32 * len(words)) as (figure, ink):
         axes = figure.subplots()
-        base = matplotlib().colormaps[ink.ramp].resampled(256)
-        most = max(2, int(words.max()))
-        shown = np.ma.masked_equal(words, 0)
+        strengths = {count: _strength(count, levels[-1]) for count in levels}
+        colours = [_colour(strength, ink) for strength in strengths.values()]
+        shown = np.ma.masked_where(words == 0, np.searchsorted(levels, words))
         image = axes.imshow(
-            shown, aspect="auto", interpolation="none", cmap=base, vmin=0, vmax=most
+            shown,
+            aspect="auto",
+            interpolation="none",
+            cmap=matplotlib("colors").ListedColormap(colours),
+            vmin=-0.5,
+            vmax=len(levels) - 0.5,
         )
         for row, bank in np.argwhere(words > 1):
-            light = words[row, bank] > most / 2
+            light = strengths[int(words[row, bank])] > LIGHT
             axes.text(
                 bank,
                 row,
@@ -108,11 +149,9 @@ def plot_banks(
         axes.set_yticks(np.arange(len(words) + 1) - 0.5, minor=True)
         axes.grid(which="minor", color=ink.faint, lw=0.8)
         axes.tick_params(which="both", length=0)
-        axes.set(
-            xlabel="bank of shared memory, 4 bytes wide", ylabel=f"instruction, and {found.counted}"
-        )
+        axes.set_xlabel("bank of shared memory, 4 bytes wide")
         bar = figure.colorbar(image, ax=axes, label="words served by a bank", pad=0.01)
-        bar.locator = matplotlib("ticker").MaxNLocator(integer=True)
+        bar.set_ticks(range(len(levels)), labels=[str(count) for count in levels])
         bar.outline.set_visible(False)
         title(
             axes,
@@ -120,3 +159,13 @@ def plot_banks(
             "one wavefront for each word of a bank; numbers above 1 are bank conflicts",
         )
     return figure
+
+
+def _strength(count: int, most: int) -> float:
+    """Return a number of words from 0 for one to 1 for the most, each doubling as far."""
+    return math.log(count) / math.log(most) if most > 1 else 0.0
+
+
+def _colour(strength: float, ink: Theme) -> Any:
+    """Return a colour of the theme's ramp, whose darkest part is too dark for dark paper."""
+    return matplotlib().colormaps[ink.ramp](WEAKEST + (1 - WEAKEST) * strength)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gpusim.errors import InputError
 from gpusim.prediction.records import Prediction
 from gpusim.reports.changes import changes
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
@@ -23,7 +24,13 @@ def plot_gains(
     """Draw each kernel's time as a bar, with how many times as fast it is as the one before.
 
     `times_us` stand in place of the predictions' own, where each is a job of several launches.
+    Raises InputError for a single kernel.
     """
+    if len(predictions) < 2:
+        raise InputError(
+            f"gains are those of a kernel over another: name one or more beside "
+            f"{predictions[0].kernel}"
+        )
     times = list(times_us) or [prediction.time_us for prediction in predictions]
     with canvas(theme, 11, 1.4 + 0.5 * len(times)) as (figure, ink):
         axes = figure.subplots()
