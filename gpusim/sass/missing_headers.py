@@ -14,16 +14,17 @@ from itertools import islice
 from pathlib import Path
 
 from gpusim.sass.compiler import Headers, Options, folders_of
-from gpusim.sass.host_headers import FRAMEWORKS, HOST_HEADERS
+from gpusim.sass.host_headers import CPP, FRAMEWORKS, HOST_HEADERS
 from gpusim.sass.includes import included, includes, plain, read
 
 _FRAMEWORK_FOLDERS = ("ATen/", "THC/", "c10/", "pybind11/", "torch/")
 # Libraries of the host: nothing of theirs decides what is compiled for a device.
-_HOST_FOLDERS = (
-    "EGL/", "GL/", "GLES2/", "GLES3/", "GLFW/", "X11/", "arpa/", "boost/", "netinet/", "opencv2/",
-    "sys/", "vulkan/",
+_HOST_LIBRARIES = (
+    "EGL/", "GL/", "GLES2/", "GLES3/", "GLFW/", "X11/", "arpa/", "boost/", "cupti", "hip/", "hsa/",
+    "netinet/", "nvperf_", "opencv2/", "rocm_smi/", "rocprofiler", "sys/", "vulkan/",
 )  # fmt: skip
 _STAND_IN = "#include <words_of_frameworks.h>\n"
+_OF_STD = "#include <words_of_std.h>\n"
 # Libraries of the host and of kernels: NVRTC does not take all of their headers.
 _LIBRARIES = ("thrust", "cub")
 _OF_HEADERS = ("include", "inc", "common", "Common", "utils")  # names of folders
@@ -54,12 +55,14 @@ def left_out(
         library = name.partition("/")[0]
         if name in FRAMEWORKS.split() or name.startswith(_FRAMEWORK_FOLDERS):
             contents[name] = _STAND_IN
-        elif words.get(library) is False:
+        elif name in CPP.split():
+            contents[name] = _OF_STD
+        elif name.startswith(_HOST_LIBRARIES) or words.get(library) is False:
             contents[name] = ""
         elif name not in HOST_HEADERS and not _is_there(name, [*beside, *folders, *libraries]):
             missing.append(name)
     if missing and not _decides_nothing(clean):
-        missing = [name for name in missing if name.startswith(_HOST_FOLDERS)]
+        missing = []
     return Headers(contents={**contents, **dict.fromkeys(missing, "")}, missing=tuple(missing))
 
 

@@ -1,4 +1,4 @@
-"""What nvcc and builds define, kernels of one name, headers of a project, macros of host code."""
+"""Sources as nvcc and builds take them: definitions, overloads, headers, macros of host code."""
 
 from __future__ import annotations
 
@@ -124,3 +124,39 @@ def test_headers_are_found_anywhere_in_a_project(tmp_path: Path) -> None:
     (tmp_path / "LICENSE").unlink()
     with pytest.raises(gpusim.GpusimError, match=r"-I FOLDER"):
         gpusim.cuda_file(tmp_path / "ops/cuda/ones.cu")["f"][1, 1](y)
+
+
+HOST_CLASS = """
+#include <map>
+#include <string>
+#include <vector>
+struct Sizes {
+  std::vector<int> all;
+  std::map<std::string, std::pair<int, int>> named;
+  int first;
+  void read(const std::string &name) { first = all[0] + named[name].first; }
+};
+__device__ constexpr int of = sizeof(((Sizes *)0)->first);
+__global__ void size(int *y) { *y = of; }
+"""
+
+
+@needs_nvrtc
+def test_classes_with_members_of_the_hosts_library_compile_where_a_kernel_names_them() -> None:
+    gpusim.cuda_source(HOST_CLASS)["size"][1, 1](y := np.zeros(1, np.int32))
+    assert y[0] == 4
+
+
+@needs_nvrtc
+def test_headers_of_libraries_of_the_host_are_left_out_wherever_they_lie(tmp_path: Path) -> None:
+    """The one beside the including file is not what <> means: it is nowhere."""
+    for place, text in {
+        "common/GL/glut.h": "void glutInit(int *, char **);\n",
+        "common/helper.h": "#include <GL/glut.h>\n#include <cupti_target.h>\n",
+        "src/mine.cu": '#include "../common/helper.h"\nvoid show() { glutInit(0, 0); }\n'
+        "__global__ void one(int *y) { *y = 1; }\n",
+    }.items():
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(text)
+    gpusim.cuda_file(tmp_path / "src/mine.cu")["one"][1, 1](y := np.zeros(1, np.int32))
+    assert y[0] == 1
