@@ -449,6 +449,26 @@ def sanitizer() -> str:
     return _table(("planted", "gpusim check", "compute-sanitizer"), rows)
 
 
+def families() -> str:
+    """What compute-sanitizer says of families of pairs, and the bugs with other results."""
+    folder = ROOT / "tests" / "checking"
+    sys.path.insert(0, str(ROOT / "tests"))
+    topics = importlib.import_module("checking.families").TOPICS
+    sys.path.remove(str(ROOT / "tests"))
+    measured = json.loads((folder / "families_h200.json").read_text())["verdicts"]
+    tools = ("racecheck", "synccheck", "memcheck", "initcheck")
+    rows = []
+    for topic, pairs in topics.items():
+        said = [measured[pair.name] for pair in pairs]
+        found = [str(sum(tool in one["bug"] for one in said)) for tool in tools]
+        every = sum(any(tool in one["bug"] for tool in tools) for one in said)
+        reported = sum(any(tool in one["twin"] for tool in tools) for one in said)
+        shown = sum(one["bug"].get("checksum") != one["twin"]["checksum"] for one in said)
+        rows.append((topic, str(len(pairs)), *found, str(every), str(reported), str(shown)))
+    titles = ("topic", "pairs", *tools, "any of them", "twins reported", "wrong results")
+    return _table(titles, rows, right=1)
+
+
 def _verdict(tool: str, said: dict[str, Any]) -> str:
     """Return a tool's verdict in words."""
     if not said.get("ends", True):
@@ -547,6 +567,7 @@ TABLES: dict[str, Table] = {
         rules,
         findings,
         sanitizer,
+        families,
         letters,
         memory_keys,
         memory_misses,

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.errors import FaultPlace, ReadOnlyError
 from gpusim.gpu.memory import WORD_BYTES, first_of_each
 from gpusim.isa.ops import LOCAL_HIGH, OPS, SHARED_HIGH, SPIN, Instruction, Memory
-from gpusim.machine import generic_addressing, storage
+from gpusim.machine import async_copies, generic_addressing, storage
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
@@ -49,16 +49,19 @@ def _loaded(
 
 
 def store(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Set the elements at the address to the sources."""
+    """Set the elements at the address to the sources; an asynchronous copy does so when awaited."""
     addresses = _addresses(group, instruction, _memory(instruction))
     values = [group.read(register) for register in instruction.src[1:]]
     on = _writing(context, instruction, on)
     if np.count_nonzero(on):
         touched, on = _touched(context, group, instruction, addresses, on)
-        context.changes.count += 1
-        for one in touched:
-            for position, stored in enumerate(values):
-                one.set(position, stored)
+        if OPS[instruction.op].asynchronous:
+            context.batch.copies.begin(async_copies.lanes_of(group), touched, values)
+        else:
+            context.changes.count += 1
+            for one in touched:
+                for position, stored in enumerate(values):
+                    one.set(position, stored)
     context.report(group, instruction, on, addresses, values=tuple(values))
 
 

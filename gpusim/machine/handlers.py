@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gpusim.machine import (
     access,
+    async_copies,
     barrier,
     control,
     convergence,
@@ -52,4 +53,6 @@ HANDLERS: Mapping[str, Handler] = {
     "bssy": convergence.bssy,
     "break": convergence.give_back,
     "bsync": convergence.bsync,
+    "commit_copies": async_copies.commit,
+    "await_copies": async_copies.await_groups,
 }

@@ -19,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Memory, Program
+from gpusim.isa.ops import OPS, Memory, Program
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import WARP_SIZE, Launch
+from gpusim.machine.pending_copies import PendingCopies
 from gpusim.program.liveness import Liveness
+from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 
@@ -139,6 +141,12 @@ def union_of_runs(mask: Array, *keys: Array) -> tuple[Array, Array, Array, Array
     return union, order, order[start], np.diff(start, append=len(order))
 
 
+@once
+def _copies(program: Program) -> bool:
+    """Return whether a program has asynchronous copies."""
+    return any(OPS[row.op].copies == "begins" for row in program.instructions)
+
+
 class Batch:
     """Blocks that run together: placement, registers, splits, shared and local memory."""
 
@@ -174,6 +182,7 @@ class Batch:
                 (len(blocks), warps, WARP_SIZE, -(-program.local_bytes // 16) * 16), dtype=np.uint8
             )
         self.clock = 0
+        self.copies = PendingCopies(len(blocks) * warps * WARP_SIZE if _copies(program) else 0)
 
     def bytes_of(self, memory: Memory) -> int:
         """Return the bytes of shared or local memory that an access without a size may touch."""

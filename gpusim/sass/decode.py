@@ -691,7 +691,7 @@ def _were_equal(form: Form, old: Any, expected: Any) -> Any:
 
 
 def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Copy from global to shared memory without a register between; it is there at once.
+    """Copy from global to shared memory without a register between; it is there when awaited.
 
     Lanes with a false third operand, a predicate, store zeros. With ZFILL the address encodes
     the number of zeros in a copy, by its distance behind the source (PTX ISA,

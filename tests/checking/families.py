@@ -270,6 +270,8 @@ for part, index in (("copied", 0), ("cleared", 3)):
         index=index,
     )
 
+_copies_end = len(PAIRS)
+
 # -- numbered barriers -----------------------------------------------------------------
 
 for warps in (1, 2):
@@ -427,6 +429,8 @@ for first, then in ((1, 2), (7, 3)):
 """,
         first=first, then=then,
     )  # fmt: skip
+
+_barriers_end = len(PAIRS)
 
 # -- scopes and fences -----------------------------------------------------------------
 
@@ -610,3 +614,9 @@ for what, change in {
             **change,
         },
     )
+
+TOPICS = {
+    "asynchronous copies": PAIRS[:_copies_end],
+    "numbered barriers": PAIRS[_copies_end:_barriers_end],
+    "scopes and fences": PAIRS[_barriers_end:],
+}

@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +78,10 @@ class Found:
     says: Counter[str] = field(default_factory=Counter)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it, ready for JSON."""
-        return {
-            "ends": self.ends,
-            "status": self.status,
-            "checksum": self.checksum,
-            "says": dict(self.says),
-        }
+        """Return what there is to say, ready for JSON."""
+        found: dict[str, Any] = {} if self.ends else {"ends": False}
+        found |= {"status": self.status} if self.status else {}
+        return found | ({"says": dict(self.says)} if self.says else {})
 
 
 def main() -> None:
@@ -113,8 +111,11 @@ def main() -> None:
             verdicts: dict[str, Any] = {one.name: {} for one in PAIRS}
             for (variant, tool, _), found in zip(jobs, parts, strict=True):
                 for name, one in found.items():
-                    verdicts[name].setdefault(variant, {})[tool] = one.to_dict()
-    print(json.dumps({"made_with": made_with(), "verdicts": verdicts}, indent=1))
+                    said = verdicts[name].setdefault(variant, {})
+                    said |= {tool: one.to_dict()} if one.to_dict() else {}
+                    said |= {"checksum": one.checksum} if tool == PLAIN and one.ends else {}
+    made = {**made_with(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    print(json.dumps({"made_with": made, "verdicts": verdicts}, indent=1))
 
 
 def program_text() -> str:

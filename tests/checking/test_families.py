@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 SAMPLE = PAIRS[::12]
+MEASURED = json.loads(Path(__file__).with_name("families_h200.json").read_text())["verdicts"]
 
 
 def lines_that_end_in(mark: str, lines: list[str], pair: Pair) -> frozenset[int]:
@@ -25,6 +28,13 @@ def errors(file: Any, pair: Pair) -> list[tuple[str, frozenset[int]]]:
     arrays = np.arange(1024, dtype=np.int32), np.zeros(1024, np.int32)
     found = gpusim.check(file[pair.name][pair.blocks, pair.threads], *arrays, step_limit=100_000)
     return [(one.rule, frozenset(one.lines)) for one in found.errors]
+
+
+def checksum(file: Any, pair: Pair) -> int:
+    """Return the sum that `sanitize_families.py` makes of a run's results."""
+    x, out = np.arange(1024, dtype=np.int32), np.zeros(1024, np.int32)
+    file[pair.name][pair.blocks, pair.threads](x, out)
+    return int((np.arange(1, 1025, dtype=np.uint32) * out.view(np.uint32)).sum(dtype=np.uint32))
 
 
 def held(pairs: list[Pair]) -> None:
@@ -41,6 +51,7 @@ def held(pairs: list[Pair]) -> None:
             assert rule == pair.rule, pair.name
             assert where <= places or where == flags, pair.name
         assert errors(twins, pair) == [], pair.name
+        assert checksum(twins, pair) == MEASURED[pair.name]["twin"]["checksum"], pair.name
 
 
 def test_a_sample_of_the_families_is_judged_as_it_is_labelled() -> None:
@@ -50,6 +61,18 @@ def test_a_sample_of_the_families_is_judged_as_it_is_labelled() -> None:
 @pytest.mark.slow
 def test_all_families_are_judged_as_they_are_labelled() -> None:
     held(PAIRS)
+
+
+def test_copies_that_nobody_waits_for_have_not_landed() -> None:
+    early = [one for one in PAIRS if "without_a_wait_by" in one.name]
+    bugs = gpusim.cuda_source(source(early))
+    assert len(early) == 12
+    for pair in early:
+        assert checksum(bugs, pair) == MEASURED[pair.name]["bug"]["checksum"] == 0
+
+
+def test_all_families_were_measured() -> None:
+    assert list(MEASURED) == [pair.name for pair in PAIRS]
 
 
 def test_the_families_have_more_than_a_hundred_pairs_by_different_names() -> None:

@@ -43,7 +43,9 @@ WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
     "call_driver", "part",
 ))  # fmt: skip
-REFUSED = frozenset(("named_barrier", "arrive", "clock", "get_token", "set_token"))
+REFUSED = frozenset((
+    "named_barrier", "arrive", "clock", "get_token", "set_token", "commit_copies", "await_copies",
+))  # fmt: skip
 
 
 @dataclass

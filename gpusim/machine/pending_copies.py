@@ -1,0 +1,83 @@
+"""Asynchronous copies to shared memory: elements that are on their way until threads wait for them.
+
+Until the thread that issued a copy waits for its group, its place holds what it held before, as
+reads before the wait find it on an H200, most often (PTX ISA, cp.async; families of pairs in
+`tests/checking`). Lanes are numbered throughout the blocks of a batch, folded or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Values for elements of a memory, each with its lane and the group of its copy."""
+
+    elements: Array
+    index: Array
+    values: Array
+    lanes: Array
+    groups: Array
+
+    def take(self, which: Array) -> _Stored:
+        """Return some of the values."""
+        parts = (self.index, self.values, self.lanes, self.groups)
+        return _Stored(self.elements, *(part[which] for part in parts))
+
+
+class PendingCopies:
+    """The copies of a batch on their way; `lanes` is the number of its lanes."""
+
+    def __init__(self, lanes: int) -> None:
+        self._committed = np.zeros(lanes, dtype=np.int32)
+        self._pending: list[_Stored] = []
+
+    def begin(
+        self,
+        lanes: Array,
+        touched: Sequence[LaneElements | UniformLaneElements],
+        values: Sequence[Array],
+    ) -> None:
+        """Take the values that lanes, (copies, rows, 32), are to store to elements."""
+        for one in touched:
+            flat = one.apart()
+            if flat.elements is None:
+                continue
+            for position, value in enumerate(values):
+                index, given, taking, lane = np.broadcast_arrays(
+                    flat.index + position, value, flat.mine, lanes
+                )
+                which = lane[taking]
+                self._pending.append(
+                    _Stored(
+                        flat.elements, index[taking], given[taking], which, self._committed[which]
+                    )
+                )
+
+    def commit(self, lanes: Array) -> None:
+        """Make a group of the copies that lanes have issued since their last one."""
+        self._committed[lanes] += 1
+
+    def land(self, lanes: Array, allowed: int) -> bool:
+        """Store what lanes wait for, all but their last `allowed` groups; say whether it is any."""
+        ended = np.zeros_like(self._committed)
+        ended[lanes] = self._committed[lanes] - allowed
+        left, has_landed = [], False
+        for one in self._pending:
+            done = one.groups < ended[one.lanes]
+            landing = one if done.all() else one.take(done)
+            landing.elements[landing.index] = landing.values
+            has_landed |= bool(len(landing.index))
+            if landing is not one:
+                left.append(one.take(~done))
+        self._pending = left
+        return has_landed
