@@ -834,6 +834,8 @@ class Device:
 
     def without(self, *mechanisms: str) -> Device:
         """Return this GPU with mechanisms of ABLATIONS switched off; DeviceError otherwise."""
+        if not mechanisms:
+            return self
         chosen = []
         for mechanism in mechanisms:
             name = mechanism.strip().lower().replace(" ", "-").replace("_", "-")

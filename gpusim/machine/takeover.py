@@ -54,7 +54,7 @@ class _Past:
     is_refused: bool = False
 
 
-_past: dict[Same, _Past] = {}
+_past: dict[Same[Program], _Past] = {}
 
 
 def forget() -> None:

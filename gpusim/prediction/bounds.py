@@ -83,7 +83,12 @@ class _Work:
     atomics: float = 0.0
 
     def __add__(self, more: _Work) -> _Work:
-        return _Work(*(a + b for a, b in zip(astuple(self), astuple(more), strict=True)))
+        return _Work(
+            self.issue + more.issue,
+            self.wavefronts + more.wavefronts,
+            self.constants + more.constants,
+            self.atomics + more.atomics,
+        )
 
     def times(self, blocks: int) -> _Work:
         """Return the work of a number of blocks."""
@@ -122,8 +127,10 @@ def bounds_of(
 
 
 def _work(stream: BlockStream, costs: _Costs) -> _Work:
-    """Return the work of a block."""
-    return sum((_of_warp(warp, costs) for warp in stream.warps), start=_Work())
+    """Return the work of a block: that of equal warps is worked out once."""
+    of_warps = {warp.key: warp for warp in stream.warps}
+    work = {key: _of_warp(warp, costs) for key, warp in of_warps.items()}
+    return sum((work[warp.key] for warp in stream.warps), start=_Work())
 
 
 def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:

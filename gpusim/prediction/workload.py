@@ -13,12 +13,10 @@ import numpy as np
 
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.clock.code_fetch import CodeFetch
-from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.dispatch import blocks_of_busiest
-from gpusim.prediction.clock.issue import Issue, issues
-from gpusim.prediction.clock.step_builder import Seen, steps_of
-from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.clock.issue import Issue
+from gpusim.prediction.clock.program_steps import ProgramSteps, program_steps
+from gpusim.prediction.clock.steps import WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.prediction.streams.representatives import representatives
 
@@ -70,11 +68,11 @@ class Workload:
     ) -> None:
         self.budget = budget
         self._gpu = gpu
-        self._issues = issues(prepared.program, gpu) if issued is None else issued
-        self._code = CodeFetch(prepared.program, gpu, l2, is_cached=code_is_cached)
-        self._constants = ConstantFetch(prepared.program, gpu, l2)
-        self._by_key: dict[tuple[bytes, bool], WarpSteps] = {}
-        self._seen: Seen = {}
+        program = prepared.program
+        if issued is None and not code_is_cached:
+            self._steps = program_steps(program, gpu, l2)
+        else:
+            self._steps = ProgramSteps(program, gpu, l2, issued, code_is_cached=code_is_cached)
         self._by_stream: dict[tuple[int, int, bool, bool], list[WarpSteps]] = {}
         self._ranges = sorted(
             (first, last, c.stream) for c in classes.classes for first, last in c.ranges
@@ -125,7 +123,7 @@ class Workload:
         block that `is_first` on its SM also waits for cold code and constants.
         """
         stream = self._played[id(self._stream(number))]
-        is_first = is_first and (self._code.unlike_later or self._constants.unlike_later)
+        is_first = is_first and self._steps.unlike_later
         key = id(stream), most, is_first, evenly
         if key not in self._by_stream:
             iterations = partial(self._iterations, most, evenly)
@@ -140,12 +138,7 @@ class Workload:
             warp = whole.written_out(iterations)
             if "divergence" in self._gpu.ablations:
                 warp = warp.of_longest_lane()
-            key = warp.key, is_first
-            if key not in self._by_key:
-                code = self._code.of(warp, is_first=is_first)
-                late = self._constants.of(warp, is_first=is_first)
-                self._by_key[key] = steps_of(warp, self._issues, code, late, self._seen)
-            made.append(self._by_key[key])
+            made.append(self._steps.of(warp, is_first=is_first))
         return made
 
     def _iterations(self, most: int, evenly: bool, number: int, times: int) -> int:
@@ -196,7 +189,7 @@ class Workload:
         First the simulated ones, with `iterations` of the longest loop, then all.
         """
         last = self.of_block(self._own[-1], iterations)
-        return max(map(_long_waits, last), key=itemgetter(1))
+        return max((warp.long_waits for warp in last), key=itemgetter(1))
 
     def are_alike(self, but: int) -> bool:
         """Return whether all but `but` of the SM's blocks are equal."""
@@ -217,25 +210,6 @@ def _shortened_length(warp: WarpStream, iterations: Callable[[int, int], int]) -
     counts = (iterations(number, loop.times) for number, loop in enumerate(warp.loops))
     further = zip(warp.loops, counts, strict=True)
     return len(warp) + sum((loop.end - loop.first) * count for loop, count in further)
-
-
-def _long_waits(warp: WarpSteps) -> tuple[int, int]:
-    """Return a warp's number of waits for global loads; loads issued together count once.
-
-    First in its steps, then including extrapolated iterations of its loops.
-    """
-    counts = [0] * (len(warp.steps) + 1)  # waits before each step
-    is_under_way = False
-    for step in warp.steps:
-        is_under_way = is_under_way or step.action is Action.GLOBAL_LOAD
-        waits = step.waits_long and is_under_way
-        is_under_way = is_under_way and not waits
-        counts[step.place + 1] = counts[step.place] + waits
-    further = sum(
-        marked.loop.extrapolated * (counts[marked.end] - counts[marked.begin]) // marked.iterations
-        for marked in warp.loops
-    )
-    return counts[-1], counts[-1] + further
 
 
 def _similar(streams: Iterable[BlockStream]) -> list[dict[int, int]]:

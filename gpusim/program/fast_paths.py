@@ -40,11 +40,11 @@ def on_fast_paths(program: Program, without: frozenset[str], *, integers: bool =
 
 
 @lru_cache(maxsize=64)
-def _decided(same: Same, without: frozenset[str], integers: bool) -> Program:
-    if not data_dependent_lines(same.program, without):
-        return same.program
-    held = tainted_registers(same.program, without)
-    program = with_ordinary_operands(same.program, held)
+def _decided(same: Same[Program], without: frozenset[str], integers: bool) -> Program:
+    if not data_dependent_lines(same.held, without):
+        return same.held
+    held = tainted_registers(same.held, without)
+    program = with_ordinary_operands(same.held, held)
     rows = list(program.instructions)
     unusual = {
         pc: is_taken

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from functools import lru_cache
 from operator import or_
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import all_blocks, all_successors
+from gpusim.program.memoisation import MOST_KEPT, Same
 from gpusim.program.uses import bits, read_bits, written_bits
 
 
@@ -23,12 +25,17 @@ def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
     return sorted(lines)
 
 
-def tainted_registers(program: Program, arrays: Set[str]) -> list[int]:
+def tainted_registers(program: Program, arrays: Set[str]) -> Sequence[int]:
     """Return, as bits, the registers that elements of some arrays decide, by instruction.
 
     They also reach registers by way of memory, wherever the store of one of them stands.
     """
-    places = frozenset(arrays)
+    return _tainted(Same(program), frozenset(arrays))
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _tainted(same: Same[Program], places: frozenset[str]) -> Sequence[int]:
+    program = same.held
     while True:
         taint = _Taint(program, places)
         held = taint.by_instruction()

@@ -24,7 +24,7 @@ from gpusim.gpu.memory import LINE_BYTES
 from gpusim.host import fast
 from gpusim.isa.ops import Instruction, Memory
 from gpusim.prediction.arithmetic import elementary
-from gpusim.prediction.clock import simulation
+from gpusim.prediction.clock import program_steps, simulation
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.policies import POLICIES
 from gpusim.prediction.compiled import evaluator
@@ -495,6 +495,7 @@ def test_few_steps_that_lie_in_memory_already_are_not_brought_again(
     are_few: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block alone runs the same steps as those of a full SM, which was played before."""
+    program_steps._kept.cache_clear()  # from another test
     if not are_few:
         monkeypatch.setattr(fast_clock, "_MOST_STEPS_BYTES", 0)
     brought: list[int] = []

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusim.host.disk_cache import DiskCache, key
-from gpusim.isa.ops import Instruction
+from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
 from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.segment import Place
@@ -65,7 +65,7 @@ class Compiled:
 class Variant:
     """What of a launch changes the code of its program, beside the types of its constants."""
 
-    program: Same
+    program: Same[Program]
     constants: tuple[tuple[int, DType], ...]
     pairs: bool
     counting: bool
@@ -137,7 +137,7 @@ def compiled(variant: Variant) -> Compiled:
     import wasmtime
 
     made = translated(
-        variant.program.program,
+        variant.program.held,
         dict(variant.constants),
         pairs=variant.pairs,
         counting=variant.counting,
@@ -215,7 +215,7 @@ class _NotKeptError(Exception):
 
 def _name(variant: Variant) -> str:
     """Return the name of a variant's entry, "" for one that is not kept."""
-    program = variant.program.program
+    program = variant.program.held
     content = _Content()
     try:
         texts = [content.of(one) for one in program.instructions]

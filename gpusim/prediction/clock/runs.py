@@ -61,9 +61,9 @@ class Runs:
         waited[WAIT] += count * weights * self.work.waits
         for reason, ticks_waited in enumerate(waited.sum(axis=1).tolist()):
             stalls[reason] += ticks_waited
-        pcs, places = np.unique([step.pc for step in steps], return_inverse=True)
+        pcs, places = self.work.pcs
         table = np.array([np.bincount(places, row, len(pcs)) for row in waited]).T
-        for pc, row in zip(pcs.tolist(), table, strict=True):
+        for pc, row in zip(pcs, table, strict=True):
             reasons[pc] = reasons[pc] + row if pc in reasons else row
         for step, spent in zip(steps, before.tolist(), strict=True):
             by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent

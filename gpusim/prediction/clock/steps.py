@@ -129,6 +129,33 @@ class WarpSteps:
         return made
 
     @cached_property
+    def long_waits(self) -> tuple[int, int]:
+        """The number of waits for global loads; loads issued together count once.
+
+        First in these steps, then including extrapolated iterations of loops.
+        """
+        counts = [0] * (len(self.steps) + 1)  # waits before each step
+        is_under_way = False
+        for step in self.steps:
+            is_under_way = is_under_way or step.action is Action.GLOBAL_LOAD
+            waits = step.waits_long and is_under_way
+            is_under_way = is_under_way and not waits
+            counts[step.place + 1] = counts[step.place] + waits
+        further = sum(
+            marked.loop.extrapolated
+            * (counts[marked.end] - counts[marked.begin])
+            // marked.iterations
+            for marked in self.loops
+        )
+        return counts[-1], counts[-1] + further
+
+    @cached_property
+    def pcs(self) -> tuple[tuple[int, ...], Array]:
+        """The pcs of the steps, ascending, and the index among them of each step's."""
+        found, places = np.unique([step.pc for step in self.steps], return_inverse=True)
+        return tuple(found.tolist()), places
+
+    @cached_property
     def slots(self) -> Array:
         """Ticks of each step in the scheduler."""
         return floats([step.slot for step in self.steps])

@@ -44,7 +44,7 @@ class Wanted:
     """Queries, one per row: the last touch of bytes from `begin` up to `end` before `time`.
 
     Where `sms` is not 0, only blocks on the same SM as `block` count; where `kinds` are given, only
-    touches of these kinds.
+    touches of these kinds. The rows are those of several `queries` of one length.
     """
 
     begin: Array
@@ -53,9 +53,20 @@ class Wanted:
     block: Array
     sms: int = 0
     kinds: tuple[int, ...] = ()
+    queries: int = 1
 
     def __len__(self) -> int:
         return len(self.begin)
+
+    @classmethod
+    def joined(cls, queries: Sequence[Wanted]) -> Wanted:
+        """Return queries of one length as one: all for the same `sms` and `kinds`."""
+        begin, end, time, block = (
+            np.concatenate([getattr(one, name) for one in queries])
+            for name in ("begin", "end", "time", "block")
+        )
+        first = queries[0]
+        return cls(begin, end, time, block, first.sms, first.kinds, len(queries))
 
     def at(self, which: Any) -> Wanted:
         """Return some of the rows."""
@@ -142,7 +153,7 @@ class LookedThrough:
         best = np.full(len(wanted), NEVER)
         for part in self._parts:
             search = _Search(part.dimensions, self._ranges, life)
-            if search.combinations * len(part.rows) * len(wanted) > MOST_PLACES:
+            if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
                 search = _Windows(part.dimensions, self._ranges, life)
             near = part.meetings.near(wanted)
             places = search.places(sum(int(counts.sum()) for _, counts in near))

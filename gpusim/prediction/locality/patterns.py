@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
+from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
+from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
 
 MANY_CLASSES = 12  # with more, as at edges along three axes, equal accesses are merged
 MOST_CLASSES = 32  # with more, only sampled blocks are told apart
+KEPT_LAUNCHES = 8  # with their patterns, for other GPUs
 # Blocks executed for addresses that are not linear: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40
 # Additional blocks of one wave, for kernels with atomics on global memory.
@@ -92,19 +96,35 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         together = tuple(run[(run >= during.start) & (run < during.stop)].tolist())
         spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
         return _of_some(launch, touched, spread, neighbours, together)
-    if not _are_many(classes):
-        chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
-        found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
-        fits = [
-            _fitted({b: found[b] for b in _places(one, launch)}, one.ranges, launch)
-            for one in classes.classes
-        ]
-        if all(one is not None for one in fits):
-            linear = _in_step([pattern for one in fits if one is not None for pattern in one])
-            is_many = len(classes.classes) > MANY_CLASSES
-            is_many &= any(one.blocks > 1 for one in classes.classes)  # else none have common moves
-            return Patterns(launch, merged(linear, launch) if is_many else linear, {}, (), ())
-    return _run_some(prepared, classes, at_once)
+    same = SameLaunch.of(prepared)
+    linear = _linear(prepared, classes) if same is None else _kept_linear(same, Same(classes))
+    if linear is None:
+        return _run_some(prepared, classes, at_once)
+    return Patterns(launch, linear, {}, (), ())
+
+
+@lru_cache(maxsize=KEPT_LAUNCHES)
+def _kept_linear(same: SameLaunch, classes: Same[Classes]) -> tuple[Pattern, ...] | None:
+    return _linear(same.prepared, classes.held)
+
+
+def _linear(prepared: Prepared, classes: Classes) -> tuple[Pattern, ...] | None:
+    """Return the patterns of all classes, None for addresses that are not linear."""
+    if _are_many(classes):
+        return None
+    launch = prepared.launch
+    chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
+    found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
+    fits = [
+        _fitted({b: found[b] for b in _places(one, launch)}, one.ranges, launch)
+        for one in classes.classes
+    ]
+    if any(one is None for one in fits):
+        return None
+    linear = _in_step([pattern for one in fits if one is not None for pattern in one])
+    is_many = len(classes.classes) > MANY_CLASSES
+    is_many &= any(one.blocks > 1 for one in classes.classes)  # else none have common moves
+    return merged(linear, launch) if is_many else linear
 
 
 def _are_many(classes: Classes) -> bool:

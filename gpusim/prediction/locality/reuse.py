@@ -283,6 +283,7 @@ def _with_gaps(
     """
     is_random, last_near = last_near is not None, last_near or last
     life, time = schedule.life, sample.block * schedule.life + sample.place
+    each = _one_by_one if is_random else _together
 
     def around(
         size: int, at: Array, further: int | Array = 0, sms: int = 0, kinds: tuple[int, ...] = ()
@@ -290,10 +291,12 @@ def _with_gaps(
         begin = sample.begin // size * size + further
         return Wanted(begin, begin + size, at, sample.block, sms, kinds)
 
+    def lines(at: Array) -> Wanted:
+        return around(LINE_BYTES, np.maximum(at, 0.0), sms=schedule.sms)
+
     def on_the_sm(at: Array) -> Array:
         """Return the SM's last touches of the lines before given times."""
-        found = last(around(LINE_BYTES, np.maximum(at, 0.0), sms=schedule.sms), life)
-        return np.where(at > 0, found, NEVER)
+        return np.where(at > 0, last(lines(at), life), NEVER)
 
     def evicted() -> Array:
         """Return when the SM last evicted the lines, or invalidated its whole L1."""
@@ -302,15 +305,38 @@ def _with_gaps(
         whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, schedule.sms, (FENCE,))
         return np.asarray(np.maximum(of_line, last(whole, life)))
 
-    on_sector = last(around(SECTOR_BYTES, time, sms=schedule.sms), life)
     never = np.full(len(time), np.inf)
-    on_line = on_the_sm(time)
+    on_sector, on_line, at_end = each(
+        last,
+        (around(SECTOR_BYTES, time, sms=schedule.sms), lines(time), lines(never)),
+        life,
+    )
+    on_line = np.where(time > 0, on_line, NEVER)
     is_later = sample.block >= schedule.at_once
     kept = _kept_in_part(sample, schedule)
     grain = schedule.grain_bytes
     other = np.where(sample.begin // grain % 2, -grain, grain)
-    beside = around(grain, time + SOON, other)
-    sides = (around(LINE_BYTES, time + SOON, side) for side in (-LINE_BYTES, LINE_BYTES))
+    gap, by_line, settled, line_after, grain_after, filled = each(
+        last,
+        (
+            around(grain, time),
+            around(LINE_BYTES, time),
+            around(grain, time - schedule.under_way),
+            around(LINE_BYTES, never),
+            around(grain, never),
+            around(SECTOR_BYTES, time + kept),
+        ),
+        life,
+    )
+    beside, before, behind = each(
+        last_near,
+        (
+            around(grain, time + SOON, other),
+            around(LINE_BYTES, time + SOON, -LINE_BYTES),
+            around(LINE_BYTES, time + SOON, LINE_BYTES),
+        ),
+        life,
+    )
     # Local memory of a block was that of another block, one block duration before.
     is_row = are_rows(sample.begin)
     after = np.where(is_row, A_LIFE, np.inf)
@@ -322,20 +348,29 @@ def _with_gaps(
         on_sm=time - np.where(evicted() < on_sector, on_sector, NEVER),
         line=time - on_line,
         is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
-        gap=np.minimum(again, time - last(around(grain, time), life)),
-        by_line=np.minimum(again, time - last(around(LINE_BYTES, time), life)),
-        settled=np.minimum(again, time - last(around(grain, time - schedule.under_way), life)),
+        gap=np.minimum(again, time - gap),
+        by_line=np.minimum(again, time - by_line),
+        settled=np.minimum(again, time - settled),
         stored=np.minimum(again, time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life)),
-        after_all=np.minimum(after, schedule.length - last(around(LINE_BYTES, never), life)),
-        after_own=schedule.length - on_the_sm(never) if schedule.is_alike else never,
-        after_grain=np.minimum(after, schedule.length - last(around(grain, never), life)),
+        after_all=np.minimum(after, schedule.length - line_after),
+        after_own=schedule.length - at_end if schedule.is_alike else never,
+        after_grain=np.minimum(after, schedule.length - grain_after),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
-        in_line=(last_near(beside, life) >= time - SOON) & (grain < LINE_BYTES),
-        near=np.mean([last_near(side, life) >= time - SOON for side in sides], axis=0),
-        is_filled=(last(around(SECTOR_BYTES, time + kept), life) > time + NOW)
-        | (time + kept > schedule.length),
+        in_line=(beside >= time - SOON) & (grain < LINE_BYTES),
+        near=np.mean([side >= time - SOON for side in (before, behind)], axis=0),
+        is_filled=(filled > time + NOW) | (time + kept > schedule.length),
         is_random=np.full(len(time), is_random),
     )
+
+
+def _together(last: Last, queries: Sequence[Wanted], life: float) -> Sequence[Array]:
+    """Return the answers to queries of one length that are looked up together."""
+    return np.split(last(Wanted.joined(queries), life), len(queries))
+
+
+def _one_by_one(last: Last, queries: Sequence[Wanted], life: float) -> Sequence[Array]:
+    """Return the answers to queries, each of bytes of one size."""
+    return [last(one, life) for one in queries]
 
 
 def _kept_in_part(sample: Sample, schedule: Schedule) -> float:

@@ -6,9 +6,8 @@ Classes are ranges of coordinates where possible, else a stratified sample repre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
 from gpusim.prediction.streams.probe import Probe, UnsoundError
+from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.strata import Strata, strata
-from gpusim.program.memoisation import Same
 
 FIRST_PROBES = 10  # along a single axis
 MAX_PROBES = 256
@@ -47,65 +46,54 @@ def classify(
 
     Raises InputError if control flow or addresses depend on an array without elements.
     """
-    arguments = prepared.arguments
-    given = list(map(id, arguments.values()))
-    same = tuple(map(given.index, given))  # aliasing: an array may be passed twice
-    key = Same(prepared.program), prepared.launch, tuple(arguments.items()), same, prepared.cc
-    asked = _Asked(prepared, key, step_limit)
-    if any(isinstance(value, np.ndarray) for value in arguments.values()):
-        return _classes(asked, skips)
-    return _kept_classes(asked, skips)
+    launch = SameLaunch.of(prepared)
+    if launch is None:
+        return _classes(prepared, step_limit, skips=skips)
+    return _kept_classes(launch, step_limit, skips)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A launch to be classified; equal ones have equal classes."""
-
-    prepared: Prepared = field(compare=False)
-    key: tuple[Any, ...]
-    step_limit: int
+@lru_cache(maxsize=64)
+def _kept_classes(launch: SameLaunch, step_limit: int, skips: bool) -> Classes:
+    return _classes(launch.prepared, step_limit, skips=skips)
 
 
-def _classes(asked: _Asked, skips: bool) -> Classes:
-    refuse_missing_elements(asked.prepared)
+def _classes(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
+    refuse_missing_elements(prepared)
     if skips:
         try:
-            return _all(asked, skips=True)
+            return _all(prepared, step_limit, skips=True)
         except UnsoundError:
             pass
-    return _all(asked, skips=False)
+    return _all(prepared, step_limit, skips=False)
 
 
-def _all(asked: _Asked, *, skips: bool) -> Classes:
-    probe = Probe(asked.prepared, asked.step_limit, skips=skips)
+def _all(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
+    probe = Probe(prepared, step_limit, skips=skips)
     found = replace(_found(probe), has_no_skips=probe.is_compiled)
-    if meet(asked.prepared, found, asked.step_limit):
-        return _in_order(asked)
-    return with_last_block(found, asked.prepared, asked.step_limit, skips=skips)
+    if meet(prepared, found, step_limit):
+        return _in_order(prepared, step_limit)
+    return with_last_block(found, prepared, step_limit, skips=skips)
 
 
-def _in_order(asked: _Asked) -> Classes:
+def _in_order(prepared: Prepared, step_limit: int) -> Classes:
     """Return the classes of sampled blocks, each executed after its predecessors.
 
     Their touches are recorded too, with those of some neighbours. The last block is a class of its
     own: it may complete the work of all others.
     """
-    parts = strata(asked.prepared.launch.grid)
+    parts = strata(prepared.launch.grid)
     while not parts.are_whole and len(parts) < SAMPLED_IN_ORDER:
         finer = parts.halved()
         if len(finer) == len(parts):
             break
         parts = finer
-    probe = Probe(asked.prepared, asked.step_limit, skips=False, in_order=True)
+    probe = Probe(prepared, step_limit, skips=False, in_order=True)
     middle = max(0, parts.blocks - NEIGHBOURS) // 2
     neighbours = np.arange(middle, min(middle + NEIGHBOURS, parts.blocks))
     last = np.array([parts.blocks - 1])
     probe.run(parts.chosen, neighbours, last)
     found = replace(_sample(probe, parts), touched=probe.touched)
     return found.with_last(probe.streams[int(probe.kinds(last)[0])])
-
-
-_kept_classes = lru_cache(maxsize=64)(_classes)
 
 
 def _found(probe: Probe) -> Classes:

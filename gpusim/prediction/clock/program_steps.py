@@ -1,0 +1,70 @@
+"""Steps of a program's warps on a device: those of equal warps are built once.
+
+Launches that follow each other with the same program on the same device share them, such as the
+sizes of a sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from gpusim.gpu.device import Device
+from gpusim.isa.ops import Program
+from gpusim.prediction.clock.code_fetch import CodeFetch
+from gpusim.prediction.clock.constant_fetch import ConstantFetch
+from gpusim.prediction.clock.issue import Issue, issues
+from gpusim.prediction.clock.step_builder import Seen, steps_of
+from gpusim.prediction.clock.steps import WarpSteps
+from gpusim.prediction.streams import WarpStream
+from gpusim.program.memoisation import Same
+
+MOST_KEPT = 20_000  # steps, of some 1,200 bytes each
+
+
+class ProgramSteps:
+    """Builds the steps of warps of a program on a device with an L2 in state `l2`.
+
+    `issued` are the program's instructions where they differ from the device's own;
+    `code_is_cached` leaves out the fetch of code. The first block on an SM has `unlike_later` steps
+    if it waits for cold code or constants.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        device: Device,
+        l2: str,
+        issued: Sequence[Issue] | None = None,
+        *,
+        code_is_cached: bool = False,
+    ) -> None:
+        self._issues = issues(program, device) if issued is None else issued
+        self._code = CodeFetch(program, device, l2, is_cached=code_is_cached)
+        self._constants = ConstantFetch(program, device, l2)
+        self.unlike_later = self._code.unlike_later or self._constants.unlike_later
+        self._made: dict[tuple[bytes, bool], WarpSteps] = {}
+        self._seen: Seen = {}
+        self._built = 0
+
+    def of(self, warp: WarpStream, *, is_first: bool) -> WarpSteps:
+        """Return the steps of a warp, of a block that `is_first` on its SM or of a later one."""
+        key = warp.key, is_first
+        if key not in self._made:
+            code = self._code.of(warp, is_first=is_first)
+            late = self._constants.of(warp, is_first=is_first)
+            made = self._made[key] = steps_of(warp, self._issues, code, late, self._seen)
+            self._built += len(made.steps)
+            if self._built > MOST_KEPT:
+                _kept.cache_clear()  # for this launch alone
+        return self._made[key]
+
+
+def program_steps(program: Program, device: Device, l2: str) -> ProgramSteps:
+    """Return the steps of a program on a device: those of the launch before, if they are few."""
+    return _kept(Same(program), Same(device), l2)
+
+
+@lru_cache(maxsize=1)
+def _kept(program: Same[Program], device: Same[Device], l2: str) -> ProgramSteps:
+    return ProgramSteps(program.held, device.held, l2)
