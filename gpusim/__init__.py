@@ -3,7 +3,8 @@
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
 a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long
 it takes on a GPU, and why, and `gpusim.check(kernel[grid, block], *args)` whether it is correct.
-`gpusim.rank` orders kernels by their time, `gpusim.sweep` makes a table of predictions.
+`gpusim.rank` orders kernels by their time, `gpusim.sweep` makes a table of predictions,
+`gpusim.tune` finds the best launch of a kernel.
 `gpusim.cuda_file("kernels.cu")["name"]` is a kernel of CUDA C++.
 """
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from gpusim.prediction.rankings import rank
     from gpusim.prediction.records import Prediction
     from gpusim.prediction.sweeps.sweep import sweep
+    from gpusim.prediction.tuned import tune
     from gpusim.sass.kernels import cuda_file, cuda_source
     from gpusim.tracing.records import Trace
     from gpusim.tracing.trace import trace
@@ -74,6 +76,7 @@ __all__ = [
     "rank",
     "sweep",
     "trace",
+    "tune",
     "uint8",
     "uint16",
     "uint32",
@@ -101,6 +104,7 @@ _LAZY = {
     "rank": "gpusim.prediction.rankings",
     "sweep": "gpusim.prediction.sweeps.sweep",
     "trace": "gpusim.tracing.trace",
+    "tune": "gpusim.prediction.tuned",
     # numba's types, as in `from numba import float32`.
     **dict.fromkeys(
         ("boolean", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64",

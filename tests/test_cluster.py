@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from gpusim.host.journal import entry
 
 pytest.importorskip("distributed", reason="pip install 'gpusim[dask]'")
 
@@ -49,49 +54,149 @@ def test_a_scheduler_that_is_not_there_is_a_sentence(
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in capsys.readouterr().err
 
 
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+class Cluster:
+    """A scheduler and its workers, each a process that may be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "scheduler.json"
+        self.workers: list[subprocess.Popen[str]] = []
+        self.scheduler = self._begin("dask_scheduler", "--port", "0")
+        while not self._file.exists():
+            time.sleep(0.1)
+        self.address: str = json.loads(self._file.read_text())["address"]
+
+    def _begin(self, name: str, *words: object) -> subprocess.Popen[str]:
+        options = ["--scheduler-file", self._file, "--no-dashboard"]
+        return started(f"distributed.cli.{name}", *options, *words, **QUIET)
+
+    def add_worker(self) -> subprocess.Popen[str]:
+        """Start another worker."""
+        self.workers.append(self._begin("dask_worker", "--nthreads", "1", "--no-nanny"))
+        return self.workers[-1]
+
+    def end(self) -> None:
+        """Kill all that is left."""
+        for process in (*self.workers, self.scheduler):
+            killed(process)
+        self._file.unlink(missing_ok=True)
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[tuple[str, Callable[[], subprocess.Popen[str]]]]:
-    """The address of a scheduler, and what starts a worker of it."""
-    processes = []
-    file = tmp_path / "scheduler.json"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-
-    def begin(*words: object) -> subprocess.Popen[str]:
-        options = ["--scheduler-file", file, "--no-dashboard"]
-        processes.append(started("distributed.cli." + str(words[0]), *options, *words[1:], **quiet))
-        return processes[-1]
-
-    begin("dask_scheduler", "--port", "0")
-    while not file.exists():
-        time.sleep(0.1)
-    import json
-
-    yield (
-        json.loads(file.read_text())["address"],
-        lambda: begin("dask_worker", "--nthreads", "1", "--no-nanny"),
-    )
-    for process in processes:
-        process.kill()
-        process.wait()
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    yield made
+    made.end()
 
 
 @pytest.mark.slow
-def test_killed_workers_and_clients_lose_nothing(
-    tmp_path: Path, cluster: tuple[str, Callable[[], subprocess.Popen[str]]]
-) -> None:
+def test_killed_workers_and_clients_lose_nothing(tmp_path: Path, cluster: Cluster) -> None:
     alone = swept(tmp_path / "alone.csv", "--workers", 1)
-    address, add_worker = cluster
-    first = add_worker()
+    first = cluster.add_worker()
     output = tmp_path / "cluster.csv"
-    options = ["--no-cache", "--out", output, "--dask", address]
+    options = ["--no-cache", "--out", output, "--dask", cluster.address]
     journal = tmp_path / "cluster.csv.journal"
     client = started("gpusim", *SWEEP, *options)
     while not journal.exists() or journal.read_bytes().count(b"\n") < 2:
         time.sleep(0.05)
-    add_worker()
-    first.send_signal(signal.SIGKILL)
+    cluster.add_worker()
+    killed(first)
     while journal.read_bytes().count(b"\n") < 4:
         time.sleep(0.05)
-    client.send_signal(signal.SIGKILL)
-    client.wait()
-    assert swept(output, "--dask", address) == alone
+    killed(client)
+    assert swept(output, "--dask", cluster.address) == alone
+
+
+def keys_of(journal: Path) -> list[str]:
+    """Return the keys of the whole lines of a journal, each of which must be undamaged."""
+    if not journal.exists():
+        return []
+    lines = journal.read_bytes().split(b"\n")[:-1]
+    held = [entry(line) for line in lines]
+    assert all(held), "a damaged line"
+    return [one[0] for one in held if one is not None]
+
+
+def workers_of(client: int) -> list[int]:
+    """Return the processes of a process pool that a client has started."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            is_child = int(status.read_text().rpartition(")")[2].split()[1]) == client
+            if is_child and b"spawn_main" in (status.parent / "cmdline").read_bytes():
+                found.append(int(status.parent.name))
+    return found
+
+
+VICTIMS = ("client", "worker", "scheduler", "pool's client", "pool's worker")
+KILLS, SEED = 30, int(os.environ.get("GPUSIM_FUZZ_SEED", "33"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_kills_at_any_time_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    """A seed gives the victims' times; a sweep that ends before its kill begins anew."""
+    chance = random.Random(SEED)
+    alone = swept(tmp_path / "alone.csv", "--workers", 1)
+    output, journal = tmp_path / "table.csv", tmp_path / "table.csv.journal"
+    kept: list[str] = []
+    cluster = Cluster(tmp_path)
+    took = {False: 8.0, True: 8.0}  # seconds of a whole sweep, by whether it is the pool's
+    ended = 0
+    try:
+        for number in range(KILLS):
+            victim = VICTIMS[number % len(VICTIMS)]
+            is_pool = victim.startswith("pool")
+            while not is_pool and sum(one.poll() is None for one in cluster.workers) < 2:
+                cluster.add_worker()
+            where = ["--workers", 2] if is_pool else ["--dask", cluster.address]
+            words = ["gpusim", *SWEEP, "--no-cache", "--out", output, *where]
+            began = time.monotonic()
+            client = started(*words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            time.sleep(chance.uniform(0.2, took[is_pool]))
+            if victim.endswith("client"):
+                client.send_signal(signal.SIGKILL)
+            elif victim == "worker":
+                killed(cluster.workers[-1])
+            elif victim == "scheduler":
+                killed(cluster.scheduler)
+            else:
+                for worker in workers_of(client.pid)[:1]:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(worker, signal.SIGKILL)
+            _, err = client.communicate(timeout=300)
+            print(number, victim, client.returncode, err.strip()[:120], flush=True)
+            if victim == "scheduler":
+                cluster.end()
+                cluster = Cluster(tmp_path)
+            now = keys_of(journal)
+            if client.returncode == 0:
+                assert output.read_text() == alone
+                took[is_pool] = max(3.0, time.monotonic() - began)
+                output.unlink()
+                kept, ended = [], ended + 1
+                continue
+            said = {
+                "scheduler": ("no Dask scheduler answers at", "scheduler at"),
+                "pool's worker": ("a worker process was killed", "no worker process"),
+            }
+            if victim in said:
+                assert client.returncode == 2
+                assert any(words in err for words in said[victim]), err
+                assert "Traceback" not in err
+            else:
+                assert client.returncode == -signal.SIGKILL, err
+            assert len(set(now)) == len(now), "a row twice"
+            assert now[: len(kept)] == kept, "a finished row is lost"
+            kept = now
+        assert swept(output, "--workers", 1) == alone
+        assert ended < KILLS, "no kill came in time"
+    finally:
+        cluster.end()

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -197,6 +197,12 @@ JSON = Option("--json", "print JSON instead of a report")
 COUNT = Option("-n", "number of elements: 4096, 2^20, 1e6", "N")
 BLOCK = Option("--block", "threads per block: 256, or 16x16", "THREADS")
 GRID = Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS")
+KERNELS = Option(
+    "kernels", "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL", arity="*"
+)
+KERNELS_OR_SERIES = replace(
+    KERNELS, help=KERNELS.help.replace("gpusim list", "gpusim list (reduce1 to reduce7)")
+)
 OPERATION = Option("--op", "sum, max or min, where the kernel can", "OP")
 DATA_TYPE = Option("--dtype", "type of the elements: int32, float32, ...", "TYPE")
 COARSE = Option("--coarse", "coarsening factor: elements per thread, where it is free", "FACTOR")

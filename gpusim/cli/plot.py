@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
+from gpusim.cli.options import (
+    KERNELS,
+    LEVEL,
+    STEP_LIMIT,
+    Command,
+    Option,
+)
 from gpusim.cli.own_kernels import LAUNCHING, refuse
 from gpusim.cli.timing import (
     DEVICE,
@@ -253,12 +259,7 @@ COMMAND = Command(
     plot,
     (
         Option("picture", "the name of a picture, see below", "PICTURE"),
-        Option(
-            "kernels",
-            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
-            "KERNEL",
-            arity="*",
-        ),
+        KERNELS,
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
         Option("-n", "number of elements: 4096, 2^20, 1e6; of bandwidth several: 2^16..2^24", "N"),

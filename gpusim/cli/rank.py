@@ -11,6 +11,7 @@ from gpusim.cli.options import (
     BLOCK,
     DATA_TYPE,
     JSON,
+    KERNELS_OR_SERIES,
     OPERATION,
     STEP_LIMIT,
     Command,
@@ -156,12 +157,7 @@ COMMAND = Command(
     "rank",
     rank,
     (
-        Option(
-            "kernels",
-            "names of gpusim list (reduce1 to reduce7), FILE.py:FUNCTION or FILE.cu:KERNEL",
-            "KERNEL",
-            arity="*",
-        ),
+        KERNELS_OR_SERIES,
         DEVICE,
         Option("-n", "number of elements: 4096, 2^20, 1e6 (2^26)", "N", DEFAULT_SIZE),
         BLOCK,

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
+from gpusim.cli.options import (
+    KERNELS,
+    LEVEL,
+    STEP_LIMIT,
+    Command,
+    Option,
+)
 from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.progress import Bar
 from gpusim.cli.project import with_launch
@@ -114,12 +120,7 @@ COMMAND = Command(
     "report",
     report,
     (
-        Option(
-            "kernels",
-            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
-            "KERNEL",
-            arity="*",
-        ),
+        KERNELS,
         Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
         Option("--device", "GPU of the times: a name of gpusim devices, or a file (h200)", "GPU"),
         *LAUNCHING,

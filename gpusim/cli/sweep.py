@@ -13,6 +13,7 @@ from gpusim.cli.distribution import DISTRIBUTION, distribution
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
+    KERNELS_OR_SERIES,
     OPERATION,
     STEP_LIMIT,
     Command,
@@ -133,12 +134,7 @@ COMMAND = Command(
     "sweep",
     sweep,
     (
-        Option(
-            "kernels",
-            "names of gpusim list (reduce1 to reduce7), FILE.py:FUNCTION or FILE.cu:KERNEL",
-            "KERNEL",
-            arity="*",
-        ),
+        KERNELS_OR_SERIES,
         Option("--block", "threads per block: 64,128 or 8x8 (256)", "64,128,...", "256"),
         Option("-n", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE),
         Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),

@@ -12,6 +12,7 @@ from gpusim.cli.distribution import DISTRIBUTION, distribution
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
+    KERNELS,
     OPERATION,
     STEP_LIMIT,
     Command,
@@ -52,7 +53,7 @@ def tune(chosen: Namespace) -> int:
     More than 256 candidates of a kernel are searched by successive halving.
     """
     from gpusim.cli import inputs
-    from gpusim.prediction.sweeps.tuning import tune as best_launches
+    from gpusim.prediction.sweeps.tuning import best_launches
     from gpusim.reports.tuning import tuning_document, tuning_report
 
     cases = _cases(chosen)
@@ -106,6 +107,8 @@ def _cases(chosen: Namespace) -> list[Case]:
         )
         if text is not None
     }
+    most_steps, code = step_limit(chosen), code_chosen(chosen.code)
+    sizes = inputs.counts(chosen.n, "-n", "a size")
     cases = []
     for name in chosen.kernels:
         request = request_of(name, asked, [device.cc for device in devices])
@@ -121,14 +124,14 @@ def _cases(chosen: Namespace) -> list[Case]:
                 request.sized(n, None),
                 gpu,
                 l2=l2,
-                step_limit=step_limit(chosen),
-                code=code_chosen(chosen.code),
+                step_limit=most_steps,
+                code=code,
                 changed=devices[0].changed,
                 choices=one,
                 limits=tuple(limits.items()),
             )
             for gpu in gpus
-            for n in inputs.counts(chosen.n, "-n", "a size")
+            for n in sizes
             for one in choices
         ]
     return cases
@@ -155,7 +158,7 @@ def _axes(chosen: Namespace) -> dict[str, Sequence[Value]]:
     for name in ("coarse", "waves"):
         text = getattr(chosen, name)
         if text is not None:
-            axes[name] = inputs.counts(text, f"--{name}", "a value", most=2**16)
+            axes[name] = inputs.counts(text, f"--{name}", f"a value of --{name}", most=2**16)
     if chosen.waves is not None and chosen.grid is not None:
         raise InputError("--waves makes the grid; give it or --grid")
     return {**axes, **chosen.axes}
@@ -175,35 +178,25 @@ def _blocks(text: str, parameters: Mapping[str, Sequence[str]]) -> list[int | st
 def _require_axes(request: Request | OwnRequest, axes: Mapping[str, Sequence[Value]]) -> None:
     """Raise InputError if nothing varies, or a kernel has no such parameter."""
     from gpusim.catalogue import Request
+    from gpusim.prediction.sweeps.choices import require_axes
 
     if not axes:
         raise InputError(
             f"nothing varies: give --block 64..1024, --waves 1..8 or --tune NAME=8,16 for "
             f"{request.kernel}"
         )
-    values = {name: values[0] for name, values in axes.items() if name != "waves"}
-    if isinstance(request, Request):
-        if "coarse" in axes and not request.entry.default_coarse:
-            raise InputError(f"{request.kernel} has no coarsening factor")
-        if "waves" in axes and not request.entry.grid_free:
-            raise InputError(f"the grid of {request.kernel} follows from n and the block")
-    elif "coarse" in axes:
+    if "coarse" in axes and not isinstance(request, Request):
         raise InputError(
             f"--coarse is for kernels of the catalogue; for {request.kernel} give --tune NAME=1..32"
         )
-    request.with_values(values)
+    require_axes(request, axes)
 
 
 COMMAND = Command(
     "tune",
     tune,
     (
-        Option(
-            "kernels",
-            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL",
-            "KERNEL",
-            arity="*",
-        ),
+        KERNELS,
         Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("-n", "numbers of elements (2^26)", "2^20,2^24", DEFAULT_SIZE),
         Option("--block", "threads per block: 64..1024, or 8x8,16x16", "64,128,..."),

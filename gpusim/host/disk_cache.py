@@ -22,6 +22,12 @@ def key(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def folder(kind: str) -> Path:
+    """Return where entries of a kind are; RuntimeError for a user without a home."""
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "gpusim" / kind
+
+
 @dataclass(frozen=True)
 class DiskCache:
     """Entries of one kind, in a folder of their own of limited size in bytes.
@@ -37,8 +43,7 @@ class DiskCache:
     @property
     def folder(self) -> Path:
         """Where the entries are; RuntimeError for a user without a home."""
-        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        return Path(root) / "gpusim" / self.kind
+        return folder(self.kind)
 
     def load(self, name: str) -> bytes | None:
         """Return an entry, None where there is none or it is damaged."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import Any
 
 from rich.text import Text
 
-from gpusim.prediction.sweeps.tables import Row
+from gpusim.prediction.sweeps.tables import Row, choices_of
 from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, plural
 from gpusim.reports.quantities import deviations, duration, percent
 
 RULE = "launch rule"
-_BETWEEN = re.compile(r" (?=\w+=)")  # choices in a row
 
 
 def tuning_document(found: Sequence[Tuned]) -> dict[str, Any]:
@@ -66,23 +64,17 @@ def _conclusion(one: Tuned, best: Row) -> str:
     return text
 
 
-def _chosen(row: Row) -> dict[str, str]:
-    """Return a candidate's choices by name; none for the launch rule's own."""
-    pairs = (part.partition("=") for part in _BETWEEN.split(row["choices"]) if part)
-    return {name: value for name, _, value in pairs}
-
-
 def _varying(one: Tuned) -> list[str]:
     """Return the names of choices with several values."""
     values: dict[str, set[str]] = {}
     for row in (*one.rows, *one.cannot):
-        for name, value in _chosen(row).items():
+        for name, value in choices_of(row).items():
             values.setdefault(name, set()).add(value)
     return [name for name, found in values.items() if len(found) > 1]
 
 
 def _launch(row: Row, names: Sequence[str]) -> str:
-    chosen = _chosen(row)
+    chosen = choices_of(row)
     parts = [f"{name} {chosen[name]}" for name in names if name in chosen]
     return ", ".join(parts) or (row["choices"] or RULE)
 
@@ -101,7 +93,7 @@ def _table(one: Tuned, shown: int) -> Columns:
     )
     fastest = one.rows[0]["time_us"]
     for place, row in enumerate(one.rows[:shown]):
-        chosen = _chosen(row) or {"block": str(row["block"])}
+        chosen = choices_of(row) or {"block": str(row["block"])}
         made.row(
             *((chosen.get(name, "-"), TITLE if not place else "") for name in names),
             f"{row['grid']:,}",

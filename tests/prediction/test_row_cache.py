@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from gpusim.catalogue import Request
+from gpusim.host.disk_cache import folder
 from gpusim.prediction.sweeps import sweep as sweeps
-from gpusim.prediction.sweeps.row_cache import FILE, FOLDER, RowCache
+from gpusim.prediction.sweeps.row_cache import FILE, FOLDER, opened
 from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
 from gpusim.prediction.sweeps.tables import Row
 
@@ -20,7 +21,7 @@ CASES = crossed([Request("reduce3")], [64, 128], [2**12], ["h200", "k40m"])
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("GPUSIM_CODE", "lowering")
-    return FOLDER.folder / FILE
+    return folder(FOLDER) / FILE
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_the_oldest_rows_are_dropped(
 ) -> None:
     monkeypatch.setattr("gpusim.prediction.sweeps.row_cache.MOST_ROWS", 3)
     sweep(CASES, workers=1, cached=True)
-    with RowCache():
+    with opened():
         pass
     with sqlite3.connect(file) as held:
         assert held.execute("SELECT count(*) FROM rows").fetchone() == (3,)
@@ -110,7 +111,6 @@ def test_a_launch_on_several_devices_is_one_piece_of_work_by_compute_capability(
     assert [(row["device"], row["kernel"]) for row in rows] == [
         (case.device, case.request.kernel) for case in cases
     ]
-    order = [(case.request.kernel, case.device) for case in calls]
-    assert order == [
-        (name, device) for name in ("reduce3", "reduce1") for device in ("k40m", "h200", "h100")
+    assert [(case.request.kernel, case.device) for case in calls] == [
+        (name, device) for name in ("reduce3", "reduce1") for device in ("h200", "h100", "k40m")
     ]

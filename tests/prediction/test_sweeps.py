@@ -16,12 +16,15 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from gpusim.catalogue import Request
+from gpusim.catalogue import Request, entries, find
 from gpusim.cli.app import main
 from gpusim.errors import InputError
 from gpusim.host import journal as journals
 from gpusim.host.files import write_whole
-from gpusim.host.journal import Journal, opened
+from gpusim.host.journal import Journal, line, opened
+from gpusim.prediction.clock import program_steps
+from gpusim.prediction.locality import patterns
+from gpusim.prediction.streams import classification
 from gpusim.prediction.sweeps import sweep as sweeps
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
@@ -113,22 +116,93 @@ def test_csv_and_json_hold_the_same_rows(tmp_path: Path) -> None:
 
 
 def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, calls: list[Case]) -> None:
+    """The sizes of a launch follow each other, launches in the order of their first case."""
     output = tmp_path / "table.csv"
 
     def stop(case: Case) -> None:
-        if len(calls) == 3:
+        if len(calls) == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         sweep(SMALL, output, workers=1, progress=stop)
     assert not output.exists()
-    assert len(journal_of(output).read_bytes().splitlines()) == 3
+    assert len(journal_of(output).read_bytes().splitlines()) == 4
     begun: list[int] = []
     swept = sweep(SMALL, output, workers=1, started=begun.append)
-    assert (begun, swept.found) == ([3], 3)
-    assert sorted(map(repr, calls)) == sorted(map(repr, SMALL))  # each once
+    assert (begun, swept.found) == ([4], 4)
+    assert [(c.request.kernel, c.request.block, c.request.n) for c in calls] == [
+        ("reduce3", 64, 2**12), ("reduce3", 64, 2**14),
+        ("reduce6", 64, 2**12), ("reduce6", 64, 2**14),
+        ("reduce3", 128, 2**12), ("reduce3", 128, 2**14),
+        ("reduce6", 128, 2**12), ("reduce6", 128, 2**14),
+    ]  # fmt: skip
     assert not journal_of(output).exists()
     assert swept.rows == [row_of(case) for case in SMALL]
+
+
+def test_a_launch_is_worked_out_device_by_device_for_a_compute_capability(
+    calls: list[Case],
+) -> None:
+    cases = crossed([Request("reduce3")], [64], [2**12, 2**14], ["h200", "a100-40gb", "h100"])
+    sweep(cases, workers=1)
+    assert [(case.device, case.request.n) for case in calls] == [
+        ("h200", 2**12), ("h200", 2**14), ("h100", 2**12), ("h100", 2**14),
+        ("a100-40gb", 2**12), ("a100-40gb", 2**14),
+    ]  # fmt: skip
+
+
+def test_no_piece_of_work_has_more_rows_than_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "MOST_ROWS", 3)
+    pieces: list[int] = []
+
+    def counted(cases: list[Case]) -> list[Row]:
+        pieces.append(len(cases))
+        return [row_of(case) for case in cases]
+
+    monkeypatch.setattr(sweeps, "_rows_of", counted)
+    cases = crossed([Request("reduce3")], [64], [2**k for k in range(10, 15)], ["h200"])
+    assert len(sweep(cases, workers=1).rows) == 5
+    assert pieces == [3, 2]
+
+
+DEVICES = ("h200", "rtx3080", "k40m")
+
+
+def alone(case: Case) -> Row:
+    """Return the row of a case from a process of its own state: nothing is kept from others."""
+    for kept in (
+        sweeps._kept_job,
+        classification._kept_classes,
+        patterns._kept_linear,
+        program_steps._kept,
+    ):
+        kept.cache_clear()
+    return row_of(case)
+
+
+def test_rows_of_a_sweep_are_those_of_single_predictions() -> None:
+    names = ("reduce2", "kernel2", "reduce_coarsening_gpu")
+    cases = crossed(list(map(Request, names)), [128], [2**12, 2**16], DEVICES)
+    rows = sweep(cases, workers=1).rows
+    assert not any(row["reason"] for row in rows)
+    assert json.dumps(rows) == json.dumps([alone(case) for case in cases])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", ["nvcc", "lowering"])
+@pytest.mark.parametrize("name", [entry.name for entry in entries()])
+def test_rows_of_a_sweep_of_the_catalogue_are_those_of_single_predictions(
+    name: str, code: str
+) -> None:
+    kernel = find(name)
+    sizes = [1024] if kernel.one_block or name == "naive_scan" else [2**12, 2**16, 2**20]
+    cases = [
+        one
+        for l2 in ("cold", "warm")
+        for one in crossed([Request(name)], [64, 256], sizes, DEVICES, code=code, l2=l2)
+    ]
+    rows = sweep(cases, workers=1).rows
+    assert json.dumps(rows) == json.dumps([alone(case) for case in cases])
 
 
 def test_a_row_that_was_cut_short_is_worked_out_again(tmp_path: Path, calls: list[Case]) -> None:
@@ -322,11 +396,12 @@ def test_a_journal_that_is_no_file_is_refused(tmp_path: Path) -> None:
 def test_a_full_disk_is_a_sentence_and_loses_no_row(tmp_path: Path) -> None:
     """The limit on a file's size stands for a disk: the fifth row does not fit."""
     output = tmp_path / "table.csv"
-    stopped(output)
-    longest = max(map(len, journal_of(output).read_bytes().splitlines(keepends=True)))
-    limit = 4 * longest + 100
+    rows = stopped(output)
     journal_of(output).unlink()
     options = ["reduce3", "reduce6", "--block", "64,128", "-n", "2^12,2^14"]
+    firsts = [0, 4, 1, 5]  # the sizes of a launch follow each other
+    lines = [line(sweeps._key(SMALL[k]), rows[k]) for k in firsts]
+    limit = len(b"".join(lines)) + 100
     whole = command(*options, "--workers", "1", "--no-cache", "--out", output)
     done = subprocess.run(
         whole,
@@ -339,8 +414,7 @@ def test_a_full_disk_is_a_sentence_and_loses_no_row(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"gpusim: {journal_of(output)}: cannot be written: File too large\n"
     kept = journal_of(output).read_bytes()
-    assert kept.endswith(b"\n")
-    assert kept.count(b"\n") == 4
+    assert kept == b"".join(lines)
     swept = sweep(SMALL, output, workers=1)
     assert swept.found == 4
 

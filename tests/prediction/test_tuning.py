@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import gpusim
+from gpusim import cuda
 from gpusim.catalogue import Request
+from gpusim.errors import InputError
 from gpusim.prediction.sweeps import tuning
 from gpusim.prediction.sweeps.choices import axes_of, crossed_choices
-from gpusim.prediction.sweeps.sweep import Case, Swept
+from gpusim.prediction.sweeps.sweep import Case, Swept, row_of
 from gpusim.prediction.sweeps.tables import COLUMNS, Row
-from gpusim.prediction.sweeps.tuning import Tuned, tune
+from gpusim.prediction.sweeps.tuning import Tuned, best_launches
 from gpusim.prediction.workload import BUDGET
 
 
@@ -54,7 +60,7 @@ def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full(
 
     monkeypatch.setattr(tuning, "sweep", predicted)
     cases = [Case(Request("reduce3"), "h200", choices=(("a", value),)) for value in range(1000)]
-    (found,) = tune(cases, exhaustive=100)
+    (found,) = best_launches(cases, exhaustive=100)
     assert [len(rung) for rung in asked] == [1000, 248, 62]
     budgets = [rung[0].budget for rung in asked]
     assert budgets[-1] == BUDGET
@@ -71,7 +77,7 @@ def test_each_kernel_device_and_size_has_its_own_order() -> None:
         for n in (2**10, 2**12)
         for block in (64, 128)
     ]
-    found = tune(cases, workers=1)
+    found = best_launches(cases, workers=1)
     assert [(one.device, one.n) for one in found] == [
         ("h200", 2**10), ("h200", 2**12), ("k40m", 2**10), ("k40m", 2**12),
     ]  # fmt: skip
@@ -83,6 +89,68 @@ def test_each_kernel_device_and_size_has_its_own_order() -> None:
 def test_full_waves_beyond_the_elements_are_one_launch() -> None:
     request = Request("reduce7").sized(2**12, None)
     choices = [(), *((("block", 256), ("waves", waves)) for waves in (1, 2, 4))]
-    (found,) = tune([Case(request, "h200", choices=one) for one in choices], workers=1)
+    (found,) = best_launches([Case(request, "h200", choices=one) for one in choices], workers=1)
     assert [row["choices"] for row in found.rows] == [""]
     assert found.ties == 0
+
+
+# From Python
+
+
+@cuda.jit
+def doubled(numbers, n):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < n:
+        numbers[i] = numbers[i] * np.float32(2)
+        i += step
+
+
+N = 2**20
+
+
+def test_a_kernel_of_the_catalogue_is_tuned_over_what_its_launch_rule_leaves_open() -> None:
+    found = gpusim.tune("reduce3", n=2**16)
+    assert (found.kernel, found.device, found.n) == ("reduce3", "h200", 2**16)
+    assert {row["block"] for row in found.rows} == {64, 128, 256, 512, 1024}
+    case = Case(Request("reduce3", 2**16), "h200", choices=(("block", 64),))
+    (row,) = (row for row in found.rows if row["choices"] == "block=64")
+    assert row == row_of(case)
+    assert found.launch_rule is not None
+
+
+def test_launches_that_a_function_makes_are_tuned() -> None:
+    def launch(block: int, grid: int) -> Any:
+        return doubled[grid, block], (gpusim.array_spec(N, np.float32), np.int32(N))
+
+    found = gpusim.tune(launch, block=[128, 256], waves=[1, 2], device="rtx3080", code="lowering")
+    assert {(row["block"], row["choices"]) for row in found.rows} == {
+        (block, f"block={block} waves={waves}") for block in (128, 256) for waves in (1, 2)
+    }
+    one = next(row for row in found.rows if row["choices"] == "block=256 waves=2")
+    alone = gpusim.predict(
+        doubled[one["grid"], 256],
+        gpusim.array_spec(N, np.float32),
+        np.int32(N),
+        device="rtx3080",
+        code="lowering",
+    )
+    assert one["time_us"] == alone.time_us
+    assert found.best is not None
+    assert found.best["time_us"] == min(row["time_us"] for row in found.rows)
+
+
+def test_axes_that_a_function_or_kernel_does_not_have_are_refused() -> None:
+    def launch(block: int) -> Any:
+        raise AssertionError
+
+    with pytest.raises(InputError, match="launch does not take these axes"):
+        gpusim.tune(launch, tile=[8, 16])
+    with pytest.raises(InputError, match="nothing varies"):
+        gpusim.tune(lambda: launch(64))
+    with pytest.raises(InputError, match="knows its own size"):
+        gpusim.tune(launch, n=4, block=[64])
+    with pytest.raises(InputError, match="no parameter tile=8"):
+        gpusim.tune("reduce3", n=2**10, tile=[8])
+    with pytest.raises(InputError, match="reduce3 has no coarsening factor"):
+        gpusim.tune("reduce3", n=2**10, coarse=[8])

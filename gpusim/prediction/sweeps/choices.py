@@ -40,6 +40,16 @@ def axes_of(request: Request) -> dict[str, Sequence[Value]]:
     return axes
 
 
+def require_axes(request: Request | Asked, axes: Mapping[str, Sequence[Value]]) -> None:
+    """Raise InputError if a kernel has no such parameter, or its launch rule decides it."""
+    if isinstance(request, Request):
+        if "coarse" in axes and not request.entry.default_coarse:
+            raise InputError(f"{request.kernel} has no coarsening factor")
+        if WAVES in axes and not request.entry.grid_free:
+            raise InputError(f"the grid of {request.kernel} follows from n and the block")
+    request.with_values({name: values[0] for name, values in axes.items() if name != WAVES})
+
+
 def with_choices(
     request: Request | Asked, choices: Mapping[str, Value], device: Device, code: str
 ) -> Request | Asked:

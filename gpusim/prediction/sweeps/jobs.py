@@ -7,7 +7,7 @@ is one launch. `predict`, `rank` and `sweep` all start here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,10 +36,13 @@ class KernelLaunch:
     arguments: tuple[Any, ...]
     setup: Setup | None = None
     code: str | None = None
+    _made: dict[ComputeCapability, Prepared] = field(default_factory=dict, init=False, repr=False)
 
     def prepared(self, cc: ComputeCapability) -> Prepared:
         """Return the launch for a GPU of compute capability `cc`."""
-        return prepare(self.configured, self.arguments, cc, code=self.code)
+        if cc not in self._made:
+            self._made[cc] = prepare(self.configured, self.arguments, cc, code=self.code)
+        return self._made[cc]
 
 
 @dataclass(frozen=True, eq=False)

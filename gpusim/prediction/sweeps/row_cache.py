@@ -10,14 +10,12 @@ import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 
-from gpusim.host.disk_cache import DiskCache
+from gpusim.host.disk_cache import folder
 from gpusim.host.journal import entry, line
 from gpusim.prediction.sweeps.tables import Row
 
-FOLDER = DiskCache("rows", 0)  # for its place
-FILE = "rows.sqlite3"
+FOLDER, FILE = "rows", "rows.sqlite3"
 MOST_ROWS = 200_000  # of some 1,200 bytes each
 AT_ONCE = 500  # keys of a query
 PATIENCE_S = 2.0  # for another process that writes
@@ -28,28 +26,8 @@ Fits = Callable[[str, Row], bool]  # whether a row is valid for its key
 class RowCache:
     """Rows by their key, for one process at a time or several."""
 
-    def __init__(self) -> None:
-        self._connection: sqlite3.Connection | None = None
-
-    def __enter__(self) -> RowCache:
-        with contextlib.suppress(OSError, RuntimeError):
-            FOLDER.folder.mkdir(parents=True, exist_ok=True)
-            self._connection = _opened(FOLDER.folder / FILE)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.execute(
-                    "DELETE FROM rows WHERE rowid <= (SELECT max(rowid) FROM rows) - ?",
-                    (MOST_ROWS,),
-                )
-            self._connection.close()
+    def __init__(self, connection: sqlite3.Connection | None) -> None:
+        self._connection = connection
 
     def load(self, keys: Sequence[str], fits: Fits) -> dict[str, Row]:
         """Return the undamaged rows of these keys that fit."""
@@ -80,7 +58,27 @@ class RowCache:
                 yield kept
 
 
-def _opened(path: Path) -> sqlite3.Connection | None:
+@contextlib.contextmanager
+def opened() -> Iterator[RowCache]:
+    """Open the user's cache; of too many rows the oldest are dropped at the end."""
+    connection = None
+    with contextlib.suppress(OSError, RuntimeError):
+        place = folder(FOLDER)
+        place.mkdir(parents=True, exist_ok=True)
+        connection = _connected(place / FILE)
+    try:
+        yield RowCache(connection)
+    finally:
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute(
+                    "DELETE FROM rows WHERE rowid <= (SELECT max(rowid) FROM rows) - ?",
+                    (MOST_ROWS,),
+                )
+            connection.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection | None:
     """Return a connection to a file of rows, a new one in place of any other file."""
     for _ in range(2):
         connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from gpusim.launch.views import View
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.choices import with_choices
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
-from gpusim.prediction.sweeps.row_cache import RowCache
+from gpusim.prediction.sweeps.row_cache import opened as opened_cache
 from gpusim.prediction.sweeps.tables import (
     COLUMNS,
     FORMATS,
@@ -46,6 +46,8 @@ from gpusim.prediction.workload import BUDGET, Budget
 Distribution = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[int, Any]]]
 
 DIGITS = 16  # of a row's key in the table, a digest of its inputs
+KEPT_JOBS = 16
+MOST_ROWS = 24  # of a piece of work: those of a piece are lost with the process that works at it
 JOURNAL_SUFFIX = ".journal"
 
 
@@ -96,7 +98,7 @@ def row_of(case: Case) -> Row:
         row["digest"] = _key(case)[:DIGITS]
         device = devices.load(case.device).having(dict(case.changed)).without(*case.without)
         request = with_choices(case.request, dict(case.choices), device, case.code)
-        job = job_of(request).in_code(case.code)
+        job = _job(request, case.code)
         if case.limits:
             _check_limits(job, device, dict(case.limits))
         return row | _predicted(
@@ -104,6 +106,18 @@ def row_of(case: Case) -> Row:
         )
     except GpusimError as error:
         return row | {"reason": " ".join(str(error).split())}
+
+
+def _job(request: Request | Asked, code: str) -> Job:
+    """Return the job of a request; one of the catalogue has no elements, and some are kept."""
+    if isinstance(request, Request):
+        return _kept_job(request, code)
+    return job_of(request).in_code(code)
+
+
+@lru_cache(maxsize=KEPT_JOBS)
+def _kept_job(request: Request, code: str) -> Job:
+    return job_of(request).in_code(code)
 
 
 def _check_limits(job: Job, device: Device, limits: Mapping[str, int]) -> None:
@@ -249,24 +263,26 @@ def sweep(
                 return Swept(held, len(held), was_complete=True)
             rows = {case: journal.kept[key] for case, key in keys.items() if key in journal.kept}
         found = len(rows)
-        cache = stack.enter_context(RowCache()) if cached else None
+        cache = stack.enter_context(opened_cache()) if cached else None
         if cache is not None:
             left = {keys[case]: case for case in cases if case not in rows}
             known = cache.load(list(left), _fitting(keys))
             rows |= {left[key]: row for key, row in known.items()}
         begin(len(rows))
-        for case, row in _worked_out([case for case in cases if case not in rows], distribute):
-            rows[case] = row
-            if journal is not None:
-                journal.keep(keys[case], row)
-            if cache is not None and row["reason"] is None:
-                cache.store(keys[case], row)
-            tell(case)
-        made = [rows[case] for case in cases]
+        for made in _worked_out([case for case in cases if case not in rows], distribute):
+            for case, row in made.items():
+                if journal is not None:
+                    journal.keep(keys[case], row)
+                if cache is not None and row["reason"] is None:
+                    cache.store(keys[case], row)
+            rows |= made
+            for case in made:
+                tell(case)
+        ordered = [rows[case] for case in cases]
         if output is not None and journal is not None:
-            write_whole(output, table(made, output.suffix))
+            write_whole(output, table(ordered, output.suffix))
             journal.discard()
-    return Swept(made, found)
+    return Swept(ordered, found)
 
 
 def _distribution(workers: int | None, cluster: str | None) -> Distribution:
@@ -278,20 +294,30 @@ def _distribution(workers: int | None, cluster: str | None) -> Distribution:
     return partial(clusters.worked_out, address=cluster, workers=workers)
 
 
-def _worked_out(cases: Sequence[Case], distribute: Distribution) -> Iterator[tuple[Case, Row]]:
-    """Yield each case with its row, in order of completion.
+def _worked_out(cases: Sequence[Case], distribute: Distribution) -> Iterator[dict[Case, Row]]:
+    """Yield the rows of some cases, in order of completion.
 
-    The same launch on several devices is one piece of work, by compute capability, and sizes of a
-    launch follow each other: code and classes of blocks are made once for those that share them.
+    The sizes of a launch on devices of one compute capability are one piece of work, or some of
+    MOST_ROWS, device by device: what does not depend on the size is worked out once for each, and
+    code and classes of blocks once for all.
     """
-    launches: dict[Any, list[Case]] = {}
+    pieces: dict[Any, list[Case]] = {}
     for case in sorted(cases, key=_first_of(cases)):
-        launches.setdefault((case.request, case.choices), []).append(case)
-    pieces = [
-        sorted(piece, key=lambda case: _capability(case.device)) for piece in launches.values()
+        pieces.setdefault((_without_size(case), _capability(case.device)), []).append(case)
+    whole = [_by_device(piece) for piece in pieces.values()]
+    some = [
+        piece[first : first + MOST_ROWS]
+        for piece in whole
+        for first in range(0, len(piece), MOST_ROWS)
     ]
-    for number, rows in distribute(_rows_of, pieces):
-        yield from zip(pieces[number], rows, strict=True)
+    for number, rows in distribute(_rows_of, some):
+        yield dict(zip(some[number], rows, strict=True))
+
+
+def _by_device(piece: Sequence[Case]) -> list[Case]:
+    """Return cases device by device, in the order of first appearance."""
+    places = {device: n for n, device in enumerate(dict.fromkeys(case.device for case in piece))}
+    return sorted(piece, key=lambda case: places[case.device])
 
 
 def _first_of(cases: Sequence[Case]) -> Callable[[Case], int]:
@@ -368,7 +394,13 @@ def _key(case: Case) -> str:
         "model": _model(),
         "compilers": generators.stamp(case.code),
     }
-    return hashlib.sha256(json.dumps([case.device, facts], sort_keys=True).encode()).hexdigest()
+    written = json.dumps([case.device, facts], sort_keys=True, default=_name_of)
+    return hashlib.sha256(written.encode()).hexdigest()
+
+
+def _name_of(made: Any) -> str:
+    """Return the name of a function that makes launches: its rows are kept nowhere."""
+    return str(made.__qualname__)
 
 
 @cache

@@ -38,7 +38,15 @@ TEXTS = frozenset(
 
 SIZES = re.compile(r"\d+(?:x\d+)+")  # of a block with several dimensions
 
+_BETWEEN = re.compile(r" (?=\w+=)")  # choices in a row
+
 LISTS = ("without", "set", "choices")  # empty rather than absent
+
+
+def choices_of(row: Row) -> dict[str, str]:
+    """Return a row's choices by name; none for the launch rule's own."""
+    pairs = (part.partition("=") for part in _BETWEEN.split(row["choices"]) if part)
+    return {name: value for name, _, value in pairs}
 
 
 def require_format(suffix: str) -> None:

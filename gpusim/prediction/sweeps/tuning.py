@@ -8,7 +8,6 @@ enough are left (successive halving: Karnin et al. 2013, Jamieson and Talwalkar 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,15 +17,15 @@ from typing import Any, NamedTuple
 
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.launch.views import View
+from gpusim.prediction.sweeps.choices import WAVES
 from gpusim.prediction.sweeps.sweep import Case, sweep
-from gpusim.prediction.sweeps.tables import Row
+from gpusim.prediction.sweeps.tables import Row, choices_of
 from gpusim.prediction.uncertainty import is_tie
 from gpusim.prediction.workload import BUDGET, Budget
 
 EXHAUSTIVE = 256  # candidates of a launch that are all predicted in full
 KEPT = 4  # one of so many candidates of a rung goes on
 FEWEST_KEPT = 16
-_BETWEEN = re.compile(r" (?=\w+=)")  # choices in a row
 
 
 class Timed(NamedTuple):
@@ -100,7 +99,7 @@ def _no_listeners(_: Sequence[Case]) -> Mapping[str, Any]:
 
 
 @shown_at_the_call
-def tune(
+def best_launches(
     cases: Sequence[Case],
     output: Path | None = None,
     *,
@@ -183,9 +182,8 @@ def _budgets(most: int, exhaustive: int) -> list[Budget]:
 
 def _launch(row: Row) -> Any:
     """Return what tells launches of a kernel apart: full waves are a number of blocks."""
-    parts = _BETWEEN.split(row["choices"])
-    others = [part for part in parts if part and not part.startswith(("block=", "waves="))]
-    return row["block"], row["grid"], tuple(others)
+    others = {k: v for k, v in choices_of(row).items() if k not in ("block", WAVES)}
+    return row["block"], row["grid"], tuple(others.items())
 
 
 def _timed(row: Row) -> Timed:
