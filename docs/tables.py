@@ -15,6 +15,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import as_notebooks
+
 import gpusim
 from gpusim import catalogue
 from gpusim.advice import registry
@@ -35,6 +37,7 @@ from gpusim.tracing.records import Trace
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from validate import files  # noqa: E402
 from validate.others import errors, launch_table, misses, traffic  # noqa: E402
 from validate.residuals import coverage  # noqa: E402
 from validate.residuals import tables as residual_tables  # noqa: E402
@@ -225,6 +228,72 @@ def _known_of(one: device.Device) -> tuple[str, ...]:
         ", ".join(by),
         f"{len(times):,}" if times else "",
     )
+
+
+# M. Harris, Optimizing Parallel Reduction in CUDA: milliseconds on a G80, 2^22 ints, blocks of 128.
+G80_MS = {
+    "reduce1": 8.054,
+    "reduce2": 3.456,
+    "reduce3": 1.722,
+    "reduce4": 0.965,
+    "reduce5_fixed": 0.536,
+    "reduce6": 0.381,
+    "reduce7": 0.268,
+}
+H200_N, H200_BLOCK = 2**24, 256
+
+
+def harris() -> str:
+    """Times of the seven reductions with step and cumulative speedups: published, H200, gpusim."""
+    published = list(G80_MS.values())
+    measured = [_measured_us(name, H200_BLOCK) for name in G80_MS]
+    forecasts = [
+        catalogue_job(catalogue.Request(name, H200_N, H200_BLOCK)).on("h200") for name in G80_MS
+    ]
+    predicted = [one.time_us for one in forecasts]
+    rows = []
+    for place, name in enumerate(G80_MS):
+        cells = [f"`{name}`", f"{published[place]:.3f} ms", *_speedups(published, place)]
+        for times in (measured, predicted):
+            cells += [f"{times[place]:.1f} us", *_speedups(times, place)]
+        rows.append(cells)
+    whose, parts = ("G80", "H200", "gpusim"), ("", " step", " all")
+    columns = [f"{who}{part}" for who in whose for part in parts]
+    return _table(("kernel", *columns), rows, right=1)
+
+
+def _speedups(times: Sequence[float], place: int) -> list[str]:
+    """Return the speedup over the kernel before, and over the first."""
+    if not place:
+        return ["", ""]
+    return [f"{times[place - 1] / times[place]:.2f}x", f"{times[0] / times[place]:.2f}x"]
+
+
+def _measured_us(name: str, block: int, grid: int | None = None) -> float:
+    """Return the time of a reduction of H200_N ints, measured on an H200."""
+    cases = (
+        one
+        for one in files.load("h200").times
+        if (one.kernel, one.case.n, one.case.block, one.case.grid) == (name, H200_N, block, grid)
+        and (one.case.dtype, one.case.l2, one.case.scope) == ("int32", "cold", "single")
+    )
+    (found,) = {one.time_us for one in cases if one.case.operation == "sum"}
+    return float(found)
+
+
+def small_grids() -> str:
+    """Times of reduce7 on an H200 with its launch rule's grid, and with 528 blocks."""
+    rows = []
+    for block in (64, 128, 256, 512, 1024):
+        cells = [str(block)]
+        for name, grid in (("reduce6", None), ("reduce7", None), ("reduce7", 528)):
+            request = catalogue.Request(name, H200_N, block, grid=grid)
+            predicted = catalogue_job(request).on("h200").time_us
+            cells += [f"{_measured_us(name, block, grid):.1f} us", f"{predicted:.1f} us"]
+        rows.append(cells)
+    of = ("`reduce6`", "`reduce7`", "528 blocks")
+    titles = [f"{one}, {how}" for one in of for how in ("measured", "predicted")]
+    return _table(("block", *titles), rows, right=1)
 
 
 @functools.cache
@@ -549,7 +618,7 @@ def others_traffic_misses() -> str:
 
 
 # Generated files beside the data, by their paths.
-FILES: dict[Path, Table] = {launch_table.LAUNCHES: launch_table.text}
+FILES: dict[Path, Table] = {launch_table.LAUNCHES: launch_table.text, **as_notebooks.FILES}
 
 TABLES: dict[str, Table] = {
     made.__name__: made
@@ -561,6 +630,8 @@ TABLES: dict[str, Table] = {
         instructions,
         load_wavefronts,
         beside_measured,
+        harris,
+        small_grids,
         gpus,
         passes,
         pictures,

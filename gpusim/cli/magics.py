@@ -29,7 +29,8 @@ WITH_KERNELS = ("trace", "check", "lower", "predict", "rank", "sweep", "tune", "
 OTHER_ANSWERS = {
     "trace": ("--json", "--line", "--check", "--perfetto"),
     "predict": ("--json", "--why", "--check", "--perfetto"),
-    "check": ("--json", "--sarif"),
+    "check": ("--json", "--sarif", "--format"),
+    "rank": ("--json",),
     "plot": ("--out",),
     "report": ("--out",),
 }
@@ -140,6 +141,15 @@ def _checked(words: Sequence[str]) -> Any:
     return checked(app.chosen_of(words))
 
 
+def _ranked(words: Sequence[str]) -> Any:
+    from gpusim.cli.rank import ranked
+
+    ranking, remarks = ranked(app.chosen_of(words))
+    for remark in remarks:
+        complain(remark)
+    return ranking
+
+
 def _drawn(words: Sequence[str]) -> Any:
     from gpusim.cli.plot import PICTURES
     from gpusim.cli.timing import one_of
@@ -164,6 +174,7 @@ RESULTS: dict[str, Callable[[Sequence[str]], Any]] = {
     "trace": _traced,
     "predict": _predicted,
     "check": _checked,
+    "rank": _ranked,
     "plot": _drawn,
     "report": _page,
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gpusim.cli.outputs import Outputs
     from gpusim.cli.own_requests import OwnRequest
     from gpusim.gpu.device import Device
+    from gpusim.prediction.rankings import Ranking
 
 # Of a launch that is run for its results.
 MOST_ELEMENTS, LEAST_ELEMENTS, MOST_THREADS = 4096, 64, 1 << 20
@@ -53,7 +54,20 @@ def rank(chosen: Namespace) -> int:
     cannot run as requested is listed with the reason. Kernels of your own are named by their files,
     and share grid and arguments; where their results differ, a remark says so.
     """
-    passes, l2 = how(chosen)
+    passes, _ = how(chosen)
+    ranking, remarks = ranked(chosen)
+    from gpusim.reports.ranking import ranking_document, ranking_report
+
+    if chosen.json:
+        print_json(ranking_document(ranking, remarks))
+    else:
+        print_lines(lambda width: ranking_report(ranking, passes, width, remarks))
+    return 0
+
+
+def ranked(chosen: Namespace) -> tuple[Ranking, list[str]]:
+    """Return the ranking, and remarks on kernels that do different work."""
+    _, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without, chosen.changed)
     from gpusim.cli.selection import step_limit
     from gpusim.prediction.rankings import rank as ranking_of
@@ -70,14 +84,7 @@ def rank(chosen: Namespace) -> int:
             step_limit=limit,
             progress=bar.advance,
         )
-    from gpusim.reports.ranking import ranking_document, ranking_report
-
-    remarks = list(_different_work(requests, device, chosen.code, limit))
-    if chosen.json:
-        print_json(ranking_document(ranking, remarks))
-    else:
-        print_lines(lambda width: ranking_report(ranking, passes, width, remarks))
-    return 0
+    return ranking, list(_different_work(requests, device, chosen.code, limit))
 
 
 def _different_work(

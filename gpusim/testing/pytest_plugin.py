@@ -1,4 +1,4 @@
-"""The pytest plugin: `--gpusim-check`, the mark `gpusim`, and fixtures for tests of kernels.
+"""The pytest plugin: `--gpusim-check`, the marks `gpusim` and `gpusim_points`, and fixtures.
 
 pytest finds it by itself where gpusim is installed. It imports nothing before a test asks for it.
 """
@@ -10,6 +10,8 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
+
+POINTS = "gpusim_points"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,11 +25,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the mark that holds the launches of a test to limits."""
+    """Describe the marks."""
     config.addinivalue_line(
         "markers",
         "gpusim(device='h200', **limits): hold every launch of the test to limits: counters, "
         "bank_conflicts, time_us, registers, errors, findings, ...",
+    )
+    config.addinivalue_line(
+        "markers", "gpusim_points(points): what a test of an assignment is worth, if it passes"
     )
 
 
@@ -81,6 +86,34 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if not held.launches:
         _fail("the test is marked gpusim, and launches no kernel[grid, block](...)")
     return result
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the points of marked tests, for the summary."""
+    for item in items:
+        mark = item.get_closest_marker(POINTS)
+        if mark is not None:
+            if len(mark.args) != 1 or mark.kwargs or not isinstance(mark.args[0], int):
+                raise pytest.UsageError(f"{item.nodeid}: a mark is gpusim_points(3), a number")
+            item.user_properties.append((POINTS, mark.args[0]))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the points of tests that passed, of all that ran, where any have points."""
+    reached = possible = 0
+    lines = []
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.getreports(outcome):
+            points = dict(getattr(report, "user_properties", ())).get(POINTS)
+            is_last = outcome != "passed" or report.when == "call"
+            if points is not None and is_last:
+                has = points if outcome == "passed" else 0
+                reached, possible = reached + has, possible + points
+                lines.append(f"{has:3} of {points:3}  {report.nodeid.rpartition('::')[2]}")
+    if lines:
+        terminalreporter.section("points")
+        for line in (*lines, f"points: {reached} of {possible}"):
+            terminalreporter.write_line(line)
 
 
 def _fail(message: str) -> NoReturn:

@@ -12,6 +12,7 @@ import pytest
 import gpusim
 from gpusim.checking.findings import Findings
 from gpusim.cli import magics
+from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.records import Prediction
 from gpusim.sass import wheels
 from gpusim.tracing.records import Trace
@@ -86,6 +87,14 @@ def test_a_name_chooses_a_kernel_of_the_cell() -> None:
 def test_without_a_cell_a_kernel_of_the_catalogue_is_meant() -> None:
     assert magics.magic("trace reduce2 --block 64 -n 128").kernel == "reduce2"
     assert isinstance(magics.magic("check reduce3 --block 64 -n 128"), Findings)
+
+
+def test_a_ranking_and_its_remarks(capsys: pytest.CaptureFixture[str]) -> None:
+    found = magics.magic("rank reduce3 step3 -n 2^12 --block 64")
+    assert isinstance(found, Ranking)
+    assert capsys.readouterr().err == ""
+    assert isinstance(magics.magic(f"rank scale other {LAUNCH}", TWO), Ranking)
+    assert "does other work" in capsys.readouterr().err
 
 
 def test_a_picture_shows_itself() -> None:
