@@ -22,8 +22,7 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.sweeps.sweep import Case, Swept, sweep
-from gpusim.prediction.sweeps.tuning import Tuned
-from gpusim.prediction.sweeps.tuning import tune as best_launches
+from gpusim.prediction.sweeps.tuning import Tuned, best_launches
 from gpusim.tracing import repeat
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace_prepared
