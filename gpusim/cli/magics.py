@@ -31,6 +31,8 @@ OTHER_ANSWERS = {
     "predict": ("--json", "--why", "--check", "--perfetto"),
     "check": ("--json", "--sarif", "--format"),
     "rank": ("--json",),
+    "sweep": ("--json", "--out", "--plot"),
+    "tune": ("--json", "--out"),
     "plot": ("--out",),
     "report": ("--out",),
 }
@@ -150,6 +152,21 @@ def _ranked(words: Sequence[str]) -> Any:
     return ranking
 
 
+def _swept(words: Sequence[str]) -> Any:
+    from gpusim.cli.sweep import swept
+
+    return swept(app.chosen_of(words))
+
+
+def _tuned(words: Sequence[str]) -> Any:
+    """Return the candidates of a launch; of several launches a table each."""
+    from gpusim.cli.tune import tuned
+    from gpusim.reports.notebook.elements import Several
+
+    found = tuned(app.chosen_of(words))
+    return found[0] if len(found) == 1 else Several(found)
+
+
 def _drawn(words: Sequence[str]) -> Any:
     from gpusim.cli.plot import PICTURES
     from gpusim.cli.timing import one_of
@@ -175,6 +192,8 @@ RESULTS: dict[str, Callable[[Sequence[str]], Any]] = {
     "predict": _predicted,
     "check": _checked,
     "rank": _ranked,
+    "sweep": _swept,
+    "tune": _tuned,
     "plot": _drawn,
     "report": _page,
 }

@@ -38,7 +38,7 @@ from gpusim.cli.timing import (
 )
 
 if TYPE_CHECKING:
-    from gpusim.prediction.sweeps.sweep import Case
+    from gpusim.prediction.sweeps.sweep import Case, Swept
 
 ALTERNATIVES = ("op", "dtype", "passes", "l2", "code")  # beside kernels, blocks, sizes, devices
 
@@ -52,19 +52,36 @@ def sweep(chosen: Namespace) -> int:
     row with its reason. Columns other than time and GB/s are of the first pass. Kernels of your
     own are named by their files, and share grid and arguments.
     """
-    from gpusim.prediction.sweeps.sweep import sweep as run_sweep
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 
     if chosen.plot is not None:
         from gpusim.reports.plots import canvas
 
         canvas.check(Path(chosen.plot))
+    found = swept(chosen)
+    if chosen.plot is not None:
+        from gpusim.reports.plots.sweep import plot_sweep
+
+        canvas.save(plot_sweep(found.rows), Path(chosen.plot))
+    if chosen.json:
+        print_json(found.rows)
+    elif chosen.out is None:
+        print_lines(lambda width: sweep_table(found.rows, width))
+    else:
+        print_lines(lambda width: sweep_summary(found, chosen.out, width))
+    return 0
+
+
+def swept(chosen: Namespace) -> Swept:
+    """Return the rows of a sweep, finished ones from its output."""
+    from gpusim.prediction.sweeps.sweep import sweep as run_sweep
+
     cases = _cases(chosen)
     output = Path(chosen.out) if chosen.out is not None else None
     bar = Bar(len(cases), "rows")
     try:
         with bar:
-            swept = run_sweep(
+            return run_sweep(
                 cases,
                 output,
                 **distribution(chosen),
@@ -77,17 +94,6 @@ def sweep(chosen: Namespace) -> int:
         if output is not None:
             complain("stopped; the same command goes on where it was")
         raise
-    if chosen.plot is not None:
-        from gpusim.reports.plots.sweep import plot_sweep
-
-        canvas.save(plot_sweep(swept.rows), Path(chosen.plot))
-    if chosen.json:
-        print_json(swept.rows)
-    elif output is None:
-        print_lines(lambda width: sweep_table(swept.rows, width))
-    else:
-        print_lines(lambda width: sweep_summary(swept, str(output), width))
-    return 0
 
 
 def _cases(chosen: Namespace) -> list[Case]:

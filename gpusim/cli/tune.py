@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gpusim.cli.own_requests import OwnRequest
     from gpusim.prediction.sweeps.choices import Choices, Value
     from gpusim.prediction.sweeps.sweep import Case
+    from gpusim.prediction.sweeps.tuning import Tuned
 
 SHOWN = 8  # candidates of a launch in the table
 
@@ -53,18 +54,29 @@ def tune(chosen: Namespace) -> int:
     More than 256 candidates of a kernel are searched by successive halving.
     """
     from gpusim.cli import inputs
-    from gpusim.prediction.sweeps.tuning import best_launches
     from gpusim.reports.tuning import tuning_document, tuning_report
 
-    cases = _cases(chosen)
     shown = inputs.count(chosen.top, "--top") if chosen.top else SHOWN
+    found = tuned(chosen)
+    if chosen.json:
+        print_json(tuning_document(found))
+    else:
+        print_lines(lambda width: tuning_report(found, shown, width))
+    return 0
+
+
+def tuned(chosen: Namespace) -> list[Tuned]:
+    """Return the candidates of each kernel, device and size."""
+    from gpusim.prediction.sweeps.tuning import best_launches
+
+    cases = _cases(chosen)
     with Bar(len(cases), "candidates") as bar:
 
         def rung(asked: Sequence[Case]) -> Mapping[str, Any]:
             bar.restart(len(asked))
             return {}
 
-        found = best_launches(
+        return best_launches(
             cases,
             Path(chosen.out) if chosen.out is not None else None,
             rung=rung,
@@ -74,11 +86,6 @@ def tune(chosen: Namespace) -> int:
             progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
             remark=complain,
         )
-    if chosen.json:
-        print_json(tuning_document(found))
-    else:
-        print_lines(lambda width: tuning_report(found, shown, width))
-    return 0
 
 
 def _cases(chosen: Namespace) -> list[Case]:

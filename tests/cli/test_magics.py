@@ -14,6 +14,8 @@ from gpusim.checking.findings import Findings
 from gpusim.cli import magics
 from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.records import Prediction
+from gpusim.prediction.sweeps.sweep import Swept
+from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.sass import wheels
 from gpusim.tracing.records import Trace
 
@@ -95,6 +97,18 @@ def test_a_ranking_and_its_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     assert isinstance(magics.magic(f"rank scale other {LAUNCH}", TWO), Ranking)
     assert "does other work" in capsys.readouterr().err
+
+
+def test_a_sweep_and_a_search_are_tables() -> None:
+    found = magics.magic("sweep reduce3 -n 2^12 --block 64,128 --workers 1")
+    assert isinstance(found, Swept)
+    assert len(found.rows) == 2
+    options = "-n 2^12 --block 64,128 --workers 1"
+    assert isinstance(magics.magic(f"tune reduce3 {options}"), Tuned)
+    several = magics.magic(f"tune reduce3 reduce4 {options}")
+    assert [one.kernel for one in several] == ["reduce3", "reduce4"]
+    assert several._repr_html_().count("<table>") == 2
+    assert str(several).count("best: ") == 2
 
 
 def test_a_picture_shows_itself() -> None:

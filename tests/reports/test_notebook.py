@@ -127,7 +127,7 @@ def test_a_prediction_shows_its_findings() -> None:
 
 def test_a_check_shows_each_finding_with_its_source_and_its_fix() -> None:
     first = checked()[0]
-    assert html(checked).count("<tr><td>error") == len(checked())
+    assert html(checked).count(">error: ") == len(checked())
     assert "reduce.py:" in html(checked)
     assert first.fix in html(checked)
 

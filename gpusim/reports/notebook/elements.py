@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -17,24 +17,44 @@ LEFT = ' style="text-align: left"'
 BARE = ' style="margin: 0; background: none"'  # Jupyter has a paper for code
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]], typed: int = -1) -> str:
-    """Return a table; cells of the column `typed` are on the left and keep their spaces."""
+def table(
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    typed: int = -1,
+    texts: Collection[str] = (),
+) -> str:
+    """Return a table; cells of the column `typed` keep their spaces, as source code does.
+
+    They are on the left, and so are the columns of these titles.
+    """
+    sides = [LEFT if place == typed or title in texts else "" for place, title in enumerate(titles)]
     head = "".join(
-        f"<th{LEFT if place == typed else ''}>{escape(title)}</th>"
-        for place, title in enumerate(titles)
+        f"<th{side}>{escape(title)}</th>" for side, title in zip(sides, titles, strict=True)
     )
     body = "".join(
         "<tr>"
         + "".join(
             f"<td{LEFT}><pre{BARE}>{escape(cell)}</pre></td>"
             if place == typed
-            else f"<td>{escape(cell)}</td>"
+            else f"<td{sides[place]}>{escape(cell)}</td>"
             for place, cell in enumerate(row)
         )
         + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Several(tuple[Any, ...]):
+    """Results that are shown one below the other."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return "".join(one._repr_html_() for one in self)
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self))
 
 
 def listed(sentences: Iterable[str]) -> str:

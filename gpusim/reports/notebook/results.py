@@ -17,7 +17,7 @@ from gpusim.checking.findings import Findings
 from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.sweeps.sweep import Swept
-from gpusim.prediction.sweeps.tables import COLUMNS, Row
+from gpusim.prediction.sweeps.tables import COLUMNS, TEXTS, Row
 from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.changes import changes
@@ -113,7 +113,8 @@ def findings_html(findings: Findings) -> str:
         )
         for finding in findings[:MOST_ROWS]
     )
-    shown = table(("finding", "source", "cause", "fix", "times"), rows, typed=1)
+    titles = ("finding", "source", "cause", "fix", "times")
+    shown = table(titles, rows, typed=1, texts=("finding", "cause", "fix"))
     return first + shown + note(_rest(len(findings), "finding"))
 
 
@@ -136,11 +137,12 @@ def ranking_html(ranking: Ranking) -> str:
     work = f"{setup.operation} of {setup.n:,} {setup.dtype.name}, " if setup else ""
     about = f"{work}block {size(first.first.launch.block)}, {first.first.l2} L2; slowest first"
     titles = ("rank", "kernel", "time", "90 %", "GB/s", "of peak", "step", "changes")
+    rows = table(titles, _ranked(ranking), texts=("kernel", "changes"))
     failed = listed(f"{name} cannot run: {reason}" for name, reason in ranking.failures)
     times = [one.time_us for one in ranking.forecasts]
     firsts = [one.first for one in ranking.forecasts]
     drawn = picture(partial(plot_gains, *firsts, times_us=times, what=work.rstrip(", ")))
-    return headline(first.device.name, about) + table(titles, _ranked(ranking)) + failed + drawn
+    return headline(first.device.name, about) + rows + failed + drawn
 
 
 def _ranked(ranking: Ranking) -> Iterator[Sequence[str]]:
@@ -186,7 +188,7 @@ def _rows_html(rows: Sequence[Row]) -> str:
     varying = {name for name in _VARYING if len({row[name] for row in rows}) > 1}
     shown = [name for name in COLUMNS if name in _ALWAYS or name in varying]
     cells = (tuple(_cell(row[name]) for name in shown) for row in rows[:MOST_ROWS])
-    return table(shown, cells) + note(_rest(len(rows), "row"))
+    return table(shown, cells, texts=TEXTS) + note(_rest(len(rows), "row"))
 
 
 def _cell(value: Any) -> str:
