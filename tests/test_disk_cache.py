@@ -51,6 +51,20 @@ def test_the_oldest_goes_where_there_is_too_much(cache: DiskCache) -> None:
     assert sorted(file.name for file in cache.folder.iterdir()) == ["first", "fourth", "third"]
 
 
+def test_a_folder_of_many_small_entries_is_looked_through_at_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache, looks = DiskCache("kind", most_bytes=40_000), []
+    shrink = DiskCache._shrink
+    monkeypatch.setattr(DiskCache, "_shrink", lambda one: (looks.append(one), shrink(one)))
+    for number in range(800):
+        cache.store(str(number), number.to_bytes(4, "big") * 25)
+    held = sum(file.stat().st_size for file in cache.folder.iterdir())
+    assert 30_000 < held < 60_000
+    assert 20 < len(looks) < 160
+
+
 def test_all_goes_on_where_nothing_can_be_kept(
     cache: DiskCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _DIGEST = 64
+# The folder is looked through about as often as so small a part of its size was stored, by chance:
+# a look at 15,000 entries takes 0.2 s.
+_PART = 32
 
 
 def key(parts: Iterable[str]) -> str:
@@ -30,7 +33,7 @@ def folder(kind: str) -> Path:
 
 @dataclass(frozen=True)
 class DiskCache:
-    """Entries of one kind, in a folder of their own of limited size in bytes.
+    """Entries of one kind, in a folder of their own of limited size in bytes, more or less.
 
     Entries that are run are kept and read in an `is_private` folder alone: nobody else can write
     there.
@@ -60,7 +63,8 @@ class DiskCache:
         return body
 
     def store(self, name: str, body: bytes) -> None:
-        """Keep an entry, and drop the oldest where there is too much."""
+        """Keep an entry; drop the oldest at times, where there is too much."""
+        digest = hashlib.sha256(body).hexdigest()
         with contextlib.suppress(OSError, RuntimeError):
             mode = 0o700 if self.is_private else 0o777
             self.folder.mkdir(mode, parents=True, exist_ok=True)
@@ -68,24 +72,24 @@ class DiskCache:
                 return
             with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
                 try:
-                    file.write(hashlib.sha256(body).hexdigest().encode() + body)
+                    file.write(digest.encode() + body)
                     file.flush()
                     Path(file.name).replace(self.folder / name)
                 except BaseException:
                     Path(file.name).unlink(missing_ok=True)
                     raise
-            self._shrink()
+            if int(digest[:8], 16) * self.most_bytes < (len(body) * _PART) << 32:
+                self._shrink()
 
     def _shrink(self) -> None:
-        entries = sorted(
-            ((file.stat().st_mtime, file.stat().st_size, file) for file in self.folder.iterdir()),
-            reverse=True,
-        )
+        with os.scandir(self.folder) as found:
+            states = [(entry.stat(), entry.path) for entry in found]
+        entries = sorted(((one.st_mtime, one.st_size, path) for one, path in states), reverse=True)
         total = 0
-        for _, size, file in entries:
+        for _, size, path in entries:
             total += size
             if total > self.most_bytes:
-                file.unlink(missing_ok=True)
+                Path(path).unlink(missing_ok=True)
 
 
 def _is_mine(folder: Path) -> bool:
