@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gpusim.catalogue import find
 from gpusim.cli import inputs, output
-from gpusim.cli.options import Parser, print_json
+from gpusim.cli.options import Parser, print_document
 from gpusim.cli.progress import Bar
 from gpusim.codegen import generators
 from gpusim.errors import InputError
@@ -264,7 +264,9 @@ def compare(chosen: argparse.Namespace) -> int:
         documents.write_whole(chosen.page, written + _kept(chosen.page))
     missed = all_misses(reports)
     if chosen.json:
-        print_json({"reports": [one.to_dict() for one in reports], "missed": missed})
+        print_document(
+            "validate compare", {"reports": [one.to_dict() for one in reports], "missed": missed}
+        )
     else:
         output.write("\n".join(page.section(one) for one in reports))
     return 1 if missed else 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli import inputs
 from gpusim.cli.code_files import BINARY, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
-from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_json, print_lines
+from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_document, print_lines
 from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
 from gpusim.cli.progress import Patience
 from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
@@ -42,7 +42,7 @@ def check(chosen: Namespace) -> int:
     refuse({"--seed": chosen.seed}, "it is the seed of --explore")
     findings = checked(chosen)
     if kind == "json":
-        print_json(findings.to_dict())
+        print_document("check", findings.to_dict())
     elif kind == "text":
         from gpusim.reports.checking import check_report
 

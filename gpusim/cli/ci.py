@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
-from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
+from gpusim.cli.options import JSON, Command, Option, document_of, print_document, print_lines
 from gpusim.cli.progress import Bar
 from gpusim.cli.project import FILE, NamedLaunch, Project, found_project
 from gpusim.errors import GpusimError, InputError
@@ -58,7 +58,7 @@ def ci(chosen: Namespace) -> int:
     if kind == "json":
         from gpusim.reports.limits import limits_document
 
-        print_json(limits_document(judged))
+        print_document("ci", limits_document(judged))
     elif kind == "text":
         from gpusim.reports.limits import limits_report
 
@@ -290,7 +290,8 @@ def _write(path: Path, judged: Sequence[JudgedLaunch]) -> None:
         files.write_whole(path, limits_markdown(judged))
         return
     found = (diagnostic for one in judged for diagnostic in one.diagnostics())
-    document = sarif(found) if path.suffix == ".sarif" else limits_document(judged)
+    as_json = document_of("ci", limits_document(judged))
+    document = sarif(found) if path.suffix == ".sarif" else as_json
     files.write_whole(path, json.dumps(document, indent=2) + "\n")
 
 

@@ -15,7 +15,7 @@ from gpusim.cli.options import (
     Option,
     Parser,
     names_given,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.own_kernels import LAUNCHING
@@ -48,7 +48,7 @@ def compare(chosen: Namespace) -> int:
     one, other = _results(both) or [side.outputs for side in sides]
     found = agreements(one, other)
     if chosen.json:
-        print_json(comparison_document(sides, found))
+        print_document("compare", comparison_document(sides, found))
     else:
         print_lines(lambda width: comparison_report(sides, found, width))
     return 0 if all(one.agrees for one in found) else DIFFERENT

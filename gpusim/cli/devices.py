@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
+from gpusim.cli.options import JSON, Command, Option, print_document, print_lines
 
 
 def devices(chosen: Namespace) -> int:
@@ -18,13 +18,13 @@ def devices(chosen: Namespace) -> int:
     if chosen.device is not None:
         one = device.load(chosen.device)
         if chosen.json:
-            print_json(device_document(one))
+            print_document("device", device_document(one))
         else:
             print_lines(lambda width: device_report(one, width))
         return 0
     every = [device.load(name) for name in device.names()]
     if chosen.json:
-        print_json([device_summary(one) for one in every])
+        print_document("devices", {"devices": [device_summary(one) for one in every]})
     else:
         print_lines(lambda width: device_list(every, width))
     return 0

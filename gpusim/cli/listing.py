@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.code_files import BINARY, COMPILING, code_file
-from gpusim.cli.options import JSON, Command, Option, print_json, print_lines
+from gpusim.cli.options import JSON, Command, Option, print_document, print_lines
 from gpusim.errors import GpusimError, InputError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def list_kernels(chosen: Namespace) -> int:
     from gpusim.catalogue import entries
 
     if chosen.json:
-        print_json([entry.to_dict() for entry in entries()])
+        print_document("list", {"kernels": [entry.to_dict() for entry in entries()]})
         return 0
     from gpusim.reports.kernels import kernel_list
 
@@ -41,7 +41,7 @@ def _list_file(chosen: Namespace) -> int:
 
     found = [_described(name, kernel, chosen) for name, kernel in _kernels_of(chosen)]
     if chosen.json:
-        print_json([one.to_dict() for one in found])
+        print_document("file", {"kernels": [one.to_dict() for one in found]})
     elif found:
         print_lines(lambda _: file_kernels(found))
     else:

@@ -17,7 +17,7 @@ from gpusim.cli.options import (
     OPERATION,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.own_kernels import ARGUMENT, ARGUMENT_ORDER, own_arguments, refuse
@@ -49,7 +49,7 @@ def lower(chosen: Namespace) -> int:
         return 0
     lowered = _lowered(chosen)
     if chosen.json:
-        print_json(_document(lowered, chosen.after, chosen.diff))
+        print_document("lower", _document(lowered, chosen.after, chosen.diff))
         return 0
     from gpusim.reports import lowering
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gpusim.cli import output
 from gpusim.errors import InputError
+from gpusim.version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -210,6 +211,16 @@ INPUT = Option("--input", "input numbers, .npy, .csv or text, in place of a samp
 LEVEL = Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level")
 PERFETTO = Option("--perfetto", "also write a timeline for ui.perfetto.dev, as JSON", "FILE")
 STEP_LIMIT = Option("--step-limit", "instructions per block before an error: no progress", "N")
+
+
+def print_document(name: str, members: Mapping[str, Any]) -> None:
+    """Print the members of a document, under its name and the version of the schema."""
+    print_json(document_of(name, members))
+
+
+def document_of(name: str, members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document: the version of its schema, its name, and its members."""
+    return {"schema_version": SCHEMA_VERSION, "document": name, **members}
 
 
 def print_json(document: Any) -> None:

@@ -22,7 +22,7 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.own_kernels import (
@@ -79,7 +79,7 @@ def predict(chosen: Namespace) -> int:
     found = forecast_advice(made)
     answer = Answer(made, whole, _why(made) if chosen.why else None, found)
     if chosen.json:
-        print_json(with_findings(prediction_document(answer), findings))
+        print_document("predict", with_findings(prediction_document(answer), findings))
     else:
         print_lines(lambda width: prediction_report(answer, width))
         print_findings(findings)

@@ -11,10 +11,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.options import JSON, PERFETTO, STEP_LIMIT, Option, Parser, add_options
+from gpusim.cli.options import JSON, PERFETTO, STEP_LIMIT, Option, Parser, add_options, document_of
 from gpusim.cli.timing import DEVICE, L2, L2_KNOWN, device_of, one_of
 from gpusim.errors import InputError
 from gpusim.host import files
@@ -213,7 +213,7 @@ def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramRepor
 
 
 def _write(chosen: Namespace, report: ProgramReport) -> None:
-    document: dict[str, Any] = report.to_dict()
+    document = document_of("program", report.to_dict())
     if chosen.sarif:
         from gpusim.reports.sarif import sarif_of_launches
 

@@ -16,7 +16,7 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.own_kernels import OWN
@@ -59,7 +59,7 @@ def rank(chosen: Namespace) -> int:
     from gpusim.reports.ranking import ranking_document, ranking_report
 
     if chosen.json:
-        print_json(ranking_document(ranking, remarks))
+        print_document("rank", ranking_document(ranking, remarks))
     else:
         print_lines(lambda width: ranking_report(ranking, passes, width, remarks))
     return 0

@@ -21,7 +21,7 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.output import has_terminal
@@ -56,7 +56,7 @@ def run(chosen: Namespace) -> int:
     findings, found = also_checked(chosen)
     if chosen.json:
         document = run_document(outcome)
-        print_json(with_findings(document, findings))
+        print_document("run", with_findings(document, findings))
     else:
         print_lines(lambda width: run_lines(outcome, width))
         print_findings(findings)

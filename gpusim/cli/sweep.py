@@ -18,7 +18,7 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.output import complain
@@ -64,7 +64,7 @@ def sweep(chosen: Namespace) -> int:
 
         canvas.save(plot_sweep(found.rows), Path(chosen.plot))
     if chosen.json:
-        print_json(found.rows)
+        print_document("sweep", {"rows": found.rows})
     elif chosen.out is None:
         print_lines(lambda width: sweep_table(found.rows, width))
     else:

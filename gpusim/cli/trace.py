@@ -17,7 +17,7 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.own_kernels import ARGUMENT_ORDER, LAUNCHING, SIZES_OF_N, own_kernel, refuse
@@ -52,7 +52,7 @@ def trace(chosen: Namespace) -> int:
     findings, code = also_checked(chosen)
     if kind == "json":
         document = _document(made, line, warp)
-        print_json(with_findings(document, findings))
+        print_document("trace", with_findings(document, findings))
         return code
     if kind != "text":
         from gpusim.reports.diagnostics import of_advice, of_findings

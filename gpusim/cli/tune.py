@@ -17,7 +17,7 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    print_json,
+    print_document,
     print_lines,
 )
 from gpusim.cli.output import complain
@@ -59,7 +59,7 @@ def tune(chosen: Namespace) -> int:
     shown = inputs.count(chosen.top, "--top") if chosen.top else SHOWN
     found = tuned(chosen)
     if chosen.json:
-        print_json(tuning_document(found))
+        print_document("tune", tuning_document(found))
     else:
         print_lines(lambda width: tuning_report(found, shown, width))
     return 0

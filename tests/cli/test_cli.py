@@ -133,7 +133,7 @@ def test_list_names_kernels_with_origin_lesson_and_defect(run: Run) -> None:
 
 
 def test_list_as_json_has_every_kernel(run: Run) -> None:
-    kernels = {kernel["name"]: kernel for kernel in document(run, "list")}
+    kernels = {kernel["name"]: kernel for kernel in document(run, "list")["kernels"]}
     assert kernels["reduction5"]["defect"]
     assert kernels["reduction5"]["fixed_by"] == "reduction5_fixed"
     facts = {"name", "origin", "about", "url", "teaches", "defect", "operations"}

@@ -63,7 +63,7 @@ def test_each_kernel_of_a_file_runs_with_the_command_line_that_the_list_shows(
 ) -> None:
     (tmp_path / name).write_text(text)
     _, out, _ = run("list", str(tmp_path / name), "--json")
-    described = json.loads(out)
+    described = json.loads(out)["kernels"]
     assert len(described) == text.count("__global__") + text.count("@cuda.jit")
     for one in described:
         command = shlex.split(one["command"])

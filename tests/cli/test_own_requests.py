@@ -115,7 +115,7 @@ def test_a_kernel_without_a_size_is_a_row_for_each_block(run: Run) -> None:
     words = ("sweep", "mine.py:one_block", "--block", "32,64", "-n", "2^12,2^13")
     code, out, _ = run(*words, "--grid", 1, "--arg", "int32[64]", "--workers", 1, "--json")
     assert code == 0
-    assert [(row["n"], row["block"]) for row in json.loads(out)] == [(None, 32), (None, 64)]
+    assert [(row["n"], row["block"]) for row in json.loads(out)["rows"]] == [(None, 32), (None, 64)]
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def test_devices_lists_every_gpu_and_every_mechanism(run: Run) -> None:
     out = printed(run, "devices")
     for name in [*device.names(), *ABLATIONS]:
         assert name in out
-    found = document(run, "devices")
+    found = document(run, "devices")["devices"]
     assert [one["id"] for one in found] == device.names()
     assert {"name", "compute_capability", "sms", "dram_peak_gbps", "kinds"} <= set(found[0])
     assert sum(found[0]["kinds"].values()) == len(KEYS)

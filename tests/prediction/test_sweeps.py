@@ -106,7 +106,7 @@ def test_any_number_of_workers_writes_the_same_bytes(tmp_path: Path) -> None:
 
 def test_csv_and_json_hold_the_same_rows(tmp_path: Path) -> None:
     swept = sweep(SMALL[:2], tmp_path / "t.json", workers=1)
-    assert json.loads((tmp_path / "t.json").read_text()) == swept.rows
+    assert json.loads((tmp_path / "t.json").read_text())["rows"] == swept.rows
     write_whole(tmp_path / "t.csv", table(swept.rows, ".csv"))
     with (tmp_path / "t.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
@@ -523,7 +523,7 @@ def test_the_command_prints_a_table_or_json_where_no_file_is_named(
     assert "power of two" in out
     assert max(map(len, out.splitlines())) <= 100
     assert main([*arguments, "--workers", "1", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rows"]
     assert [set(row) for row in rows] == [set(COLUMNS)] * 2
     assert [row["reason"] is None for row in rows] == [True, False]
 
@@ -536,14 +536,14 @@ def test_the_command_says_what_became_of_the_rows(
     assert main(["sweep", *options, "--out", str(output)]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "2 rows, 1 predicted, 1 cannot run (column reason)" in out
-    assert len(json.loads(output.read_text())) == 2
+    assert len(json.loads(output.read_text())["rows"]) == 2
 
 
 def test_commas_separate_alternatives_of_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sweep", "reduce3", "reduce6", "--block", "64,128", "-n", "2^10", "--workers", "1"]
     given = ["--dtype", "int32,float32", "--op", "sum,max", "--l2", "cold,warm"]
     assert main([*words, *given, "--json", "--no-cache"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["rows"]
     facts = ("kernel", "block", "dtype", "operation", "l2")
     assert len({tuple(row[name] for name in facts) for row in rows}) == len(rows) == 2**5
     assert main([*words, "--l2", "cold,hot"]) == 2

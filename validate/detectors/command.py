@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.cli import inputs, output
-from gpusim.cli.options import print_json
+from gpusim.cli.options import print_document
 from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
 from gpusim.sass import wheels
@@ -64,7 +64,7 @@ def detectors(chosen: argparse.Namespace) -> int:
             made.append(one)
             bar.advance()
     if chosen.json:
-        print_json(document(chosen.suite, made))
+        print_document("validate detectors", document(chosen.suite, made))
     else:
         output.write(table(made))
     return 1 if any(one.state in ("missed", "false report", "refused") for one in made) else 0

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from gpusim.cli import inputs, output
-from gpusim.cli.options import print_json
+from gpusim.cli.options import print_document
 from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
 from gpusim.sass import wheels
@@ -61,7 +61,10 @@ def operations(chosen: argparse.Namespace) -> int:
     every = inputs.count(chosen.every, "--every")
     verdicts = judged(names, chosen.against, every)
     if chosen.json:
-        print_json({"against": chosen.against, "verdicts": [asdict(one) for one in verdicts]})
+        print_document(
+            "validate operations",
+            {"against": chosen.against, "verdicts": [asdict(one) for one in verdicts]},
+        )
     else:
         output.write(table(verdicts))
     return 1 if any(one.state == "wrong" for one in verdicts) else 0

@@ -15,6 +15,7 @@ from typing import Any
 from gpusim.errors import InputError
 from gpusim.host.files import MAX_BITS, text
 from gpusim.prediction.clock.stalls import STALLS
+from gpusim.version import SCHEMA_VERSION
 
 Row = dict[str, Any]
 
@@ -72,7 +73,8 @@ def table(rows: Sequence[Row], suffix: str) -> str | bytes:
         parquet.write_table(arrow.table(columns), made)
         return made.getvalue()
     if suffix == ".json":
-        return json.dumps(rows, indent=1) + "\n"
+        document = {"schema_version": SCHEMA_VERSION, "document": "sweep", "rows": rows}
+        return json.dumps(document, indent=1) + "\n"
     text_made = io.StringIO()
     writer = csv.DictWriter(text_made, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -92,7 +94,8 @@ def rows_of(output: Path) -> list[Row]:
     try:
         content = text(output, MAX_BYTES)
         if output.suffix == ".json":
-            rows = json.loads(content)
+            tree = json.loads(content)
+            rows: Any = tree.get("rows") if isinstance(tree, dict) else tree
         else:
             rows = [_typed(row) for row in csv.DictReader(io.StringIO(content))]
     except (InputError, ValueError, TypeError, RecursionError, csv.Error):
@@ -100,7 +103,7 @@ def rows_of(output: Path) -> list[Row]:
     is_table = isinstance(rows, list) and all(
         isinstance(row, dict) and tuple(row) == COLUMNS for row in rows
     )
-    return rows if is_table else []
+    return list(rows) if is_table else []
 
 
 def _rows_of_parquet(output: Path) -> list[Row]:
