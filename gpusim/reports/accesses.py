@@ -135,7 +135,7 @@ def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) ->
         Column("warps", "left"),
         Column(_lane_ruler(), "left"),
         Column("pass"),
-        Column("", "left", "ellipsis"),
+        Column("", "left", "fold"),
     )
     groups: dict[tuple[int, str], list[Execution]] = {}
     for execution, iteration in conditions:

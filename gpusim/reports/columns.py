@@ -1,4 +1,4 @@
-"""Tables of text: columns of natural width, one of them shortened to fit the terminal.
+"""Tables of text: columns of natural width, some of them folded to fit the terminal.
 
 rich's own tables squeeze every column and take ten times as long, noticeable in a command that
 should answer in half a second.
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from rich.text import Text
 
 GAP = 2
-ELLIPSIS = "…"
 
 Cell = str | tuple[str, str]  # text, or text and style
 
@@ -21,8 +20,8 @@ Cell = str | tuple[str, str]  # text, or text and style
 class Column:
     """A heading, the alignment of its text, and the treatment of text that is too long.
 
-    `overflow` is "never" (not shortened), "ellipsis" (ends in one) or "fold" (goes on in
-    the next line, `hang` columns further in, broken at spaces or before underscores).
+    `overflow` is "never", or "fold": text goes on in the next line, `hang` columns further in,
+    broken at spaces or before underscores. Nothing is left out.
     """
 
     heading: str
@@ -72,12 +71,7 @@ class Columns:
     ) -> list[list[tuple[str, str]]]:
         pieces = []
         for (text, style), column, width in zip(row, self.columns, widths, strict=True):
-            if len(text) <= width:
-                parts = [text]
-            elif column.overflow == "fold":
-                parts = folded(text, width, column.hang)
-            else:
-                parts = [text[: max(0, width - 1)] + ELLIPSIS]
+            parts = [text] if len(text) <= width else folded(text, width, column.hang)
             pieces.append([(part, style) for part in parts])
         height = max(len(parts) for parts in pieces)
         return [

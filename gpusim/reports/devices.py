@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import Any
 
 from rich.text import Text
@@ -80,6 +81,10 @@ def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
             *((str(kinds[kind]), STYLES[kind]) for kind in KINDS),
         )
     yield from made.lines(width)
+    if not products:
+        named = "; ".join(f"{device.id} {device.name}" for device in devices)
+        for part in wrap(f"GPU: {named}", width):
+            yield Text(part, DIM)
     yield heading(
         "Mechanisms", "ablations of predict, rank, sweep, plot and report: --without NAME"
     )

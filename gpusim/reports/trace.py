@@ -30,7 +30,10 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     yield from launch_lines(trace)
     yield from fallback_lines(trace.fallback, width)
     yield heading("Totals", "exact: from source and addresses; model: what the compiler emits")
-    yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
+    units = width >= WIDTH_FOR_UNITS
+    yield from totals_table(trace, units=units).lines(width)
+    if not units:
+        yield Text("unit: the last word of a counter's name, or its first two", DIM)
     yield heading(
         "Source lines",
         "active, on: average active and predicated-on threads per warp; > finding",

@@ -169,11 +169,13 @@ def test_a_line_as_data_has_lanes_addresses_and_banks(trace: Trace) -> None:
 
 
 def test_columns_give_way_where_they_may() -> None:
-    made = Columns(Column("name", "left", "ellipsis"), Column("count"))
+    made = Columns(Column("name", "left", "fold"), Column("count"))
     made.row("a rather long name of a thing", "1,234")
     assert [line.plain for line in made.lines(20)] == [
         "name           count",
-        "a rather lon…  1,234",
+        "a rather long  1,234",
+        "name of a",
+        "thing",
     ]
 
 
