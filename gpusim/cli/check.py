@@ -200,7 +200,7 @@ def _explore(chosen: Namespace, kind: str) -> int:
     seed = _seed(chosen, "seed") or 0
     made = explored(chosen, count, seed, checked, COMMAND.options)
     if kind == "json":
-        print_json(made.to_dict())
+        print_document("explore", made.to_dict())
     elif kind == "text":
         from gpusim.reports.checking import explored_report
 
