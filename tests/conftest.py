@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
+import schemas
 
+from gpusim.cli import ci, options, programs
 from gpusim.cli.app import main
 from gpusim.codegen.generators import LOWERING, VARIABLE
 
@@ -18,6 +23,23 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return 0 for a few tests, since workers take seconds to start: files or tests by name."""
     is_few = config.option.keyword or any("::" in one or one.endswith(".py") for one in config.args)
     return 0 if is_few else None
+
+
+@pytest.fixture(autouse=True)
+def _documents_keep_to_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold every JSON document that a test prints to docs/schema.json."""
+    if importlib.util.find_spec("jsonschema") is None:
+        return
+    as_ever = options.document_of
+
+    def document_of(name: str, members: Mapping[str, Any]) -> dict[str, Any]:
+        made = as_ever(name, members)
+        if not name.startswith("validate "):  # of the package beside
+            schemas.require_valid(json.loads(json.dumps(options.plain(made), default=str)))
+        return made
+
+    for module in (options, ci, programs):
+        monkeypatch.setattr(module, "document_of", document_of)
 
 
 Run = Callable[..., tuple[int, str, str]]

@@ -226,16 +226,17 @@ def document_of(name: str, members: Mapping[str, Any]) -> dict[str, Any]:
 def print_json(document: Any) -> None:
     """Print plain data as JSON; NaN and infinities, absent from JSON, as strings."""
     encoder = json.JSONEncoder(indent=2, allow_nan=False)
-    output.write_all(chain(encoder.iterencode(_plain(document)), "\n"))
+    output.write_all(chain(encoder.iterencode(plain(document)), "\n"))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return data as JSON has it: NaN and infinities are strings, tuples lists."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 

@@ -82,6 +82,7 @@ def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
         )
     yield from made.lines(width)
     if not products:
+        yield Text()
         named = "; ".join(f"{device.id} {device.name}" for device in devices)
         for part in wrap(f"GPU: {named}", width):
             yield Text(part, DIM)
