@@ -202,11 +202,14 @@ class Releases:
 
     def _acquired_by(self, who: Array) -> Iterator[tuple[Array, Array]]:
         """Yield groups of threads that know the same acquisitions, each with the acquisitions."""
-        for block in np.unique(who[:, KEY]):
-            mine = np.flatnonzero(who[:, KEY] == block)
-            _, rows = self._acquired.find(np.array([block]))
-            if not len(rows):
-                continue
+        blocks, block_of = np.unique(who[:, KEY], return_inverse=True)
+        entries, acquired = self._acquired.find(blocks)
+        if not len(entries):
+            return
+        by_block = np.argsort(block_of, kind="stable")
+        ends = np.searchsorted(block_of[by_block], np.arange(len(blocks) + 1))
+        for one in np.unique(entries).tolist():
+            mine, rows = by_block[ends[one] : ends[one + 1]], acquired[entries == one]
             shape = len(mine), len(rows)
             each, other = (part.reshape(-1) for part in np.indices(shape))
             known = is_ordered(who[mine[each]], rows[other, THREAD], rows[other, TIME]).reshape(

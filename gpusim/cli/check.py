@@ -102,7 +102,7 @@ DEBUG = Option(
 EXPLORE = Option("--explore", "also check N launches with other inputs and orders", "N")
 SEED = Option("--seed", "of the launches of --explore (0)", "SEED")
 ORDER = Option("--order", "let warps and blocks take turns at random, by this seed", "SEED")
-MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**6
+MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**4
 
 COMMAND = Command(
     "check",

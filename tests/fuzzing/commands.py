@@ -88,6 +88,9 @@ RIGHT: dict[str, tuple[str, ...]] = {
         "int32[4]=full:7", "uint8(3)", "float32(1e39)", "@numbers.npy", "float32@numbers.csv",
         "int32[2147483647]", "int32[65536,65536]", "b=1",
     ),
+    "--explore": ("1", "3"),
+    "--seed": ("0", "7"),
+    "--order": ("0", "5"),
     "--step-limit": ("1", "100", "100000"),
     "--line": ("1", "5", "81"),
 }  # fmt: skip
