@@ -31,7 +31,7 @@ _ON_SITE = {source: page for page, source in OUTSIDE.items()}
 REFERENCE = "reference.md"
 # The public names by subject; modules stand for all that they define.
 SUBJECTS = {
-    "Run, predict, check": ("trace", "predict", "check", "rank", "sweep"),
+    "Run, predict, check": ("trace", "predict", "check", "rank", "sweep", "tune"),
     "Kernels and arguments": ("cuda_file", "cuda_source", "array_spec"),
     "Results": ("Trace", "Prediction", "Findings"),
     "Devices": ("Device", "ComputeCapability"),
@@ -83,6 +83,7 @@ def stretched(latex: str) -> str:
 
 def linked(markdown: str, source: str) -> str:
     """Return the text of a page of the repository with links between pages of the site."""
+    folder = posixpath.dirname(_place(source) or "") or "."
 
     def moved(link: re.Match[str]) -> str:
         target = link["target"] or "#"
@@ -92,6 +93,7 @@ def linked(markdown: str, source: str) -> str:
         there = _place(posixpath.normpath(posixpath.join(posixpath.dirname(source), path)))
         if there is None:
             return link["text"]
+        there = posixpath.relpath(there, folder)
         return f"{link['image']}[{link['text']}]({there}{'#' * bool(anchor)}{anchor})"
 
     return _LINK.sub(moved, markdown)

@@ -85,3 +85,9 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     written = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
     assert model.count("<math ") == written.count("```math")
     assert not re.search(r"\\(lfloor|frac|text)", model)
+
+
+def test_links_of_a_page_in_a_folder_lead_out_of_it() -> None:
+    text = "[a](../tour.md) [b](row_sums.py) [c](../lessons.md#1-x)"
+    moved = site_hooks.linked(text, "docs/assignment/README.md")
+    assert moved == "[a](../tour.md) [b](row_sums.py) [c](../lessons.md#1-x)"
