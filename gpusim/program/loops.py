@@ -10,6 +10,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, SPIN, Program
 from gpusim.program.flow import loop_bodies
 from gpusim.program.memoisation import once
+from gpusim.program.uses import Slices
 
 Array = np.ndarray[Any, Any]
 
@@ -63,3 +64,24 @@ def swapping(program: Program) -> frozenset[int]:
     swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
     around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
     return frozenset(bodies[0].start for bodies in around if bodies)
+
+
+@once
+def control(program: Program) -> dict[int, frozenset[int]]:
+    """Return the instructions that only keep a loop going, by the pc of its branch back.
+
+    Branch, comparison and counters: the backward slice of the branch's guard within an innermost
+    body. Loops with a condition that is loaded, or asked of other lanes, are left out.
+    """
+    rows, found = program.instructions, {}
+    for body in loop_bodies(program):
+        branch = body[-1]
+        guard = rows[branch].guard
+        if guard is None or innermost(program, branch) != body:
+            continue
+        inside = [rows[pc] for pc in body]
+        registers = Slices(inside).of([guard])
+        mine = {pc for pc in body if not registers.isdisjoint(rows[pc].dst)}
+        if all(OPS[rows[pc].op].kind == "compute" for pc in mine):
+            found[branch] = frozenset({branch, *mine})
+    return found

@@ -6,6 +6,8 @@ import pytest
 
 import gpusim
 from gpusim import catalogue
+from gpusim.advice.launch import forecast_advice
+from gpusim.advice.records import Advice
 from gpusim.catalogue import Request
 from gpusim.checking.findings import Finding
 from gpusim.codegen.generators import VARIABLE
@@ -70,6 +72,37 @@ def test_no_loop_is_fewer_instructions_and_more_work_per_thread_is_less_time(
     few = catalogue_job(Request("reduce7", n=2**22, block=256, grid=1056)).on("h200")
     assert few.first.instructions < 0.5 * whole.first.instructions
     assert few.time_us < 0.8 * whole.time_us
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_last_warp_alone_still_waits_at_the_barrier(code: str) -> None:
+    """Lesson 5: in six of seven steps one warp works, and its lanes need no barrier."""
+    found = next(f for f in traced("reduce4", code).findings if f.kind == "idle-lanes")
+    assert "in the last 6 of 7 iterations 1 of 4 warps has work" in found.message
+    assert "wait at the barrier of line 134" in found.message
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize(
+    ("name", "kind", "line", "cured"),
+    [("reduce5_fixed", "loop-overhead", 194, "reduce6"), ("reduce6", "fine-grain", 0, "reduce7")],
+)
+def test_a_lesson_of_time_has_its_finding(
+    name: str, kind: str, line: int, cured: str, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lessons 6 and 7: a loop that counts and branches; threads that add two elements each."""
+    monkeypatch.setenv(VARIABLE, code)
+    found = predicted(name)
+    gains = {advice.line: advice.gain for advice in found if advice.kind == kind}
+    assert list(gains) == [line]
+    assert gains[line] is not None
+    assert kind not in {advice.kind for advice in predicted(cured, grid=1056)}
+
+
+def predicted(name: str, grid: int | None = None) -> list[Advice]:
+    """The findings of a kernel of the tour with times, 2^22 elements."""
+    grid = grid if name == "reduce7" else None
+    return forecast_advice(catalogue_job(Request(name, n=2**22, block=256, grid=grid)).on("h200"))
 
 
 def checked(name: str) -> list[Finding]:

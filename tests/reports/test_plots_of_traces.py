@@ -79,6 +79,14 @@ def test_a_scan_that_loads_before_a_barrier_and_stores_behind_it_has_a_tree() ->
     assert steps[1].additions[0].sources == (0,)
 
 
+def test_of_two_buffers_a_scan_draws_the_elements_that_it_reads() -> None:
+    """Each thread writes to the other buffer: not its own element there is added, but two here."""
+    call = catalogue.find("kogge_stone_scan_double_fixed").call(np.ones(64, np.int32), block=64)
+    steps = tree_steps(gpusim.trace(call.configured, *call.arguments))
+    added = next(one for one in steps[0].additions if one.thread == 40)
+    assert (added.element, added.sources, added.adds_to_own) == (104, (39, 40), False)
+
+
 @cuda.jit
 def scan_of_a_warp(source: Any, target: Any) -> None:
     lane = cuda.threadIdx.x % 32

@@ -136,9 +136,11 @@ def idle_lanes(evidence: Evidence) -> Iterable[Advice]:
         if not _some_work(decisions) or at_work in told:
             continue
         told.append(at_work)
+        few = _with_as_few(decisions, len(at_work))
         message = (
             f"line {line}: in {len(idle)} of the block's {len(decisions)} executions no lane "
-            f"takes the branch; in the last of {len(numbers)} iterations {len(at_work)} of "
+            f"takes the branch; in the last {f'{few} ' if few > 1 else ''}of {len(numbers)} "
+            f"iterations {len(at_work)} of "
             f"{len(warps)} warps {'has' if len(at_work) == 1 else 'have'} work"
         )
         yield Advice(
@@ -168,6 +170,13 @@ def _some_work(decisions: Sequence[Decision]) -> bool:
     some = any(len(set(of_warps.values())) > 1 for of_warps in works.values())
     at_work = [{warp for warp, on in works[number].items() if on} for number in sorted(works)]
     return some and all(at_work[-1] <= before for before in at_work)
+
+
+def _with_as_few(decisions: Sequence[Decision], warps: int) -> int:
+    """Return how many iterations at the end have no more warps at work."""
+    numbers = sorted({one.iteration for one in decisions})
+    counts = [len({d.warp for d in decisions if d.iteration == n and d.passed}) for n in numbers]
+    return next((k for k, count in enumerate(reversed(counts)) if count > warps), len(counts))
 
 
 def _still_done(evidence: Evidence) -> str:

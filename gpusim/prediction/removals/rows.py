@@ -29,6 +29,13 @@ def without(stream: WarpStream, left_out: Array) -> WarpStream:
     return stream.at(kept, tuple(loop for loop in loops if loop.end > loop.first))
 
 
+def repeated(stream: WarpStream, counts: Array) -> WarpStream:
+    """Return a stream with each row as often as a count says, its copies one after the other."""
+    before = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    loops = [Loop(before[a], before[b], times) for a, b, times in stream.loops]
+    return stream.at(np.repeat(np.arange(len(stream)), counts), tuple(loops))
+
+
 def with_columns(stream: WarpStream, where: Array, **columns: Array) -> WarpStream:
     """Return a stream with other values in some columns, where a mask says so."""
     if not where.any():

@@ -23,12 +23,14 @@ Outline = list[tuple[float, float]]  # from corner to corner
 class Addition:
     """A thread's store to an element of shared memory, computed from other elements.
 
-    Of a shuffle, the elements are threads.
+    With `adds_to_own` also from its own, in memory or a register. Of a shuffle, the elements are
+    threads.
     """
 
     thread: int
     element: int
     sources: tuple[int, ...]
+    adds_to_own: bool = True
 
 
 @dataclass(frozen=True)
@@ -62,10 +64,12 @@ def tree_steps(trace: Trace) -> list[TreeStep]:
             if execution.op.startswith("LD"):
                 loaded.setdefault(thread, set()).add(element)
             elif thread in loaded:
-                found = Addition(thread, element, tuple(sorted(loaded.pop(thread) - {element})))
-                steps.setdefault((execution.line, iteration), []).append(found)
-    made = [TreeStep(line, number, tuple(a)) for (line, number), a in steps.items()]
-    return [step for step in made if any(addition.sources for addition in step.additions)]
+                taken = loaded.pop(thread)
+                others = tuple(sorted(taken - {element}))
+                if others:
+                    found = Addition(thread, element, others, element in taken or len(others) == 1)
+                    steps.setdefault((execution.line, iteration), []).append(found)
+    return [TreeStep(line, number, tuple(a)) for (line, number), a in steps.items()]
 
 
 def _exchanged(execution: Execution) -> Iterator[Addition]:
@@ -135,7 +139,8 @@ def _edges(axes: Any, step: TreeStep, place: int, ink: Any) -> None:
     """Draw an edge from each source element to its result, in the colour of the adding warp."""
     by_colour: dict[str, list[Outline]] = {}
     for addition in step.additions:
-        for source in (addition.element, *addition.sources):
+        own = (addition.element,) if addition.adds_to_own else ()
+        for source in (*own, *addition.sources):
             line: Outline = [(source, place), (addition.element, place + 0.74)]
             by_colour.setdefault(_colour(addition.thread, ink), []).append(line)
     for colour, lines in by_colour.items():

@@ -106,3 +106,60 @@ __global__ void shared_array(const float *x, float *y, int n, int k)
         values[(step * 5 + i) & 15][t] += 1.5f;
     y[i] = values[i & 15][t] + values[0][t];
 }
+
+__global__ void sum_of_one(const float *x, float *y, int n, int k)
+{
+    __shared__ float sums[8];
+    int t = threadIdx.x;
+    float sum = x[blockIdx.x * 256 + t];
+    for (int step = 16; step; step /= 2)
+        sum += __shfl_down_sync(~0u, sum, step);
+    if (t % 32 == 0)
+        sums[t / 32] = sum;
+    __syncthreads();
+    if (t == 0) {
+        for (int warp = 1; warp < 8; ++warp)
+            sum += sums[warp];
+        y[blockIdx.x] = sum;
+    }
+}
+
+__global__ void sum_of_many(const float *x, float *y, int n, int k)
+{
+    __shared__ float sums[8];
+    int t = threadIdx.x;
+    float sum = 0;
+#pragma unroll 8
+    for (int i = 0; i < 16; ++i)
+        sum += x[(blockIdx.x * 16 + i) * 256 + t];
+    for (int step = 16; step; step /= 2)
+        sum += __shfl_down_sync(~0u, sum, step);
+    if (t % 32 == 0)
+        sums[t / 32] = sum;
+    __syncthreads();
+    if (t == 0) {
+        for (int warp = 1; warp < 8; ++warp)
+            sum += sums[warp];
+        y[blockIdx.x] = sum;
+    }
+}
+
+__global__ void short_loop(const float *x, float *y, int n, int k)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i], b = a + 1, c = a + 2;
+#pragma unroll 1
+    for (int step = 0; step < 512; ++step) // <- loop-overhead
+        a = a * 1.5f + 0.5f, b = b * 1.5f + 0.5f, c = c * 1.5f + 0.5f;
+    y[i] = a + b + c;
+}
+
+__global__ void unrolled_loop(const float *x, float *y, int n, int k)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float a = x[i], b = a + 1, c = a + 2;
+#pragma unroll 64
+    for (int step = 0; step < 512; ++step)
+        a = a * 1.5f + 0.5f, b = b * 1.5f + 0.5f, c = c * 1.5f + 0.5f;
+    y[i] = a + b + c;
+}

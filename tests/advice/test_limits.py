@@ -1,0 +1,44 @@
+"""Where a launch is far from all limits, a finding names a cause: a line, or the launch's shape."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gpusim.advice.launch import forecast_advice
+from gpusim.advice.timed.limits import LIMIT
+from gpusim.advice.timed.waiting import NEAR, nearness
+from gpusim.catalogue import Request
+from gpusim.prediction.sweeps.jobs import catalogue_job
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [
+        ("reduce_gpu", 2**10),
+        ("reduce3", 2**16),
+        ("kernel4", 2**18),
+        ("naive_scan", 2**9),
+        ("kogge_stone_scan_fixed", 2**8),
+        ("reduce7", 2**20),
+    ],
+)
+def test_something_is_said_of_a_launch_far_from_its_limits(name: str, n: int) -> None:
+    forecast = catalogue_job(Request(name, n=n, block=256)).on("h200")
+    found = forecast_advice(forecast)
+    assert nearness(forecast.first) < NEAR
+    assert [one for one in found if one.kind != LIMIT] or re.search(
+        r"the longest stall is \w+, \d+ % of the warps' time, \d+ % at line \d+\. Fix: ",
+        found[0].message,
+    )
+
+
+@pytest.mark.parametrize("block", [256, 512])
+def test_exposed_latency_has_its_longest_stall_with_the_line(block: int) -> None:
+    """Far from all limits, and at the chain of one warp's latencies."""
+    found = forecast_advice(catalogue_job(Request("reduce6", n=2**24, block=block)).on("h200"))
+    said = next(one.message for one in found if one.kind == LIMIT)
+    assert ("Limiter latency" in said) == (block == 512)
+    assert "the longest stall is long_scoreboard" in said
+    assert "at line 227. Fix: more loads in flight per thread." in said
