@@ -562,6 +562,11 @@ def intervals_by_kind() -> str:
     return "\n".join(residual_tables.by_kind(residuals()))
 
 
+def intervals_by_unknown() -> str:
+    """Factors of what was sampled, extrapolated or supposed, with coverage."""
+    return "\n".join(residual_tables.by_unknown(residuals()))
+
+
 def intervals_held() -> str:
     """Coverage of intervals by launches measured after the intervals stood."""
     return "\n".join(coverage.held_table(coverage.held()))
@@ -646,6 +651,7 @@ TABLES: dict[str, Table] = {
         mnemonics,
         intervals,
         intervals_by_kind,
+        intervals_by_unknown,
         intervals_held,
         others,
         others_by_kernel,

@@ -17,7 +17,7 @@ from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
 from gpusim.prediction.traffic import Traffic
-from gpusim.prediction.uncertainty import Interval, interval_of
+from gpusim.prediction.uncertainty import UNKNOWNS, Interval, interval_of
 
 MOSTLY = 0.5  # of the time: launch overhead of this part is the limiter
 
@@ -133,7 +133,15 @@ class Prediction:
     @cached_property
     def interval(self) -> Interval:
         """The prediction interval of 90 %, with its kind."""
-        return interval_of(self.prepared, self.device, self.time_us)
+        return interval_of(self.prepared, self.device, self.time_us, self.unknown)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Sampled, extrapolated or supposed parts: rows of `uncertainty.UNKNOWNS`."""
+        extent = self.extent
+        in_part = extent.iterations_simulated < extent.iterations or extent.extrapolated > 0
+        found = extent.classes.is_sampled, in_part, self.assumes_ordinary_operands
+        return tuple(name for name, is_so in zip(UNKNOWNS, found, strict=True) if is_so)
 
     @property
     def interval_us(self) -> tuple[float, float]:

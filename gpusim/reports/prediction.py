@@ -167,7 +167,7 @@ def interval_note(forecast: Forecast) -> str:
     """Return the kind that the interval of a forecast's first launch has."""
     found = forecast.first.interval
     gpu = "" if found.gpu == MEASURED else ", a GPU known by its description"
-    return f"{found.code}'s code, {found.kind}{gpu}"
+    return ", ".join([f"{found.code}'s code", found.kind, *found.unknown]) + gpu
 
 
 def _time_note(forecast: Forecast) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Any
 
@@ -13,9 +13,15 @@ import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Request
 from gpusim.prediction.sweeps.jobs import catalogue_job
-from gpusim.prediction.uncertainty import KINDS, conformal, is_tie, quantiles
+from gpusim.prediction.uncertainty import KINDS, conformal, factors, is_tie, quantiles
 from validate.residuals.coverage import held
-from validate.residuals.derivation import FEWEST, cross_validated, derived, pooled
+from validate.residuals.derivation import (
+    FEWEST,
+    cross_validated,
+    derived,
+    derived_factors,
+    pooled,
+)
 from validate.residuals.records import Residual, residuals
 
 N = 4096
@@ -130,6 +136,45 @@ def test_the_table_is_what_the_records_give() -> None:
         held = quantiles()[key]
         assert (held.launches, held.kernels) == (one.launches, one.kernels)
         assert (held.low, held.high) == pytest.approx((one.low, one.high), abs=1e-4)
+
+
+def test_the_factors_are_what_the_records_give() -> None:
+    for name, one in derived_factors(residuals()).items():
+        held = factors()[name]
+        assert (held.launches, held.kernels) == (one.launches, one.kernels)
+        assert held.factor == pytest.approx(one.factor, abs=1e-4)
+
+
+def test_launches_that_need_a_wider_interval_of_their_kind_give_its_factor() -> None:
+    """A hundred ratios within 10 %, and fifty extrapolated ones twice as far."""
+
+    def of(ratio: float, unknown: tuple[str, ...], gpu: str, code: str) -> Residual:
+        kind = "regular" if gpu == "measured" else "catalogue"
+        return Residual("set", gpu, "kernel", code, kind, 1.0, ratio, unknown)
+
+    near = [0.9 + 0.002 * k for k in range(101)]
+    cells = ("measured", "nvcc"), ("measured", "lowering"), ("described", "nvcc")
+    some = [of(ratio, (), *cell) for cell in cells for ratio in near]
+    far = [of(1 + 2 * (ratio - 1), ("extrapolated",), *cells[0]) for ratio in near[::2]]
+    found = derived_factors([*some, *far])
+    held = derived([*some, *far])["measured", "nvcc", "regular"]
+    wide = held.widened(found["extrapolated"].factor)
+    assert found["extrapolated"].factor > 1
+    assert fmean(held.low <= one.ratio <= held.high for one in far) < 0.85
+    assert 0.85 <= fmean(wide.low <= one.ratio <= wide.high for one in far) <= 0.95
+    assert found["supposed elements"].factor == found["extrapolated"].factor  # none of its own
+
+
+def test_what_is_not_simulated_widens_an_interval_of_the_compilers_code() -> None:
+    made = predicted(scaled, FLOATS, FLOATS.copy(), blocks=BLOCKS)
+    program = replace(made.prepared.program, compiler="nvcc")
+    whole = replace(made, prepared=replace(made.prepared, program=program))
+    part = replace(whole, extent=replace(made.extent, simulated=1))
+    assert whole.unknown == ()
+    assert part.unknown == part.interval.unknown == ("extrapolated",)
+    factor = factors()["extrapolated"].factor
+    assert part.interval_us[0] == pytest.approx(whole.interval_us[0] / factor)
+    assert part.interval_us[1] == pytest.approx(whole.interval_us[1] * factor)
 
 
 def test_every_kind_has_a_row_for_both_generators() -> None:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from gpusim.codegen.generators import LOWERING, NVCC
-from gpusim.prediction.uncertainty import CATALOGUE, KINDS, Quantiles, conformal
+from gpusim.prediction.uncertainty import (
+    CATALOGUE,
+    KINDS,
+    UNKNOWNS,
+    Factor,
+    Quantiles,
+    conformal,
+)
 from gpusim.prediction.uncertainty.intervals import DESCRIBED, MEASURED
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, Key
 
@@ -43,6 +50,31 @@ def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
             own = _of(some, key)
             found[key] = Quantiles(len(own), _kernels(own), low, high)
     return {key: found[key] for key in CELLS}
+
+
+def derived_factors(some: Sequence[Residual]) -> dict[str, Factor]:
+    """Return the factors that launches need of their kinds' intervals where something is unknown.
+
+    The score of a launch is the factor that its ratio needs of the interval of its kind, as in
+    conformalised quantile regression. With few launches it is the largest factor of the others.
+    """
+    kinds = derived(some)
+    needed: dict[str, list[tuple[str, float]]] = {name: [] for name in UNKNOWNS}
+    for one in some:
+        held = kinds[one.gpu, one.code, one.kind]
+        for name in one.unknown or ():
+            score = max(held.low / one.ratio, one.ratio / held.high)
+            needed[name].append((one.kernel, score))
+    own = {
+        name: max(1.0, conformal([score for _, score in scores], COVERED_ABOVE)[1])
+        for name, scores in needed.items()
+        if len(scores) >= FEWEST
+    }
+    most = max(own.values(), default=1.0)
+    return {
+        name: Factor(len(scores), len({kernel for kernel, _ in scores}), own.get(name, most))
+        for name, scores in needed.items()
+    }
 
 
 def _of(some: Iterable[Residual], key: Key) -> list[Residual]:

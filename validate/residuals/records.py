@@ -21,7 +21,8 @@ class Residual:
     """A launch as predicted and as measured, both in microseconds.
 
     `group` is left out as a whole in a cross-validation: a set of kernels, a kernel or a GPU.
-    `gpu` is "measured" or "described"; `kernel` counts the independent cases.
+    `gpu` is "measured" or "described"; `kernel` counts the independent cases. `unknown` are the
+    names of what was sampled, extrapolated or supposed, None where that was not recorded.
     """
 
     group: str
@@ -31,6 +32,7 @@ class Residual:
     kind: str
     predicted_us: float
     measured_us: float
+    unknown: tuple[str, ...] | None = None
 
     @property
     def ratio(self) -> float:
@@ -56,11 +58,16 @@ def kind_of(mechanism: str, predicted_us: float) -> str:
 
 
 def _others() -> Iterator[Residual]:
+    known = {
+        (row["kernel"], row["n"], row["code"]): tuple(x for x in row["unknown"].split("; ") if x)
+        for row in rows_of(FOLDER / "unknowns.csv")
+    }
     for row in rows_of(FOLDER / "others.csv"):
         predicted = float(row["predicted_us"])
         kind = kind_of(row["mechanism"], predicted)
         case = row["set"], MEASURED, row["kernel"], row["code"], kind
-        yield Residual(*case, predicted, float(row["measured_us"]))
+        unknown = known.get((row["kernel"], row["n"], row["code"]))
+        yield Residual(*case, predicted, float(row["measured_us"]), unknown)
 
 
 def _catalogue() -> Iterator[Residual]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpusim.prediction.uncertainty import UNKNOWNS
 from gpusim.prediction.uncertainty.intervals import MEASURED
 
 from ..page import table
-from .derivation import Coverage, cross_validated, derived, pooled
+from .derivation import Coverage, cross_validated, derived, derived_factors, pooled
 from .records import Residual, residuals
 
 HEAD = (
     "GPU", "code", "kind", "launches", "kernels", "low", "high", "half width", "coverage",
 )  # fmt: skip
+UNKNOWN = "unknown", "launches", "kernels", "coverage without", "factor", "coverage"
 WHOLE = "code", "launches of", "launches", "coverage", "median half width"
 
 
 def tables() -> str:
     """Return the tables of intervals and of their coverage as Markdown."""
     some = residuals()
-    return "\n".join([*whole(some), "", *by_kind(some)])
+    return "\n".join([*whole(some), "", *by_kind(some), "", *by_unknown(some)])
 
 
 def whole(some: Sequence[Residual]) -> list[str]:
@@ -55,3 +57,25 @@ def by_kind(some: Sequence[Residual]) -> list[str]:
             ]
         )
     return table(HEAD, rows, text=3)
+
+
+def by_unknown(some: Sequence[Residual]) -> list[str]:
+    """Return the factors of what was sampled, extrapolated or supposed, and coverage with them.
+
+    Launches with nothing of these stand first. All are tried with the intervals of their own kinds.
+    """
+    kinds, factors = derived(some), derived_factors(some)
+    known = [one for one in some if one.unknown is not None]
+    parts = {"nothing": [one for one in known if not one.unknown]}
+    parts |= {name: [one for one in known if name in (one.unknown or ())] for name in UNKNOWNS}
+    rows = []
+    for name, mine in parts.items():
+        factor = factors[name].factor if name in factors else 1.0
+        held = [kinds[one.gpu, one.code, one.kind] for one in mine]
+        plain = Coverage.of(list(zip(mine, held, strict=True))) if mine else None
+        wide = [one.widened(factor) for one in held]
+        wider = Coverage.of(list(zip(mine, wide, strict=True))) if mine else None
+        kernels = len({one.kernel for one in mine})
+        inside = [f"{one.inside:.1%}" if one else "" for one in (plain, wider)]
+        rows.append([name, str(len(mine)), str(kernels), inside[0], f"{factor:.2f}", inside[1]])
+    return table(UNKNOWN, rows, text=1)

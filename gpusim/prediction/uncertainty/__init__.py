@@ -7,17 +7,27 @@ measured after they were predicted; their records and the derivation are in `val
 """
 
 from gpusim.prediction.uncertainty.intervals import Interval, interval_of, is_tie
-from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, SHORT, mechanism
-from gpusim.prediction.uncertainty.quantiles import COVERAGE, Quantiles, conformal, quantiles
+from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, SHORT, UNKNOWNS, mechanism
+from gpusim.prediction.uncertainty.quantiles import (
+    COVERAGE,
+    Factor,
+    Quantiles,
+    conformal,
+    factors,
+    quantiles,
+)
 
 __all__ = [
     "CATALOGUE",
     "COVERAGE",
     "KINDS",
     "SHORT",
+    "UNKNOWNS",
+    "Factor",
     "Interval",
     "Quantiles",
     "conformal",
+    "factors",
     "interval_of",
     "is_tie",
     "mechanism",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -9,7 +10,7 @@ from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, is_measured, kind_of
-from gpusim.prediction.uncertainty.quantiles import COVERAGE, quantiles
+from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 
 MEASURED, DESCRIBED = "measured", "described"
 
@@ -18,7 +19,8 @@ MEASURED, DESCRIBED = "measured", "described"
 class Interval:
     """A prediction interval in microseconds, with its kind and the launches behind it.
 
-    `gpu` is "measured" or "described", `code` the generator of the machine code.
+    `gpu` is "measured" or "described", `code` the generator of the machine code; `unknown` are the
+    reasons for a wider interval, rows of `UNKNOWNS`.
     """
 
     low_us: float
@@ -27,6 +29,7 @@ class Interval:
     code: str
     kind: str
     launches: int
+    unknown: tuple[str, ...] = ()
 
     @property
     def bounds_us(self) -> tuple[float, float]:
@@ -44,22 +47,30 @@ class Interval:
             "kind": self.kind,
             "meaning": KINDS[self.kind],
             "launches": self.launches,
+            "unknown": list(self.unknown),
         }
 
 
-def interval_of(prepared: Prepared, device: Device, time_us: float) -> Interval:
+def interval_of(
+    prepared: Prepared, device: Device, time_us: float, unknown: Collection[str] = ()
+) -> Interval:
     """Return the interval of a predicted time.
 
-    On a GPU known by its description alone it also spans the interval of all such GPUs.
+    With nvcc's code, the code of the factors' launches, it is wider by the largest factor of
+    `unknown`. On a GPU known by its description alone it also spans the interval of all such GPUs.
     """
     code = NVCC if prepared.program.compiler else LOWERING
     kind, table = kind_of(prepared, device, time_us), quantiles()
     found = table[MEASURED, code, kind]
+    has_factors = code == NVCC and kind != CATALOGUE
+    wider = {name: factors()[name].factor for name in unknown} if has_factors else {}
+    found = found.widened(max(wider.values(), default=1.0))
     gpu = MEASURED if is_measured(device) else DESCRIBED
     if gpu == DESCRIBED:
         found = found.spanning(table[DESCRIBED, code, CATALOGUE])
     low, high = time_us * found.low, time_us * found.high
-    return Interval(low, high, gpu, code, kind, found.launches)
+    widening = tuple(name for name, factor in wider.items() if factor > 1)
+    return Interval(low, high, gpu, code, kind, found.launches, widening)
 
 
 class Timed(Protocol):

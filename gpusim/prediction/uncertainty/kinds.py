@@ -34,6 +34,16 @@ KINDS: Mapping[str, str] = MappingProxyType(
         REGULAR: "none of these",
     }
 )
+
+SAMPLED, EXTRAPOLATED, SUPPOSED = "sampled blocks", "extrapolated", "supposed elements"
+# A launch may have several; kernels of the catalogue have them in their own kind.
+UNKNOWNS: Mapping[str, str] = MappingProxyType(
+    {
+        SAMPLED: "blocks that stand for others unlike them",
+        EXTRAPOLATED: "waves of blocks, or iterations of a loop, that were not simulated",
+        SUPPOSED: "elements that are not given, supposed to be ordinary operands",
+    }
+)
 SHORT_OVERHEADS = 2.0  # below it most of the time is launch overhead
 _CATALOGUE_FOLDER = Path(__file__).parents[2] / "kernels"
 

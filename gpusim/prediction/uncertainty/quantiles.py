@@ -1,18 +1,32 @@
-"""The quantiles of measured over predicted time by kind, read from `quantiles.csv`."""
+"""Quantiles of measured over predicted time by kind, and factors of wider intervals.
+
+Both tables, `quantiles.csv` and `factors.csv`, are written by `validate.residuals`.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 COVERAGE = 0.9
 TABLE = Path(__file__).parent / "quantiles.csv"
+FACTORS = Path(__file__).parent / "factors.csv"
+FACTOR_COLUMNS = ("unknown", "launches", "kernels", "factor")
 COLUMNS = ("gpu", "code", "kind", "launches", "kernels", "low", "high")
 Key = tuple[str, str, str]  # gpu ("measured" or "described"), code, kind
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The factor of wider intervals for a row of `UNKNOWNS`, and the launches behind it."""
+
+    launches: int
+    kernels: int
+    factor: float
 
 
 @dataclass(frozen=True)
@@ -28,6 +42,10 @@ class Quantiles:
     def width(self) -> float:
         """Half the interval's width, as a fraction of the predicted time."""
         return (self.high - self.low) / 2
+
+    def widened(self, factor: float) -> Quantiles:
+        """Return the interval with both ends further from the prediction, by a factor."""
+        return replace(self, low=self.low / factor, high=self.high * factor)
 
     def spanning(self, other: Quantiles) -> Quantiles:
         """Return the interval of two kinds that both apply: the lower low, the higher high."""
@@ -52,11 +70,23 @@ def conformal(ratios: Sequence[float], coverage: float = COVERAGE) -> tuple[floa
 @cache
 def quantiles() -> Mapping[Key, Quantiles]:
     """Return the table by GPU, code and kind."""
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     return {
         (row["gpu"], row["code"], row["kind"]): Quantiles(
             int(row["launches"]), int(row["kernels"]), float(row["low"]), float(row["high"])
         )
-        for row in rows
+        for row in _rows(TABLE)
     }
+
+
+@cache
+def factors() -> Mapping[str, Factor]:
+    """Return the factors by row of `kinds.UNKNOWNS`."""
+    return {
+        row["unknown"]: Factor(int(row["launches"]), int(row["kernels"]), float(row["factor"]))
+        for row in _rows(FACTORS)
+    }
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
