@@ -15,7 +15,7 @@ from gpusim.checking.explored import Explored
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import ERROR, NOTE, SEVERITIES, WARNING
 from gpusim.reports.generators import made_by
-from gpusim.reports.layout import BAD, DIM, TITLE, plural, size
+from gpusim.reports.layout import BAD, DIM, TITLE, linked, plural, size
 
 MOST_SHOWN = 100
 STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
@@ -105,7 +105,8 @@ def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Te
     yield title
     for line in finding.lines if source_file else ():
         text = linecache.getline(source_file, line).strip()
-        yield Text.assemble((f"  {Path(source_file).name}:{line}  ", DIM), text)
+        place = Text(f"{Path(source_file).name}:{line}", linked(DIM, source_file))
+        yield Text.assemble("  ", place, "  ", text)
     for part in wrap(finding.message, width - 4):
         yield Text(f"    {part}")
     for part in wrap(f"fix: {finding.fix}", width - 4):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO
 
 from rich.console import Console
+from rich.style import Style
 from rich.text import Text
 
 DEFAULT_WIDTH = 100
@@ -34,6 +36,11 @@ def console(stream: IO[str]) -> Console:
         emoji=False,
         force_jupyter=False,  # a notebook would get a frame for each line
     )
+
+
+def linked(style: str, file: str) -> Style:
+    """Return a style that also links to a file, for terminals with hyperlinks (OSC 8)."""
+    return Style.parse(style) + Style(link=Path(file).absolute().as_uri())
 
 
 def integer(value: int) -> str:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from gpusim.checking.findings import Finding, Place
 from gpusim.checking.rules import RULES
 from gpusim.cli.app import main
+from gpusim.reports.checking import finding_lines
 
 KERNELS = """
 import numpy as np
@@ -119,3 +124,19 @@ def test_code_that_is_no_cuda_source_cannot_be_compiled_without_optimisation(
 ) -> None:
     assert main(["check", "-G", name]) == 2
     assert "-G cannot be given here: " in capsys.readouterr().err
+
+
+def test_a_terminal_gets_links_to_files_and_a_file_gets_none(kernels: str, tmp_path: Path) -> None:
+    file = str(tmp_path / kernels)
+    found = Finding("bounds", "out of bounds", (Place(9, "reads"),))
+    shown = {}
+    for is_terminal in (True, False):
+        page = StringIO()
+        colours = "standard" if is_terminal else None
+        screen = Console(file=page, force_terminal=is_terminal, color_system=colours)
+        for line in finding_lines(found, file, 80):
+            screen.print(line)
+        shown[is_terminal] = page.getvalue()
+    assert f";file://{file}\x1b\\mine.py:9\x1b[0m\x1b]8;;" in re.sub(r"\x1b\[2m", "", shown[True])
+    assert "mine.py:9" in shown[False]
+    assert "\x1b" not in shown[False]
