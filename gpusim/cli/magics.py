@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ def magic(line: str, cell: str | None = None) -> Any:
             words = with_cell(words, cell)
         return answer(words)
     except (GpusimError, ValueError) as error:  # a ValueError for quotes without an end
-        raise _usage_error(str(error)) from None
+        raise _usage_error(str(error).replace(f"{_folder().name}{os.sep}", "")) from None
 
 
 def with_cell(words: Sequence[str], cell: str) -> list[str]:
@@ -80,7 +81,8 @@ def with_cell(words: Sequence[str], cell: str) -> list[str]:
 
 def _in_cell(name: str, path: Path, cell: str) -> str:
     """Return a name as a kernel of the cell's file; others are of the catalogue, or files."""
-    return f"{path}:{name}" if re.search(rf"\b{re.escape(name)}\b", cell) else name
+    plain = name.partition("<")[0].rpartition("::")[2]  # space::kernel<float, 128>
+    return f"{path}:{name}" if re.search(rf"\b{re.escape(plain)}\b", cell) else name
 
 
 def _kept(cell: str) -> Path:

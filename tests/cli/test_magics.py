@@ -80,9 +80,18 @@ def test_a_cell_of_cuda_is_compiled() -> None:
     assert [(one.kind, one.line) for one in found.findings] == [("uncoalesced", 5)]
 
 
+@COMPILED
+def test_a_template_is_named_with_its_arguments() -> None:
+    cell = """namespace of {
+template <typename T, int N> __global__ void fill(T *out) { out[threadIdx.x] = N; }
+}"""
+    found = magics.magic("trace 'of::fill<float, 3>' --grid 1 --block 32 --arg float32[32]", cell)
+    assert found.counters["global_store_sectors"] == 4
+
+
 def test_a_name_chooses_a_kernel_of_the_cell() -> None:
     assert magics.magic(f"trace other {LAUNCH}", TWO).kernel == "other"
-    with pytest.raises(UsageError, match="has 2 kernels"):
+    with pytest.raises(UsageError, match=r"^cell_\d+\.py has 2 kernels"):
         magics.magic(f"trace {LAUNCH}", TWO)
 
 
