@@ -6,7 +6,6 @@ from argparse import Namespace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli import inputs
 from gpusim.cli.code_files import BINARY, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_document, print_lines
@@ -188,12 +187,15 @@ def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Fi
 
 def _seed(chosen: Namespace, name: str) -> int | None:
     """Return the seed that an option gives, if any."""
+    from gpusim.cli import inputs
+
     text = getattr(chosen, name, None)
     return None if text is None else inputs.count(text, f"--{name}", least=0, most=MOST_SEED)
 
 
 def _explore(chosen: Namespace, kind: str) -> int:
     """Check a launch and others; print the smallest of each finding."""
+    from gpusim.cli import inputs
     from gpusim.cli.exploring import explored
 
     count = inputs.count(chosen.explore, "--explore", most=MOST_LAUNCHES)

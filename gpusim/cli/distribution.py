@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from gpusim.cli.inputs import count
 from gpusim.cli.options import Option
 
 DISTRIBUTION = (
@@ -19,6 +18,8 @@ DISTRIBUTION = (
 
 def distribution(chosen: Namespace) -> dict[str, Any]:
     """Return the settings of `sweep` for these options."""
+    from gpusim.cli.inputs import count
+
     return {
         "workers": count(chosen.workers, "--workers", most=1024) if chosen.workers else None,
         "cluster": chosen.dask,

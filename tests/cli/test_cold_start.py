@@ -36,6 +36,11 @@ def loaded(arguments: list[str]) -> list[str]:
     return ran.stdout.splitlines()[-1].split()
 
 
+@pytest.mark.parametrize("name", ["check", "sweep", "tune"])
+def test_the_help_of_a_command_imports_no_numbers(name: str) -> None:
+    assert not {"numpy", "rich"} & set(loaded([name, "--help"]))
+
+
 def test_a_trace_imports_no_other_command_and_nothing_that_draws_or_predicts() -> None:
     modules = loaded(TRACE)
     below = [name for name in modules if (name + ".").startswith(tuple(f"{n}." for n in UNNEEDED))]
