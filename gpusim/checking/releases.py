@@ -266,18 +266,27 @@ class Releases:
         """Yield the fences before releases; for other blocks' readers, fences of that scope."""
         by = releases[:, THREAD] >> BLOCK_SHIFT
         for fences, some in zip(self._fences, (by == reader, by != reader), strict=True):
-            made = releases[some]
-            entries, rows = fences.find(by[some])
+            made = _last_of_each_thread(releases[some])
+            entries, rows = fences.find(made[:, THREAD] >> BLOCK_SHIFT)
             if len(rows):
                 yield rows[is_ordered(made[entries], rows[:, THREAD], rows[:, TIME])]
 
     def _acquired_before(self, fences: Array) -> Array:
         """Return the acquisitions known to threads at their fences."""
+        fences = _last_of_each_thread(fences)
         entries, rows = self._acquired.find(fences[:, KEY])
         if not len(rows):
             return rows
         known = rows[is_ordered(fences[entries], rows[:, THREAD], rows[:, TIME])]
         return np.unique(known, axis=0)
+
+
+def _last_of_each_thread(rows: Array) -> Array:
+    """Return the last clocks of each thread: it knows what it knew before."""
+    ordered = rows[np.lexsort((rows[:, TIME], rows[:, THREAD]))]
+    is_last = np.ones(len(ordered), dtype=bool)
+    is_last[:-1] = ordered[1:, THREAD] != ordered[:-1, THREAD]
+    return np.asarray(ordered[is_last])
 
 
 def _are_complete(acquired: Array, needs: int) -> Array:
