@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
+import json
 from argparse import Namespace
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import CODE, COMPILING
@@ -13,23 +14,23 @@ from gpusim.cli.options import (
     STEP_LIMIT,
     Command,
     Option,
-    Parser,
-    names_given,
     print_document,
     print_lines,
 )
 from gpusim.cli.own_kernels import LAUNCHING
+from gpusim.cli.sides import side
 from gpusim.cli.timing import DEVICE, L2, SET, WITHOUT, device_of, how, removals_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
-    from gpusim.cli.outputs import Outputs
+    from gpusim.cli.outputs import Agreement, Outputs
     from gpusim.launch.configured import ConfiguredKernel
     from gpusim.launch.grid import ComputeCapability
     from gpusim.reports.comparison import Side
 
 DIFFERENT = 1
+SAVED = ".json"
 # Options of each side, or of both.
 OF_A_SIDE = (DEVICE, *LAUNCHING, *COMPILING, L2, WITHOUT, SET, CODE, STEP_LIMIT)
 
@@ -37,21 +38,53 @@ OF_A_SIDE = (DEVICE, *LAUNCHING, *COMPILING, L2, WITHOUT, SET, CODE, STEP_LIMIT)
 def compare(chosen: Namespace) -> int:
     """Hold two launches against each other: time, counters, and the arrays that they leave.
 
-    Each is a kernel with options of its own, in quotes; options behind both are for both. The
-    exit code is 1 where they leave different results.
+    Each is a kernel with options of its own, in quotes; options behind both are for both. Either
+    may be a file FILE.json with the output of `gpusim predict --json` or `gpusim trace --json`. The
+    exit code is 1 where they leave different results. `gpusim report A B` is the page of both.
     """
-    from gpusim.cli.outputs import agreements
     from gpusim.reports.comparison import comparison_document, comparison_report
 
-    both = [_options(text, chosen) for text in (chosen.first, chosen.second)]
-    sides = [_side(one) for one in both]
-    one, other = _results(both) or [side.outputs for side in sides]
-    found = agreements(one, other)
+    chosen.passes = "one"
+    texts = chosen.first, chosen.second
+    both = [None if _is_saved(text) else _side_options(text, chosen) for text in texts]
+    sides = [
+        _saved(text) if one is None else _side(one) for text, one in zip(texts, both, strict=True)
+    ]
+    found = _agreements([one for one in both if one is not None], sides)
     if chosen.json:
         print_document("compare", comparison_document(sides, found))
     else:
         print_lines(lambda width: comparison_report(sides, found, width))
-    return 0 if all(one.agrees for one in found) else DIFFERENT
+    return 0 if all(one.agrees for one in found or ()) else DIFFERENT
+
+
+def _side_options(text: str, chosen: Namespace) -> Namespace:
+    return side(text, chosen, OF_A_SIDE, "compare")
+
+
+def _is_saved(text: str) -> bool:
+    return text.endswith(SAVED)
+
+
+def _saved(name: str) -> Side:
+    """Return the launch of a saved document; InputError where the file has none."""
+    from gpusim.reports.comparison import saved_side
+
+    try:
+        document = json.loads(Path(name).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name} cannot be read as JSON: {error}") from None
+    return saved_side(name, document)
+
+
+def _agreements(both: Sequence[Namespace], sides: Sequence[Side]) -> list[Agreement] | None:
+    """Return whether two launches leave the same; None where one of them was not run."""
+    from gpusim.cli.outputs import agreements
+
+    if len(both) < len(sides):
+        return None
+    one, other = _results(both) or [side.outputs for side in sides]
+    return agreements(one, other)
 
 
 def _results(both: Sequence[Namespace]) -> list[Outputs] | None:
@@ -88,7 +121,7 @@ def _side(chosen: Namespace) -> Side:
     from gpusim.cli.selection import step_limit
     from gpusim.codegen.programs import prepare
     from gpusim.prediction.sweeps.jobs import own_job
-    from gpusim.reports.comparison import Side
+    from gpusim.reports.comparison import launched_side
     from gpusim.tracing.trace import trace_prepared
 
     mechanisms, removals = removals_of(chosen.without)
@@ -103,28 +136,7 @@ def _side(chosen: Namespace) -> Side:
     progress = Patience(configured.launch.blocks)
     traced = trace_prepared(prepared, step_limit=limit, progress=progress)
     prepared.give_back()
-    return Side(chosen.kernel, forecast, traced, outputs(arrays, before))
-
-
-def _options(text: str, both: Namespace) -> Namespace:
-    """Return a side's options: its own, else those for both."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise InputError(f"{text!r} is no command line: {error}") from None
-    parser = Parser(prog="gpusim compare")
-    Option("kernel", "a kernel", "KERNEL").add_to(parser)
-    for option in OF_A_SIDE:
-        option.add_to(parser)
-    own, unknown = parser.parse_known_args(words)
-    if unknown:
-        raise InputError(f"unrecognized arguments of {own.kernel}: {' '.join(unknown)}")
-    names = names_given(OF_A_SIDE, words)
-    given = {name: value for name, value in vars(own).items() if name in {*names, "kernel"}}
-    from gpusim.cli.project import with_launch
-
-    said = names | getattr(both, "given", set())
-    return with_launch(Namespace(**{**vars(both), "passes": "one", **given, "given": said}))
+    return launched_side(chosen.kernel, forecast, traced, outputs(arrays, before))
 
 
 def _launch(chosen: Namespace) -> tuple[ConfiguredKernel, list[Any]]:
@@ -148,7 +160,7 @@ COMMAND = Command(
     "compare",
     compare,
     (
-        Option("first", "a kernel, with options of its own in quotes", "A"),
+        Option("first", "a kernel, with options of its own in quotes; or FILE.json", "A"),
         Option("second", "another one, or the same with other options", "B"),
         *OF_A_SIDE,
         JSON,
@@ -156,6 +168,7 @@ COMMAND = Command(
     (
         """examples:
   gpusim compare reduce1 reduce7 -n 2^16
+  gpusim predict reduce7 -n 2^16 --json > before.json; gpusim compare before.json reduce7 -n 2^16
   gpusim compare "k.cu:scale --device h200" "k.cu:scale --device rtx4090" \\
       --grid 64 --block 256 --arg 'float32[16384]' --arg 16384
   gpusim compare "k.cu:naive --block 16x16" "k.cu:tiled --block 32x8" -n 256 \\

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import (
-    KERNELS,
-    LEVEL,
-    STEP_LIMIT,
-    Command,
-    Option,
-)
+from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
 from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.progress import Bar
-from gpusim.cli.project import with_launch
+from gpusim.cli.sides import side
 from gpusim.cli.timing import DEFAULT_DEVICE, L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 
@@ -29,6 +24,20 @@ if TYPE_CHECKING:
 
 STAGES = ("trace", "prediction", "gains", "check")
 DEFAULT_CC = "9.0"
+# Options of each kernel, or of all.
+OF_A_SIDE = (
+    Option("--device", "GPU of the times: a name of gpusim devices, or a file (h200)", "GPU"),
+    *LAUNCHING,
+    CODE,
+    *COMPILING,
+    Option("--block-index", "index of the block for the stepper (0)", "I", "0"),
+    Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
+    LEVEL,
+    L2,
+    PASSES,
+    WITHOUT,
+    STEP_LIMIT,
+)
 
 
 def report(chosen: Namespace) -> int:
@@ -47,7 +56,12 @@ def report(chosen: Namespace) -> int:
         raise InputError("gpusim report needs the name of at least one kernel")
     with Bar(len(STAGES) * len(chosen.kernels), "page") as bar:
         bar.start()
-        subjects = [_subject(name, chosen, bar) for name in chosen.kernels]
+        sides = [side(text, chosen, OF_A_SIDE, "report") for text in chosen.kernels]
+        subjects = [_subject(one, bar) for one in sides]
+    names = [subject.trace.kernel for subject in subjects]
+    if len(set(names)) < len(names):
+        texts = zip(subjects, chosen.kernels, strict=True)
+        subjects = [replace(subject, label=_label(text)) for subject, text in texts]
     write(subjects, path)
     output.write(f"{path}\n")
     return 0
@@ -70,14 +84,20 @@ def _device(chosen: Namespace) -> tuple[Device | None, str]:
     return device, ""
 
 
-def _subject(name: str, chosen: Namespace, bar: Bar) -> Subject:
+def _label(text: str) -> str:
+    """Return a side as it was written, with the name of its file alone."""
+    kernel, *options = text.split()
+    return " ".join([kernel.rpartition("/")[2], *options])
+
+
+def _subject(chosen: Namespace, bar: Bar) -> Subject:
     from gpusim.cli.check import checked
     from gpusim.cli.inputs import count
     from gpusim.cli.trace import traced
     from gpusim.reports.page.sections import Subject
     from gpusim.tracing.block_steps import BlockSteps
 
-    chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
+    name = chosen.kernel
     device, without_time = _device(chosen)
     chosen.cc = chosen.cc or str(device.cc if device is not None else DEFAULT_CC)
     steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
@@ -120,24 +140,21 @@ COMMAND = Command(
     "report",
     report,
     (
-        KERNELS,
+        Option(
+            "kernels",
+            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL; in quotes with options "
+            "of their own",
+            "KERNEL",
+            arity="*",
+        ),
         Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
-        Option("--device", "GPU of the times: a name of gpusim devices, or a file (h200)", "GPU"),
-        *LAUNCHING,
-        CODE,
-        *COMPILING,
-        Option("--block-index", "index of the block for the stepper (0)", "I", "0"),
-        Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
-        LEVEL,
-        L2,
-        PASSES,
-        WITHOUT,
-        STEP_LIMIT,
+        *OF_A_SIDE,
     ),
     (
         """examples:
-  gpusim report reduce2 --block 128 --device h200 --out report.html
+  gpusim report reduce2 --block 128 --out report.html
   gpusim report reduce1 reduce2 reduce3 --block 128 --out three.html
+  gpusim report "reduce2 --device h200" "reduce2 --device l40s" --block 128
   gpusim report mine.py:saxpy --grid 64 --block 256 --arg 2.0 \\
       --arg "x=float32[16384]=arange" --arg "y=float32[16384]" --arg "n=16384\"""",
     ),

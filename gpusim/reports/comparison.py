@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rich.text import Text
 
+from gpusim.errors import InputError
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.uncertainty import is_tie
 from gpusim.reports.columns import Column, Columns
@@ -17,15 +18,74 @@ from gpusim.reports.quantities import duration, interval, percent, rate
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
+FACTS = ("device", "grid", "block", "code", "limiter", "useful bandwidth", "of the DRAM's peak")
+
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of two launches: its kernel as it was named, its prediction, its trace, its outputs."""
+    """One of two launches, as it was named: a run and prediction, or the saved JSON of either.
+
+    `facts` are texts by the names of `FACTS`. Time and interval are None without a prediction,
+    `outputs` without a run.
+    """
 
     name: str
-    forecast: Forecast
-    trace: Trace
-    outputs: Any
+    document: Mapping[str, Any]
+    facts: Mapping[str, str]
+    counters: Mapping[str, int]
+    time_us: float | None = None
+    interval_us: tuple[float, float] | None = None
+    outputs: Any = None
+
+
+def launched_side(name: str, forecast: Forecast, trace: Trace, outputs: Any) -> Side:
+    """Return a launch that was run and predicted."""
+    first, counters = forecast.first, dict(trace.counters)
+    facts = {
+        "device": forecast.device.name,
+        "grid": size(first.launch.grid),
+        "block": size(first.launch.block),
+        "code": code_of(first.prepared.program),
+        "limiter": first.limiter.name,
+        "useful bandwidth": rate(forecast.gbps),
+        "of the DRAM's peak": percent(forecast.peak_fraction),
+    }
+    document = {**forecast.to_dict(), "name": name, "counters": counters}
+    return Side(name, document, facts, counters, forecast.time_us, forecast.interval_us, outputs)
+
+
+def saved_side(name: str, document: Mapping[str, Any]) -> Side:
+    """Return the launch of a document of `gpusim predict --json` or `gpusim trace --json`.
+
+    Raises InputError for any other document.
+    """
+    try:
+        if "passes" in document:
+            first = document["passes"][0]
+            facts = {
+                "device": str(document["device"]),
+                "limiter": str(first["limiter"]),
+                "useful bandwidth": rate(document["gbps"]),
+                "of the DRAM's peak": percent(document["peak_fraction"]),
+                **_launch(first),
+            }
+            low, high = map(float, document["interval_us"])
+            return Side(name, document, facts, {}, float(document["time_us"]), (low, high))
+        counted = {key: int(one["value"]) for key, one in document["counters"].items()}
+        return Side(name, document, _launch(document), counted)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        raise InputError(
+            f"{name} is no document of gpusim predict --json or gpusim trace --json"
+        ) from None
+
+
+def _launch(document: Mapping[str, Any]) -> dict[str, str]:
+    """Return grid, block and code of a saved launch."""
+    return {
+        "grid": size(tuple(document["grid"])),
+        "block": size(tuple(document["block"])),
+        "code": str(document["generator"]),
+    }
 
 
 class Agreed(Protocol):
@@ -39,44 +99,47 @@ class Agreed(Protocol):
         """Return it, ready for JSON."""
 
 
-def comparison_document(sides: Sequence[Side], found: Sequence[Agreed]) -> dict[str, Any]:
-    """Return the comparison, ready for JSON."""
-    first, second = (side.forecast for side in sides)
+def comparison_document(sides: Sequence[Side], found: Sequence[Agreed] | None) -> dict[str, Any]:
+    """Return the comparison, ready for JSON; without results of runs, `found` is None."""
+    first, second = (side.time_us for side in sides)
     return {
-        "sides": [
-            {**side.forecast.to_dict(), "name": side.name, "counters": dict(side.trace.counters)}
-            for side in sides
-        ],
-        "speedup": first.time_us / second.time_us,
-        "tie": is_tie(first, second),
-        "outputs": [one.to_dict() for one in found],
-        "agree": all(one.agrees for one in found),
+        "sides": [dict(side.document) for side in sides],
+        "speedup": first / second if first and second else None,
+        "tie": _are_tied(sides),
+        "outputs": [one.to_dict() for one in found or ()],
+        "agree": None if found is None else all(one.agrees for one in found),
     }
 
 
-def comparison_report(sides: Sequence[Side], found: Sequence[Agreed], width: int) -> Iterator[Text]:
+def comparison_report(
+    sides: Sequence[Side], found: Sequence[Agreed] | None, width: int
+) -> Iterator[Text]:
     """Yield the comparison as lines of at most `width` columns."""
     table = Columns(
         Column("", "left"), Column("A", overflow="fold"), Column("B", overflow="fold"),
         Column("B / A"),
     )  # fmt: skip
-    for name, values in _rows(sides):
-        table.row((name, DIM), *values, "")
-    times = [side.forecast.time_us for side in sides]
-    table.row(
-        ("duration", TITLE),
-        *((duration(time), TITLE) for time in times),
-        (f"{times[1] / times[0]:.2f}", "cyan"),
-    )
-    intervals = [interval(*side.forecast.interval_us) for side in sides]
-    tie = "a tie" if is_tie(sides[0].forecast, sides[1].forecast) else ""
-    table.row(("90 % interval", DIM), *intervals, (tie, "yellow"))
+    table.row(("kernel", DIM), *(side.name for side in sides), "")
+    for name in FACTS:
+        values = [side.facts.get(name, "") for side in sides]
+        if any(values):
+            table.row((name, DIM), *values, "")
+    times = [side.time_us for side in sides]
+    if any(times):
+        texts = ["" if time is None else duration(time) for time in times]
+        table.row(("duration", TITLE), *((one, TITLE) for one in texts), (_ratio(times), "cyan"))
+        ends = [side.interval_us for side in sides]
+        intervals = ["" if one is None else interval(*one) for one in ends]
+        tie = "a tie" if _are_tied(sides) else ""
+        table.row(("90 % interval", DIM), *intervals, (tie, "yellow"))
     for name in COUNTERS:
-        counts = [side.trace.counters.get(name, 0) for side in sides]
+        counts = [side.counters.get(name, 0) if side.counters else None for side in sides]
         if any(counts):
-            ratio = f"{counts[1] / counts[0]:.2f}" if counts[0] else ""
-            table.row(name, *(f"{count:,}" for count in counts), (ratio, "cyan"))
+            texts = ["" if count is None else f"{count:,}" for count in counts]
+            table.row(name, *texts, (_ratio(counts), "cyan"))
     yield from table.lines(width)
+    if found is None:
+        return
     yield heading("Results", "of arrays that either launch changes")
     for one in found:
         yield Text(f"  {one}", "" if one.agrees else BAD)
@@ -84,15 +147,29 @@ def comparison_report(sides: Sequence[Side], found: Sequence[Agreed], width: int
         yield Text("  neither changes an array")
 
 
-def _rows(sides: Sequence[Side]) -> Iterator[tuple[str, list[str]]]:
-    """Yield what describes the launches."""
-    forecasts = [side.forecast for side in sides]
-    firsts = [forecast.first for forecast in forecasts]
-    yield "kernel", [side.name for side in sides]
-    yield "device", [forecast.device.name for forecast in forecasts]
-    yield "grid", [size(first.launch.grid) for first in firsts]
-    yield "block", [size(first.launch.block) for first in firsts]
-    yield "code", [code_of(first.prepared.program) for first in firsts]
-    yield "limiter", [first.limiter.name for first in firsts]
-    yield "useful bandwidth", [rate(forecast.gbps) for forecast in forecasts]
-    yield "of the DRAM's peak", [percent(forecast.peak_fraction) for forecast in forecasts]
+def _ratio(values: Sequence[float | None]) -> str:
+    first, second = values
+    return f"{second / first:.2f}" if first and second is not None else ""
+
+
+def _are_tied(sides: Sequence[Side]) -> bool | None:
+    """Return whether each time lies in the other's interval; None without both."""
+    first, second = sides
+    if first.interval_us is None or second.interval_us is None:
+        return None
+    return is_tie(_Timed.of(first), _Timed.of(second))
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A time with its interval."""
+
+    time_us: float
+    interval_us: tuple[float, float]
+
+    @classmethod
+    def of(cls, side: Side) -> _Timed:
+        """Return the time of a side that has one."""
+        assert side.time_us is not None
+        assert side.interval_us is not None
+        return cls(side.time_us, side.interval_us)

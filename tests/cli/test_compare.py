@@ -80,6 +80,33 @@ def test_kernels_of_the_catalogue_are_compared_by_their_final_results(run: Run) 
     assert "result: equal (1 element)" in out
 
 
+def test_a_saved_prediction_or_trace_stands_in_place_of_a_launch(run: Run, tmp_path: Path) -> None:
+    saved = {name: tmp_path / f"{name}.json" for name in ("predict", "trace")}
+    words = ("reduce2", "-n", "4096", "--block", "64", *LOWERING)
+    for name, path in saved.items():
+        path.write_text(run(name, *words, "--json")[1])
+    other = ("reduce1 --block 64", "-n", "4096", *LOWERING)
+    code, out, _ = run("compare", str(saved["predict"]), *other, "--json")
+    found = json.loads(out)
+    first, second = found["sides"]
+    assert (code, found["agree"], found["outputs"]) == (0, None, [])
+    assert found["speedup"] == pytest.approx(first["time_us"] / second["time_us"])
+    _, out, _ = run("compare", str(saved["trace"]), *other)
+    conflicts = json.loads(saved["trace"].read_text())["counters"]["shared_load_bank_conflicts"]
+    (row,) = [line for line in out.splitlines() if line.startswith("shared_load_bank_conflicts")]
+    assert f"{conflicts['value']:,}" in row
+    assert "Results" not in out
+
+
+def test_a_file_that_is_no_saved_launch_is_refused(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    for text, words in [("[1]", "no document of gpusim predict"), ("{", "cannot be read as JSON")]:
+        path.write_text(text)
+        code, _, err = run("compare", str(path), "reduce1", *LOWERING)
+        assert code == 2
+        assert words in err
+
+
 @pytest.mark.parametrize(
     ("first", "words"),
     [

@@ -19,7 +19,8 @@ import gpusim
 from gpusim import catalogue, cuda
 from gpusim.cli.app import main
 from gpusim.reports.page import render
-from gpusim.reports.page.sections import Remark, Subject
+from gpusim.reports.page.pairing import pairs
+from gpusim.reports.page.sections import Remark, SourceRow, Subject
 from gpusim.reports.page.stepper import stepper_document
 from gpusim.sass import wheels
 from gpusim.tracing.block_steps import BlockSteps
@@ -274,6 +275,49 @@ def test_several_kernels_stand_side_by_side(tmp_path: Path, capsys: Any) -> None
     conflicts = cells.index("shared_store_bank_conflicts")
     assert cells[conflicts + 1] != ""
     assert path.stat().st_size < MOST_BYTES
+
+
+def test_two_launches_of_a_kernel_stand_side_by_side_line_by_line(tmp_path: Path) -> None:
+    """Each side has options of its own, which are its name; its lines are those of the other."""
+    path = tmp_path / "two.html"
+    words = ["reduce2 --block 64", "reduce2 --block 32", "-n", "256", "--code", "lowering"]
+    assert main(["report", *words, "--out", str(path)]) == 0
+    read = Read(path.read_text(encoding="utf-8"))
+    assert read.text_of("h2")[1:] == ["reduce2 --block 64", "reduce2 --block 32"]
+    cells = read.text_of("td", "th")
+    instructions = cells.index("instructions")
+    first, second, ratio = (float(text.replace(",", "")) for text in cells[instructions + 1 :][:3])
+    assert ratio == pytest.approx(second / first, abs=0.005)
+    assert not any(attrs.get("class") == "different" for _, attrs in read.tags)
+
+
+def test_lines_that_match_stand_in_one_row() -> None:
+    def rows(*texts: str) -> list[SourceRow]:
+        return [SourceRow(number, text, (), False) for number, text in enumerate(texts, 1)]
+
+    found = pairs(rows("a", "  b", "c", "d"), rows("a", "b", "x", "y", "d"))
+    numbers = [tuple(half and half.number for half in pair.halves) for pair in found]
+    assert numbers == [(1, 1), (2, 2), (3, 3), (None, 4), (4, 5)]
+    assert [pair.is_same for pair in found] == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("-O0",), "code of -O0 is not predicted"),
+        (("--cc", "7.0"), "H200 does not run code for 7.0; --device names a GPU"),
+    ],
+)
+def test_where_nothing_is_predicted_the_page_says_why(
+    tmp_path: Path, words: tuple[str, ...], reason: str
+) -> None:
+    path = tmp_path / "plain.html"
+    launch = ["reduce2", "-n", "256", "--block", "64", "--code", "lowering"]
+    assert main(["report", *launch, *words, "--out", str(path)]) == 0
+    read = Read(path.read_text(encoding="utf-8"))
+    assert f"No times: {reason}" in read.text_of("span")
+    assert "duration" not in read.text_of("dt")
+    assert "Timeline" not in read.text_of("button"), "no control without a use"
 
 
 def test_a_kernel_in_a_file_has_a_page(tmp_path: Path) -> None:

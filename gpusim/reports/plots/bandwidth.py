@@ -28,7 +28,7 @@ def plot_bandwidth(rates: Sequence[Rates], device: Device, *, theme: str = "ligh
     Raises InputError for a single size.
     """
     if len({size for one in rates for size, _ in (*one.predicted, *one.measured)}) < 2:
-        raise InputError("bandwidth is drawn over sizes: give two or more, as in --sizes 2^20,2^24")
+        raise InputError("bandwidth is drawn over sizes: give two or more")
     peak = device.bandwidth.dram_peak_gbps
     with canvas(theme, 9, 5) as (figure, ink):
         axes, legend = figure.subplots(), []
