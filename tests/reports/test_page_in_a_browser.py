@@ -322,6 +322,31 @@ def test_a_line_leads_to_its_worst_access(three: Path) -> None:
     assert ">32 wavefronts, ideal 1</p>" in document
 
 
+def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
+    """The loop of reduce2 goes back: its arrow ends above its begin, in the middle of a row."""
+    script = """
+    const { branches, instructions } = works[0], top = instructions.querySelector("svg");
+    const at = (row) => row.getBoundingClientRect().top - top.getBoundingClientRect().top;
+    const inside = (row, y) => at(row) < y && y < at(row) + row.offsetHeight;
+    document.title = branches.branches.map(({ row, path }) => {
+      const [from, to] = path.getAttribute("d").match(/M\\d+ ([\\d.]+) H\\d+ V([\\d.]+)/).slice(1);
+      const target = instructions.querySelector(`tr[data-pc="${row.dataset.target}"]`);
+      return [to > from, inside(row, Number(from)), inside(target, Number(to))].join(" ");
+    }).join("; ");
+    """
+    made = with_script(three, "arrows.html", f"requestAnimationFrame(() => {{ {script} }});")
+    more = ("--window-size=1400,900", "--virtual-time-budget=2000")
+    document, console = opened(made, "", *more)
+    assert console == ""
+    program = subject(block=128, device="h200").steps.program
+    assert program is not None
+    code = enumerate(program.instructions)
+    forwards = [row.target > pc for pc, row in code if OPS[row.op].is_branch and row.target >= 0]
+    expected = [f"{str(ahead).lower()} true true" for ahead in forwards]
+    assert False in forwards
+    assert title(document) == "; ".join(expected)
+
+
 def test_every_step_shows_its_line_and_the_stepper_on_one_screen(three: Path) -> None:
     script = with_script(three, "steps.html", EVERY_STEP)
     document, console = opened(script, "", "--window-size=1400,900")

@@ -9,6 +9,7 @@ class Work {
     this.instructions = section.querySelector(".instructions");
     this.tabs = [...section.querySelectorAll("[role=tab]")];
     this.chosen = []; // rows that are marked
+    this.branches = new Branches(this.instructions);
     const spans = section.querySelector("script.spans");
     this.timeline = spans && new Timeline(section.querySelector(".timeline"), JSON.parse(spans.textContent), this);
     this.tabs.forEach((tab, place) => {
@@ -87,6 +88,7 @@ class Work {
     const code = pc === null ? rows[0] : this.instructions.querySelector(`tr[data-pc="${pc}"]`);
     source?.classList.add("here");
     if (pc !== null) code?.classList.add("here");
+    this.branches.mark(pc);
     const target = code?.dataset.target && this.instructions.querySelector(`tr[data-pc="${code.dataset.target}"]`);
     target?.classList.add("to");
     this.chosen = [...rows, source, code, target].filter(Boolean);
@@ -101,6 +103,17 @@ class Work {
     if (isNarrow()) this.chosen.find((row) => row.classList.contains("here"))?.scrollIntoView({ block: "center" });
   }
 }
+
+// Paper shows all views, and a picture can only be drawn in one that is shown.
+addEventListener("beforeprint", () => {
+  for (const { timeline, section } of works) {
+    if (!timeline) continue;
+    const view = section.querySelector('.view[data-view="timeline"]'), { hidden } = view;
+    view.hidden = false;
+    timeline.draw();
+    view.hidden = hidden;
+  }
+});
 
 function isNarrow() { return matchMedia("(max-width: 60rem)").matches; }
 
