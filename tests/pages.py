@@ -20,7 +20,7 @@ def subject(
 ) -> Subject:
     """Two blocks of a kernel of the catalogue, without and with a prediction."""
     call = catalogue.find(name).call(catalogue.sample(2 * block, dtype), block=block)
-    steps = BlockSteps(0)
+    steps = BlockSteps(0, registers=True)
     chosen = {"code": code} if code else {}
     trace = gpusim.trace(call.configured, *call.arguments, observers=[steps], **chosen)
     job = catalogue_job(catalogue.Request(name, 2 * block, block))
@@ -30,7 +30,7 @@ def subject(
 def replayed(document: dict[str, Any], upto: int) -> dict[int, str]:
     """What the page's script makes of the steps: the text of each element by its first byte."""
     found: dict[int, str] = {}
-    for pc, _, _, written, _ in document["steps"][: upto + 1]:
+    for pc, _, _, written, *_ in document["steps"][: upto + 1]:
         kind = document["code"][pc][2]
         found |= {place: shown(int(bits), width, kind) for place, width, bits in written}
     return found

@@ -69,7 +69,7 @@ class Watched:
         if is_chosen and "check" in self.looks:
             made = replace(made, findings=self._checked(running, one.watch))
         elif is_chosen and "count" in self.looks:
-            steps = BlockSteps(0)
+            steps = BlockSteps(0, registers=True)
             observers = (steps,) if is_subject else ()
             traced = trace_prepared(running, step_limit=self.step_limit, observers=observers)
             made = replace(made, counters=traced.counters)

@@ -100,7 +100,7 @@ def _subject(chosen: Namespace, bar: Bar) -> Subject:
     name = chosen.kernel
     device, without_time = _device(chosen)
     chosen.cc = chosen.cc or str(device.cc if device is not None else DEFAULT_CC)
-    steps = BlockSteps(count(chosen.block_index, "the block index", least=0))
+    steps = BlockSteps(count(chosen.block_index, "the block index", least=0), registers=True)
     trace, _ = traced(chosen, observers=[steps])
     bar.advance(f"{name}: prediction")
     made = None

@@ -64,7 +64,8 @@ class Step(NamedTuple):
     lane mask of a shuffle, vote or warp barrier, as bits; all three are to be
     broadcast. `sources` are the source lanes of a shuffle, `constants` the
     offsets in its bank of a load of constants with addresses in registers. A row may be
-    a part of a warp: lanes that diverged run as rows of their own.
+    a part of a warp: lanes that diverged run as rows of their own. `registers` reads a register of
+    the rows, as the instruction leaves it, until the observer returns; None in compiled code.
 
     It is a tuple because one is made for every instruction: a dataclass takes four times as long.
     """
@@ -82,6 +83,7 @@ class Step(NamedTuple):
     left: Array | None = None
     sources: Array | None = None
     constants: Array | None = None
+    registers: Callable[[int], Array] | None = None
 
 
 class Sums(NamedTuple):

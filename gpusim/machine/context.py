@@ -92,6 +92,7 @@ class Context:
             left,
             sources,
             constants,
+            group.read,
         )
         self._last_step = step
         for listener in self.listeners:

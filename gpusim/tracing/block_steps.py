@@ -6,6 +6,7 @@ contents at any step.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,17 @@ MOST_STEPS = 4000
 
 @dataclass(frozen=True)
 class WarpPart:
-    """One warp's part of a step; tuples are by lane. `addresses` are of shared memory."""
+    """One warp's part of a step; tuples are by lane. `addresses` are of shared memory.
+
+    `results` are the destination registers, as the instruction leaves them, if they are kept.
+    """
 
     warp: int
     active: tuple[bool, ...]
     on: tuple[bool, ...]
     taken: tuple[bool, ...] | None
     addresses: tuple[int, ...] | None
+    results: tuple[Array, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,15 @@ class BlockStep:
 class BlockSteps(Observer):
     """Keeps the first MOST_STEPS steps of one block; `is_complete` says whether that was all.
 
-    `program` is the executed program, once the launch has begun.
+    `program` is the executed program, once the launch has begun. With `registers` the results of
+    instructions are kept, too.
     """
 
-    def __init__(self, block_index: int, most: int = MOST_STEPS) -> None:
+    def __init__(
+        self, block_index: int, most: int = MOST_STEPS, *, registers: bool = False
+    ) -> None:
         self.block_index = block_index
+        self._keeps_registers = registers
         self.steps: list[BlockStep] = []
         self.is_complete = True
         self.program: Program | None = None
@@ -82,7 +91,10 @@ class BlockSteps(Observer):
             return
         found = step.instruction.memory
         is_shared = found is not None and found.space == "shared"
-        warps = tuple(_warp(step, part, place, is_shared) for place in range(len(part.rows)))
+        results = _results(step) if self._keeps_registers else []
+        warps = tuple(
+            _warp(step, part, place, is_shared, results) for place in range(len(part.rows))
+        )
         written = _written(step, part) if is_shared else ()
         self.steps.append(BlockStep(step.pc, self._interval, warps, written))
 
@@ -91,7 +103,16 @@ class BlockSteps(Observer):
         self._interval += int(np.isin(self.block_index, opened.blocks))
 
 
-def _warp(step: Step, part: BlockPart, place: int, is_shared: bool) -> WarpPart:
+def _results(step: Step) -> list[Array]:
+    """Return the destination registers of a step, in their order."""
+    if step.registers is None:
+        return []
+    return [step.registers(register) for register in step.instruction.dst]
+
+
+def _warp(
+    step: Step, part: BlockPart, place: int, is_shared: bool, results: Sequence[Array]
+) -> WarpPart:
     row = part.rows[place]
 
     def lanes(values: Array | None) -> tuple[Any, ...] | None:
@@ -101,7 +122,14 @@ def _warp(step: Step, part: BlockPart, place: int, is_shared: bool) -> WarpPart:
     addresses = lanes(step.addresses) if is_shared else None
     if addresses is not None:
         addresses = tuple(a if o else -1 for a, o in zip(addresses, on, strict=True))
-    return WarpPart(part.warps[place], lanes(step.active) or (), on, lanes(step.taken), addresses)
+    return WarpPart(
+        part.warps[place],
+        lanes(step.active) or (),
+        on,
+        lanes(step.taken),
+        addresses,
+        tuple(np.array(part.lanes(values, row)) for values in results),
+    )
 
 
 def _written(step: Step, part: BlockPart) -> tuple[Written, ...]:

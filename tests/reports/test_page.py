@@ -18,10 +18,11 @@ from pages import replayed, subject
 import gpusim
 from gpusim import catalogue, cuda
 from gpusim.cli.app import main
+from gpusim.isa.ops import Instruction
 from gpusim.reports.page import render
 from gpusim.reports.page.pairing import pairs
 from gpusim.reports.page.sections import Remark, SourceRow, Subject
-from gpusim.reports.page.stepper import stepper_document
+from gpusim.reports.page.stepper import _encoded, result_names, stepper_document
 from gpusim.sass import wheels
 from gpusim.tracing.block_steps import BlockSteps
 
@@ -228,7 +229,7 @@ __global__ void spread(const int *x, int *y) {
     steps, x = BlockSteps(0), np.arange(32, dtype=np.int32)
     trace = gpusim.trace(spread[1, 32], x, np.zeros_like(x), observers=[steps])
     document = stepper_document(steps, trace)
-    stored = next(kind for _, text, kind, _ in document["code"] if text.startswith("STS"))
+    stored = next(kind for _, text, kind, *_ in document["code"] if text.startswith("STS"))
     assert stored == "float32"
     assert replayed(document, len(document["steps"]))[4 * 6] == "3.5"
 
@@ -362,3 +363,67 @@ def test_without_jinja2_one_line_says_what_to_install(
     assert main(["report", "reduce2"]) == 2
     told = capsys.readouterr().err
     assert told == "gpusim: a report needs jinja2: pip install 'gpusim[report]'\n"
+
+
+# -- registers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "are_predicates", "names"),
+    [
+        ("IMAD R5, R6, R7, R8", [False], ["R5"]),
+        ("@!P0 LDC.64 R2, c[0x0][0x210]", [False, False], ["R2", "R3"]),
+        ("ISETP.GE.U32.AND P0, PT, R5, UR4, PT", [True], ["P0"]),
+        ("ULDC.64 UR6, c[0x0][0x208]", [False, False], ["UR6", "UR7"]),
+        ("IADD3 R4, P1, PT, R2, R8, RZ", [False, True], ["R4", "P1"]),
+        ("SHFL.DOWN PT, R9, R5, 0x10, 0x1f", [False], ["R9"]),
+        ("SHFL.DOWN P2, R9, R5, 0x10, 0x1f", [False, True], ["R9", "P2"]),
+    ],
+)
+def test_results_have_the_names_of_the_disassembler(
+    text: str, are_predicates: list[bool], names: list[str]
+) -> None:
+    one = Instruction("bits.IMAD", tuple(range(len(names))), text=text)
+    assert result_names(one, are_predicates) == names
+
+
+@pytest.mark.parametrize(
+    ("values", "encoded"),
+    [
+        (np.full(32, 7, np.int32), 7),
+        (np.arange(0, 128, 4, dtype=np.uint32), [0, 4]),
+        (np.arange(32) % 3 == 0, [int(lane % 3 == 0) for lane in range(32)]),
+        (np.full(32, 1.5, np.float32), 0x3FC00000),
+        (np.full(32, 2**53 + 1, np.int64), [str(2**53 + 1)] * 32),
+    ],
+)
+def test_a_register_is_as_short_as_its_lanes_allow(values: Any, encoded: Any) -> None:
+    assert _encoded(values) == encoded
+
+
+@pytest.mark.parametrize("code", ["lowering", pytest.param("nvcc", marks=needs_compiler)])
+def test_registers_on_a_page_have_what_was_computed(tmp_path: Path, code: str) -> None:
+    """The loaded elements are a permutation of 0 to 31; one lane in four is off at the store."""
+    file, path = tmp_path / "mine.py", tmp_path / "a.html"
+    file.write_text(
+        "from gpusim import cuda\n\n@cuda.jit\ndef turn(x, y):\n"
+        "    i = cuda.grid(1)\n    if i % 4:\n        y[i] = x[31 - i] * 3\n"
+    )
+    words = [f"{file}:turn", "--grid", "1", "--block", "32", "--arg", "int32[32]=arange"]
+    more = ["--arg", "int32[32]", "--code", code, "--out", str(path)]
+    assert main(["report", *words, *more]) == 0
+    document = embedded(path.read_text(encoding="utf-8"), "steps")
+    tripled = [3 * (31 - lane) for lane in range(32)]
+    found = [
+        decoded(value) for step in document["steps"] for _, *values in step[5] for value in values
+    ]
+    on = [lane for lane in range(32) if lane % 4]
+    assert any([lanes[lane] for lane in on] == [tripled[lane] for lane in on] for lanes in found)
+    assert all(len(step[5]) in (0, 1) for step in document["steps"])
+
+
+def decoded(value: Any) -> list[int]:
+    if not isinstance(value, list):
+        return [value] * 32
+    first, step = value[:2]
+    return [first + lane * step for lane in range(32)] if len(value) == 2 else value

@@ -235,7 +235,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(configured: ConfiguredKernel, arguments: tuple[Any, ...]) -> Subject:
-    steps = BlockSteps(0)
+    steps = BlockSteps(0, registers=True)
     trace = gpusim.trace(configured, *arguments, observers=[steps])
     forecast = own_job(configured, list(arguments)).on("h200", timeline=True)
     return Subject(trace, steps, forecast)
@@ -257,7 +257,7 @@ const judge = async (views) => {
   document.title = `${found.join("; ") || "no violation"} with ${passes.length} rules passed`;
   await judge(views.slice(1));
 };
-judge(["lanes", "timeline", "memory"]);
+judge(["lanes", "registers", "timeline", "memory"]);
 """
 
 
@@ -369,3 +369,22 @@ def test_a_link_leads_to_its_step_in_the_frame_of_a_notebook(path: Path) -> None
     title = re.search(r"<title>(.*?)</title>", document, re.DOTALL)
     assert title is not None
     assert ": line 81, " in title[1]
+
+
+def test_registers_of_the_chosen_warp_are_shown_lane_by_lane(path: Path) -> None:
+    """Some instruction reads threadIdx.x: 32 to 63 in the lanes of warp 1."""
+    script = """
+    const { stepper, registers } = works[0];
+    works[0].view("registers");
+    stepper.chooseWarp("1");
+    const wanted = [...Array(32).keys()].map((lane) => String(32 + lane)).join();
+    const step = stepper.data.steps.findIndex((_, place) => {
+      stepper.go(place);
+      return [...registers.rows.values()].some((cells) =>
+        cells[0].className === "wrote" && cells.map((cell) => cell.textContent).join() === wanted);
+    });
+    document.title = stepper.data.code[stepper.data.steps[step][PC]][TEXT];
+    """
+    document, console = opened(with_script(path, "registers.html", script), "")
+    assert console == ""
+    assert re.search(r"TID|threadIdx", title(document), re.IGNORECASE)

@@ -63,7 +63,7 @@ def _subject(trace: Trace, repeat: Repeat, device: Device | None) -> Subject:
     prepared = trace.prepared
     assert prepared is not None
     cc = device.cc if device is not None else prepared.cc
-    steps = BlockSteps(trace.block_index)
+    steps = BlockSteps(trace.block_index, registers=True)
     made = trace_prepared(
         repeat.prepared(cc),
         block_index=trace.block_index,

@@ -19,7 +19,7 @@ from gpusim.reports.stall_styles import STALL_STYLES
 INSTALL = "pip install 'gpusim[report]'"
 SUFFIX = ".html"
 STYLES = ("page", "work", "narrow", "print")
-SCRIPTS = ("tables", "values", "stepper", "timeline", "branches", "work", "address")
+SCRIPTS = ("tables", "values", "stepper", "registers", "timeline", "branches", "work", "address")
 
 
 class ReportMissingError(InputError):

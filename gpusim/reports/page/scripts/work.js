@@ -9,6 +9,8 @@ class Work {
     this.instructions = section.querySelector(".instructions");
     this.tabs = [...section.querySelectorAll("[role=tab]")];
     this.chosen = []; // rows that are marked
+    const registers = section.querySelector('.view[data-view="registers"]');
+    this.registers = registers && new Registers(registers, this.stepper);
     this.branches = new Branches(this.instructions);
     const spans = section.querySelector("script.spans");
     this.timeline = spans && new Timeline(section.querySelector(".timeline"), JSON.parse(spans.textContent), this);
@@ -45,6 +47,7 @@ class Work {
     }
     for (const panel of this.section.querySelectorAll(".view")) panel.hidden = panel.dataset.view !== name;
     if (name === "timeline") this.timeline.draw();
+    if (name === "registers") this.registers.draw();
     address(this);
   }
 
@@ -106,12 +109,14 @@ class Work {
 
 // Paper shows all views, and a picture can only be drawn in one that is shown.
 addEventListener("beforeprint", () => {
-  for (const { timeline, section } of works) {
-    if (!timeline) continue;
-    const view = section.querySelector('.view[data-view="timeline"]'), { hidden } = view;
-    view.hidden = false;
-    timeline.draw();
-    view.hidden = hidden;
+  for (const { timeline, registers, section } of works) {
+    for (const drawn of [timeline, registers].filter(Boolean)) {
+      const view = section.querySelector(`.view[data-view="${drawn === timeline ? "timeline" : "registers"}"]`);
+      const { hidden } = view;
+      view.hidden = false;
+      drawn.draw();
+      view.hidden = hidden;
+    }
   }
 });
 
