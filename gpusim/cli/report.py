@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.options import LEVEL, STEP_LIMIT, Command, Option
+from gpusim.cli.options import KERNELS, LEVEL, STEP_LIMIT, Command, Option
 from gpusim.cli.own_kernels import LAUNCHING
 from gpusim.cli.progress import Bar
 from gpusim.cli.sides import side
@@ -140,13 +140,7 @@ COMMAND = Command(
     "report",
     report,
     (
-        Option(
-            "kernels",
-            "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL; in quotes with options "
-            "of their own",
-            "KERNEL",
-            arity="*",
-        ),
+        replace(KERNELS, help=f"{KERNELS.help}; in quotes with options of their own"),
         Option("--out", "the page: a file that ends in .html", "FILE", "report.html"),
         *OF_A_SIDE,
     ),
