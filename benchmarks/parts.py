@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -15,7 +18,7 @@ import tempfile
 import time
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, redirect_stdout, suppress
 from importlib.util import find_spec
 from itertools import pairwise, product
 from pathlib import Path
@@ -70,6 +73,8 @@ ADVICE_BLOCK, ADVICE_ELEMENTS = 256, 2**22
 
 COLD_STARTS = 11
 COLD_COMMAND = ("trace", "reduce2", "--block", "128")
+PAGE_KERNELS = ("reduce1", "reduce2", "reduce3")
+PAGE_OPENINGS = 3
 COLD_PREDICTION = ("predict", "reduce3", "-n", "2^24", "--block", "512")
 
 # 6,600 cases, sampled with a prime step so that all kinds occur.
@@ -533,6 +538,35 @@ def sweep() -> dict[str, Any]:
     return {"cases": len(cases), "done": done, "seconds": time.process_time() - started}
 
 
+def page() -> dict[str, Any]:
+    """Write the page of three kernels, and open it in Chromium where there is one."""
+    from gpusim.cli.app import main
+
+    script = (
+        '<script>addEventListener("load", () => setTimeout(() => { document.title ='
+        ' performance.getEntriesByType("navigation")[0].loadEventEnd; }))</script></head>'
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "page.html"
+        started = time.process_time()
+        with redirect_stdout(io.StringIO()):
+            code = main(["report", *PAGE_KERNELS, "--block", "128", "--out", str(file)])
+        made = time.process_time() - started
+        text = file.read_text(encoding="utf-8")
+        found = {"kernels": len(PAGE_KERNELS), "code": code, "bytes": len(text.encode())}
+        browser = shutil.which("chromium") or shutil.which("chromium-browser")
+        if browser is None:
+            return {**found, "made_s": made, "opened_s": []}
+        file.write_text(text.replace("</head>", script, 1), encoding="utf-8")
+        words = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+        flags = [f"--user-data-dir={folder}/profile", "--virtual-time-budget=100"]
+        opened = []
+        for _ in range(PAGE_OPENINGS):
+            ran = subprocess.run([*words, *flags, file.as_uri()], capture_output=True, text=True)
+            opened.append(float(re.findall(r"<title>([\d.]+)</title>", ran.stdout)[0]) / 1000)
+    return {**found, "made_s": made, "opened_s": opened}
+
+
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     part.__name__: part
     for part in (
@@ -547,6 +581,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         sweep,
         memory,
         numba,
+        page,
         cold,
         cold_prediction,
     )

@@ -40,6 +40,7 @@ MOST_SECONDS_FOR_A_SWEEP = 240.0
 SWEEP_CORES = 2
 MOST_COLD_SECONDS_TO_PREDICT = 0.5
 MOST_HUGE_OVER_LARGE = 1.3
+MOST_SECONDS_OF_A_PAGE, MOST_BYTES_OF_A_PAGE, MOST_SECONDS_TO_OPEN = 10.0, 2e6, 1.5
 
 
 def pinned() -> int | None:
@@ -299,6 +300,20 @@ def _cold(results: dict[str, Any]) -> Iterator[str]:
     yield from _cold_start(results["cold"], MOST_COLD_SECONDS)
 
 
+def _page(results: dict[str, Any]) -> Iterator[str]:
+    found = results["page"]
+    made, size = found["made_s"], found["bytes"]
+    yield (
+        f"page of {found['kernels']} kernels: made in {made:.1f} s (bar: {MOST_SECONDS_OF_A_PAGE})"
+        f"{_mark(made <= MOST_SECONDS_OF_A_PAGE)}, {size / 1e6:.2f} MB (bar: "
+        f"{MOST_BYTES_OF_A_PAGE / 1e6:g}){_mark(size <= MOST_BYTES_OF_A_PAGE)}"
+    )
+    if found["opened_s"]:
+        middle = statistics.median(found["opened_s"])
+        mark = _mark(middle <= MOST_SECONDS_TO_OPEN)
+        yield f"  opened in {middle:.2f} s (bar: {MOST_SECONDS_TO_OPEN}){mark}"
+
+
 def _cold_prediction(results: dict[str, Any]) -> Iterator[str]:
     yield from _cold_start(results["cold_prediction"], MOST_COLD_SECONDS_TO_PREDICT)
 
@@ -346,6 +361,7 @@ REPORTS = {
     "sweep": _sweep,
     "memory": _memory,
     "numba": _numba,
+    "page": _page,
     "cold": _cold,
     "cold_prediction": _cold_prediction,
 }
