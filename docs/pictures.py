@@ -72,7 +72,7 @@ def _photograph(path: Path) -> None:
             raise SystemExit(code)
         flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1280,760"]
         subprocess.run(
-            [browser, *flags, f"--screenshot={path}", f"{page.as_uri()}#step=27"],
+            [browser, *flags, f"--screenshot={path}", f"{page.as_uri()}#step=27&warp=0"],
             check=True,
             capture_output=True,
         )
