@@ -326,6 +326,7 @@ def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
     """The loop of reduce2 goes back: its arrow ends above its begin, in the middle of a row."""
     script = """
     const { branches, instructions } = works[0], top = instructions.querySelector("svg");
+    branches.draw();
     const at = (row) => row.getBoundingClientRect().top - top.getBoundingClientRect().top;
     const inside = (row, y) => at(row) < y && y < at(row) + row.offsetHeight;
     document.title = branches.branches.map(({ row, path }) => {
@@ -334,9 +335,8 @@ def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
       return [to > from, inside(row, Number(from)), inside(target, Number(to))].join(" ");
     }).join("; ");
     """
-    made = with_script(three, "arrows.html", f"requestAnimationFrame(() => {{ {script} }});")
-    more = ("--window-size=1400,900", "--virtual-time-budget=2000")
-    document, console = opened(made, "", *more)
+    made = with_script(three, "arrows.html", script)
+    document, console = opened(made, "", "--window-size=1400,900")
     assert console == ""
     program = subject(block=128, device="h200").steps.program
     assert program is not None
