@@ -26,7 +26,7 @@ class Side:
     """One of two launches, as it was named: a run and prediction, or the saved JSON of either.
 
     `facts` are texts by the names of `FACTS`. Time and interval are None without a prediction,
-    `outputs` without a run.
+    `outputs` without a run; `document` is that of a prediction, empty where it was saved.
     """
 
     name: str
@@ -70,9 +70,9 @@ def saved_side(name: str, document: Mapping[str, Any]) -> Side:
                 **_launch(first),
             }
             low, high = map(float, document["interval_us"])
-            return Side(name, document, facts, {}, float(document["time_us"]), (low, high))
+            return Side(name, {}, facts, {}, float(document["time_us"]), (low, high))
         counted = {key: int(one["value"]) for key, one in document["counters"].items()}
-        return Side(name, document, _launch(document), counted)
+        return Side(name, {}, _launch(document), counted)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise InputError(
             f"{name} is no document of gpusim predict --json or gpusim trace --json"
@@ -103,7 +103,18 @@ def comparison_document(sides: Sequence[Side], found: Sequence[Agreed] | None) -
     """Return the comparison, ready for JSON; without results of runs, `found` is None."""
     first, second = (side.time_us for side in sides)
     return {
-        "sides": [dict(side.document) for side in sides],
+        "sides": [dict(side.document) for side in sides if side.document],
+        "saved": [
+            {
+                "side": letter,
+                "name": side.name,
+                "time_us": side.time_us,
+                "interval_us": side.interval_us and list(side.interval_us),
+                "counters": dict(side.counters),
+            }
+            for letter, side in zip("AB", sides, strict=True)
+            if not side.document
+        ],
         "speedup": first / second if first and second else None,
         "tie": _are_tied(sides),
         "outputs": [one.to_dict() for one in found or ()],

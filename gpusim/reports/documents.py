@@ -474,15 +474,26 @@ class Agreement(TypedDict):
     values: NotRequired[list[str]]
 
 
+class SavedSide(TypedDict):
+    """A launch from a saved document, in place of a side that is run."""
+
+    side: Literal["A", "B"]
+    name: str
+    time_us: float | None
+    interval_us: Interval | None
+    counters: Counters
+
+
 class Compare(Head):
-    """`gpusim compare`."""
+    """`gpusim compare`; without a prediction or a run of both sides, members are null."""
 
     document: Literal["compare"]
     sides: list[Side]
-    speedup: float
-    tie: bool
+    saved: list[SavedSide]
+    speedup: float | None
+    tie: bool | None
     outputs: list[Agreement]
-    agree: bool
+    agree: bool | None
 
 
 class Sweep(Head):

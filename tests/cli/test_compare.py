@@ -88,8 +88,9 @@ def test_a_saved_prediction_or_trace_stands_in_place_of_a_launch(run: Run, tmp_p
     other = ("reduce1 --block 64", "-n", "4096", *LOWERING)
     code, out, _ = run("compare", str(saved["predict"]), *other, "--json")
     found = json.loads(out)
-    first, second = found["sides"]
+    (first,), (second,) = found["saved"], found["sides"]
     assert (code, found["agree"], found["outputs"]) == (0, None, [])
+    assert (first["side"], first["name"]) == ("A", str(saved["predict"]))
     assert found["speedup"] == pytest.approx(first["time_us"] / second["time_us"])
     _, out, _ = run("compare", str(saved["trace"]), *other)
     conflicts = json.loads(saved["trace"].read_text())["counters"]["shared_load_bank_conflicts"]
