@@ -325,9 +325,9 @@ def test_a_line_leads_to_its_worst_access(three: Path) -> None:
 def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
     """The loop of reduce2 goes back: its arrow ends above its begin, in the middle of a row."""
     script = """
-    const { branches, instructions } = works[0], top = instructions.querySelector("svg");
+    const { branches, instructions } = works[0], drawn = instructions.querySelector("svg");
     branches.draw();
-    const at = (row) => row.getBoundingClientRect().top - top.getBoundingClientRect().top;
+    const at = (row) => row.getBoundingClientRect().top - drawn.getBoundingClientRect().top;
     const inside = (row, y) => at(row) < y && y < at(row) + row.offsetHeight;
     document.title = branches.branches.map(({ row, path }) => {
       const [from, to] = path.getAttribute("d").match(/M\\d+ ([\\d.]+) H\\d+ V([\\d.]+)/).slice(1);
