@@ -258,7 +258,7 @@ class Run(Head):
 
 
 class PredictionInterval(TypedDict):
-    """The interval of 90 %, and the launches that it comes from."""
+    """The interval of 90 %, the launches that it comes from, and what widens it."""
 
     low_us: float
     high_us: float
@@ -268,6 +268,7 @@ class PredictionInterval(TypedDict):
     kind: str
     meaning: str
     launches: int
+    unknown: list[str]
 
 
 class Occupancy(TypedDict):
