@@ -105,7 +105,7 @@ def predict_prepared(
     heard = observers if recorder is None else (*observers, recorder)
     done = simulate_all(gpu, memory, work, setting.resident, heard)
     bounds = [
-        *bounds_of(prepared, classes, gpu, memory, traffic),
+        *bounds_of(setting.prepared, classes, gpu, memory, traffic),
         _latency(gpu, memory, work, setting.resident),
     ]
     cycles = done.cycles

@@ -6,10 +6,13 @@ import re
 
 import pytest
 
-from gpusim.advice.launch import forecast_advice
+from gpusim import cuda
+from gpusim.advice.launch import advice_on, forecast_advice
 from gpusim.advice.timed.limits import LIMIT
 from gpusim.advice.timed.waiting import NEAR, nearness
 from gpusim.catalogue import Request
+from gpusim.launch.arguments import array_spec
+from gpusim.prediction.predict import predict
 from gpusim.prediction.sweeps.jobs import catalogue_job
 
 
@@ -42,3 +45,21 @@ def test_exposed_latency_has_its_longest_stall_with_the_line(block: int) -> None
     assert ("Limiter latency" in said) == (block == 512)
     assert "the longest stall is long_scoreboard" in said
     assert "at line 227. Fix: more loads in flight per thread." in said
+
+
+@cuda.jit
+def first_of_warps(x, total):
+    value = x[cuda.grid(1)]
+    if cuda.threadIdx.x % 32 == 0:
+        cuda.atomic.add(total, 0, value)
+
+
+def test_atomics_that_limit_a_launch_are_found_although_a_warp_has_one_lane_in_each() -> None:
+    blocks = 2**14
+    arrays = array_spec(256 * blocks, "float32"), array_spec(1, "float32")
+    made = predict(first_of_warps[blocks, 256], *arrays, device="h200")
+    assert made.limiter.name == "atomics"
+    found = {one.kind: one for one in advice_on(made)}["atomics"]
+    assert "blocks of the whole grid meet at one address" in found.message
+    assert found.gain is not None
+    assert found.gain.speedup > 2

@@ -24,10 +24,12 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
                 continue
             tries = space == "shared" and _tries_again(evidence, line)
             meets = replays >= LEAST_REPLAYS * issued or tries
-            if not meets and not (space == "global" and _binds(evidence)):
+            binds = space == "global" and _binds(evidence)
+            if not meets and not binds:
                 continue
             again = issued if tries else 0
             cost = max(1.0, (replays + again) / max(1, evidence.trace.traced_blocks))
+            cost = max(cost, evidence.cycles if binds else 0.0)
             if not evidence.is_worth_saying(cost):
                 continue
             each = replays / issued
