@@ -76,9 +76,7 @@ def test_it_runs_with_tables_pictures_and_exercises(page: str, tmp_path: Path) -
     where = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(made, timeout=600, kernel_name="python3", resources=where).execute()
     for cell in made.cells:
-        if cell.cell_type == "code" and cell.source.startswith("%gpusim compare"):
-            assert "duration" in "".join(one.text for one in cell.outputs)
-        elif cell.cell_type == "code" and cell.source.startswith("%gpusim"):
+        if cell.cell_type == "code" and cell.source.startswith("%gpusim"):
             (shown,) = [one for one in cell.outputs if one.output_type == "execute_result"]
             is_picture = cell.source.startswith("%gpusim plot")
             kinds = ("image/svg+xml", "image/png") if is_picture else ("text/html",)

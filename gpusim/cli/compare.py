@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpusim.cli.outputs import Agreement, Outputs
     from gpusim.launch.configured import ConfiguredKernel
     from gpusim.launch.grid import ComputeCapability
-    from gpusim.reports.comparison import Side
+    from gpusim.reports.comparison import Comparison, Side
 
 DIFFERENT = 1
 SAVED = ".json"
@@ -44,18 +44,25 @@ def compare(chosen: Namespace) -> int:
     """
     from gpusim.reports.comparison import comparison_document, comparison_report
 
+    made = compared(chosen)
+    if chosen.json:
+        print_document("compare", comparison_document(made.sides, made.found))
+    else:
+        print_lines(lambda width: comparison_report(made.sides, made.found, width))
+    return 0 if all(one.agrees for one in made.found or ()) else DIFFERENT
+
+
+def compared(chosen: Namespace) -> Comparison:
+    """Return two launches side by side, run and predicted or saved."""
+    from gpusim.reports.comparison import Comparison
+
     chosen.passes = "one"
     texts = chosen.first, chosen.second
     both = [None if _is_saved(text) else _side_options(text, chosen) for text in texts]
     sides = [
         _saved(text) if one is None else _side(one) for text, one in zip(texts, both, strict=True)
     ]
-    found = _agreements([one for one in both if one is not None], sides)
-    if chosen.json:
-        print_document("compare", comparison_document(sides, found))
-    else:
-        print_lines(lambda width: comparison_report(sides, found, width))
-    return 0 if all(one.agrees for one in found or ()) else DIFFERENT
+    return Comparison(sides, _agreements([one for one in both if one is not None], sides))
 
 
 def _side_options(text: str, chosen: Namespace) -> Namespace:

@@ -32,6 +32,7 @@ OTHER_ANSWERS = {
     "predict": ("--json", "--why", "--check", "--perfetto"),
     "check": ("--json", "--sarif", "--format"),
     "rank": ("--json",),
+    "compare": ("--json",),
     "sweep": ("--json", "--out", "--plot"),
     "tune": ("--json", "--out"),
     "plot": ("--out",),
@@ -154,6 +155,12 @@ def _ranked(words: Sequence[str]) -> Any:
     return ranking
 
 
+def _compared(words: Sequence[str]) -> Any:
+    from gpusim.cli.compare import compared
+
+    return compared(app.chosen_of(words))
+
+
 def _swept(words: Sequence[str]) -> Any:
     from gpusim.cli.sweep import swept
 
@@ -194,6 +201,7 @@ RESULTS: dict[str, Callable[[Sequence[str]], Any]] = {
     "predict": _predicted,
     "check": _checked,
     "rank": _ranked,
+    "compare": _compared,
     "sweep": _swept,
     "tune": _tuned,
     "plot": _drawn,

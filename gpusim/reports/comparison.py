@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from rich.text import Text
 
 from gpusim.errors import InputError
+from gpusim.launch.views import View
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.uncertainty import is_tie
 from gpusim.reports.columns import Column, Columns
@@ -122,10 +123,39 @@ def comparison_document(sides: Sequence[Side], found: Sequence[Agreed] | None) -
     }
 
 
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two launches side by side; `found` says whether their results agree, None without runs."""
+
+    sides: Sequence[Side]
+    found: Sequence[Agreed] | None
+
+    _repr_html_ = View("gpusim.reports.notebook.results", "comparison_html")
+    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {' and '.join(side.name for side in self.sides)}>"
+
+    def __str__(self) -> str:
+        return str(View("gpusim.reports.notebook.summaries", "comparison_summary").load()(self))
+
+
 def comparison_report(
     sides: Sequence[Side], found: Sequence[Agreed] | None, width: int
 ) -> Iterator[Text]:
     """Yield the comparison as lines of at most `width` columns."""
+    yield from comparison_table(sides).lines(width)
+    if found is None:
+        return
+    yield heading("Results", "of arrays that either launch changes")
+    for one in found:
+        yield Text(f"  {one}", "" if one.agrees else BAD)
+    if not found:
+        yield Text("  neither changes an array")
+
+
+def comparison_table(sides: Sequence[Side]) -> Columns:
+    """Return the table of two launches: facts, times and counters."""
     table = Columns(
         Column("", "left"), Column("A", overflow="fold"), Column("B", overflow="fold"),
         Column("B / A"),
@@ -148,14 +178,7 @@ def comparison_report(
         if any(counts):
             texts = ["" if count is None else f"{count:,}" for count in counts]
             table.row(name, *texts, (_ratio(counts), "cyan"))
-    yield from table.lines(width)
-    if found is None:
-        return
-    yield heading("Results", "of arrays that either launch changes")
-    for one in found:
-        yield Text(f"  {one}", "" if one.agrees else BAD)
-    if not found:
-        yield Text("  neither changes an array")
+    return table
 
 
 def _ratio(values: Sequence[float | None]) -> str:

@@ -108,6 +108,14 @@ def test_a_ranking_and_its_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     assert "does other work" in capsys.readouterr().err
 
 
+def test_a_comparison_is_a_table_with_the_agreement_of_results() -> None:
+    found = magics.magic("compare reduce1 reduce3 -n 2^10 --block 64")
+    assert "<td>reduce1</td><td>reduce3</td>" in found._repr_html_()
+    assert "equal" in found._repr_html_()
+    assert "duration" in str(found)
+    assert repr(found) == "<Comparison of reduce1 and reduce3>"
+
+
 def test_a_sweep_and_a_search_are_tables() -> None:
     found = magics.magic("sweep reduce3 -n 2^12 --block 64,128 --workers 1")
     assert isinstance(found, Swept)

@@ -21,6 +21,7 @@ from gpusim.prediction.sweeps.tables import COLUMNS, TEXTS, Row
 from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.changes import changes
+from gpusim.reports.comparison import Comparison, comparison_table
 from gpusim.reports.layout import plural, size
 from gpusim.reports.notebook.elements import headline, listed, note, picture, table
 from gpusim.reports.plots.gains import plot_gains
@@ -128,6 +129,15 @@ def _source(file: str, lines: Sequence[int]) -> str:
 def _rest(count: int, noun: str) -> str:
     left = count - MOST_ROWS
     return f"and {plural(left, f'more {noun}')}: to_dataframe() has them all" if left > 0 else ""
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """Return two launches as HTML: facts, times and counters side by side, and their results."""
+    made = comparison_table(comparison.sides)
+    titles = [column.heading for column in made.columns]
+    rows = ([text for text, _ in row] for row in made.rows)
+    about = headline("", "results of arrays that either launch changes") if comparison.found else ""
+    return table(titles, rows, texts=("",)) + about + listed(map(str, comparison.found or ()))
 
 
 def ranking_html(ranking: Ranking) -> str:

@@ -16,6 +16,7 @@ from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports import line_counts
 from gpusim.reports.advice import finding_lines
 from gpusim.reports.checking import check_report
+from gpusim.reports.comparison import Comparison, comparison_report
 from gpusim.reports.layout import plural
 from gpusim.reports.notebook.elements import plain
 from gpusim.reports.quantities import duration, interval, percent, rate
@@ -75,6 +76,11 @@ def prediction_summary(prediction: Prediction) -> str:
 def check_summary(findings: Findings) -> str:
     """Return the report of a check."""
     return plain(check_report(findings, WIDTH))
+
+
+def comparison_summary(comparison: Comparison) -> str:
+    """Return two launches side by side."""
+    return plain(comparison_report(comparison.sides, comparison.found, WIDTH))
 
 
 def ranking_summary(ranking: Ranking) -> str:
