@@ -35,7 +35,10 @@ class _Stored:
 
 
 class PendingCopies:
-    """The copies of a batch on their way; `lanes` is the number of its lanes."""
+    """The copies of a batch on their way; `lanes` is the number of its lanes.
+
+    It is 0 where a program has none: compilers wait by the same instructions for loads.
+    """
 
     def __init__(self, lanes: int) -> None:
         self._committed = np.zeros(lanes, dtype=np.int32)
@@ -65,10 +68,13 @@ class PendingCopies:
 
     def commit(self, lanes: Array) -> None:
         """Make a group of the copies that lanes have issued since their last one."""
-        self._committed[lanes] += 1
+        if len(self._committed):
+            self._committed[lanes] += 1
 
     def land(self, lanes: Array, allowed: int) -> bool:
         """Store what lanes wait for, all but their last `allowed` groups; say whether it is any."""
+        if not self._pending:
+            return False
         ended = np.zeros_like(self._committed)
         ended[lanes] = self._committed[lanes] - allowed
         left, has_landed = [], False

@@ -70,3 +70,14 @@ def test_threads_learn_where_they_run_and_what_their_addresses_mean() -> None:
     run(configured.kernel.prepare(configured.launch, (made,), ComputeCapability(9, 0)))
     space = [100, 200, 400]
     assert made.tolist() == [1 + g // 32 * 2 + space[g % 3] for g in range(96)]
+
+
+def test_groups_without_copies_are_waited_for() -> None:
+    text = """__global__ void k(int *x) {
+        asm volatile("cp.async.commit_group;" ::: "memory");
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        x[threadIdx.x] += 1;
+    }"""
+    x = np.zeros(64, np.int32)
+    cuda_source(text)["k"][1, 64](x)
+    assert (x == 1).all()
