@@ -21,6 +21,7 @@ from gpusim.host.journal import entry
 pytest.importorskip("distributed", reason="pip install 'gpusim[dask]'")
 
 ROOT = Path(__file__).parents[1]
+PATIENCE_S = 900  # on a busy machine
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "GPUSIM_CODE": "lowering"}
 SWEEP = ["sweep", "reduce1", "reduce3", "reduce6", "--block", "64..512", "-n", "2^16"]
 
@@ -32,7 +33,7 @@ def started(*arguments: object, **settings: Any) -> subprocess.Popen[str]:
 
 def swept(output: Path, *options: object) -> str:
     run = started("gpusim", *SWEEP, "--no-cache", "--out", output, *options, stderr=subprocess.PIPE)
-    _, err = run.communicate(timeout=300)
+    _, err = run.communicate(timeout=PATIENCE_S)
     assert (run.returncode, err) == (0, "")
     return output.read_text()
 
@@ -114,6 +115,25 @@ def test_killed_workers_and_clients_lose_nothing(tmp_path: Path, cluster: Cluste
     assert swept(output, "--dask", cluster.address) == alone
 
 
+@pytest.mark.slow
+def test_a_killed_scheduler_is_a_sentence_and_the_sweep_goes_on_with_another(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    alone = swept(tmp_path / "alone.csv", "--workers", 1)
+    cluster.add_worker()
+    output, journal = tmp_path / "cluster.csv", tmp_path / "cluster.csv.journal"
+    words = ["gpusim", *SWEEP, "--no-cache", "--out", output, "--dask", cluster.address]
+    client = started(*words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 2:
+        time.sleep(0.02)
+    killed(cluster.scheduler)
+    _, err = client.communicate(timeout=PATIENCE_S)
+    assert (client.returncode, err.count("\n")) == (2, 1), err
+    assert f"the Dask scheduler at {cluster.address} is gone" in err
+    assert len(keys_of(journal)) >= 2
+    assert swept(output, "--workers", 1) == alone
+
+
 def keys_of(journal: Path) -> list[str]:
     """Return the keys of the whole lines of a journal, each of which must be undamaged."""
     if not journal.exists():
@@ -171,7 +191,7 @@ def test_kills_at_any_time_lose_nothing_and_repeat_nothing(tmp_path: Path) -> No
                 for worker in workers_of(client.pid)[:1]:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(worker, signal.SIGKILL)
-            _, err = client.communicate(timeout=300)
+            _, err = client.communicate(timeout=PATIENCE_S)
             print(number, victim, client.returncode, err.strip()[:120], flush=True)
             if victim == "scheduler":
                 cluster.end()

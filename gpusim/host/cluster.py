@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,18 +46,23 @@ def worked_out(
         return
     with _connected(address, workers) as client:
         import distributed
+        from distributed.client import ClosedClientError
 
-        _require_same_version(client)
-        task = _Task(function, Path.cwd())
-        futures = client.map(task, list(enumerate(pieces)), pure=False, retries=FAILURES)
+        futures: Any = []
         finished: Any = distributed.as_completed  # has no types
         try:
+            _require_same_version(client)
+            task = _Task(function, Path.cwd())
+            futures = client.map(task, list(enumerate(pieces)), pure=False, retries=FAILURES)
             for _, result in finished(futures, loop=client.loop, with_results=True):
+                if isinstance(result, CancelledError):  # it is given, not raised
+                    raise result
                 yield result
-        except (distributed.KilledWorker, CancelledError, OSError) as error:
+        except (distributed.KilledWorker, CancelledError, OSError, ClosedClientError) as error:
             raise _lost(address, error) from None
         finally:
-            client.cancel(futures)
+            with suppress(Exception):  # of any kind, where the scheduler is gone
+                client.cancel(futures)
 
 
 class _Task:
@@ -81,7 +86,9 @@ def _connected(address: str, workers: int | None) -> Iterator[Any]:
         import distributed
     except ImportError:
         raise InputError(MISSING) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in logging.root.manager.loggerDict:  # Dask has set the level of some of its own
+        if name.split(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
     settings: dict[str, Any] = {"address": address, "timeout": CONNECTING_S}
     if address == LOCAL:
         settings = {
@@ -101,7 +108,8 @@ def _connected(address: str, workers: int | None) -> Iterator[Any]:
     try:
         yield client
     finally:
-        client.close()
+        with suppress(Exception):  # of any kind, where the scheduler is gone
+            client.close()
 
 
 def _require_same_version(client: Any) -> None:
