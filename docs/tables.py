@@ -42,6 +42,7 @@ from validate.others import errors, launch_table, misses, traffic  # noqa: E402
 from validate.residuals import coverage  # noqa: E402
 from validate.residuals import tables as residual_tables  # noqa: E402
 from validate.residuals.records import residuals  # noqa: E402
+from validate.tuning import compare as tuning  # noqa: E402
 
 Table = Callable[[], str]
 SEEN = ROOT / "tests" / "sass" / "corpus" / "seen.csv"
@@ -602,6 +603,11 @@ def others_by_group() -> str:
     return "\n".join(errors.group_by_group(errors.compared()))
 
 
+def choices_of_others() -> str:
+    """Choices of a launch by predictions, beside the fastest of the launches measured."""
+    return "\n".join(tuning.report(tuning.choices()))
+
+
 def others_misses() -> str:
     """The launches predicted worst, with reasons."""
     return "\n".join(misses.table_of(errors.compared()))
@@ -656,6 +662,7 @@ TABLES: dict[str, Table] = {
         others,
         others_by_kernel,
         others_by_group,
+        choices_of_others,
         others_misses,
         others_refused,
         others_traffic,

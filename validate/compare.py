@@ -111,21 +111,26 @@ def _apart(cases: Sequence[Compared]) -> Iterable[tuple[Compared, Compared]]:
 
 
 def regrets(cases: Iterable[Compared]) -> list[float]:
-    """Return the regret of each choice of the fastest launch by predictions.
+    """Return the regret of each choice of the fastest launch by predictions."""
+    return [regret for found in regrets_by_kernel(cases).values() for regret in found]
 
-    A choice is among the blocks and grids of a kernel at one size and type. Its regret is the
-    chosen launch's measured time over that of the fastest, less one.
+
+def regrets_by_kernel(cases: Iterable[Compared]) -> dict[str, list[float]]:
+    """Return the regrets of each kernel's choices of the fastest launch by predictions.
+
+    A choice is among the blocks, grids and coarsening factors of a kernel at one size and type. Its
+    regret is the chosen launch's measured time over that of the fastest, less one.
     """
     launches: dict[tuple[str, int, str], list[Compared]] = {}
     for one in cases:
         launches.setdefault((one.kernel, one.case.n, one.case.dtype), []).append(one)
-    return [
-        min(found, key=lambda one: one.predicted_us).measured_us
-        / min(one.measured_us for one in found)
-        - 1
-        for found in launches.values()
-        if len(found) > 1
-    ]
+    found: dict[str, list[float]] = {}
+    for (kernel, _, _), candidates in launches.items():
+        if len(candidates) > 1:
+            chosen = min(candidates, key=lambda one: one.predicted_us)
+            fastest = min(one.measured_us for one in candidates)
+            found.setdefault(kernel, []).append(chosen.measured_us / fastest - 1)
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.prediction.traffic import PREDICTED
 
 from .caches import Caches, is_rate
-from .compare import BARS, ORDER, TAU, Kind, by_size, wrong_pairs
+from .compare import (
+    BARS,
+    ORDER,
+    SMALL_REGRET,
+    TAU,
+    Kind,
+    by_size,
+    regrets_by_kernel,
+    wrong_pairs,
+)
 from .counted import INSTRUCTIONS, Counted, Pair
 from .defects import Correctness, results
 from .predicted import Compared, Refused
 from .records import Machine, launch_name
 from .report import Report, Section
+from .table import table
+from .tuning import compare as tuning
 
 MOST_ROWS = 50  # longer tables have a row for each kernel instead of each case
 MOST_WRONG_PAIRS = 20
@@ -22,6 +33,10 @@ WHOSE_COUNTERS = {
     LOWERING: ("Counters", "with the lowering's code of the Python kernels"),
     NVCC: ("Counters with nvcc's code", "with nvcc's code of the twins that were counted"),
 }
+CHOICES = (
+    "Choices of the fastest block, grid and coarsening factor at a size, by kernel: the regret is "
+    "the chosen launch's measured time over that of the fastest, less one."
+)
 KEPT = "<!-- kept -->"  # everything below it in a page is kept when the page is rewritten
 
 INTRODUCTION = """# Accuracy
@@ -42,8 +57,8 @@ Exit code 1 says that a stated bar is missed. Launches are held to these, as the
 
 {bars}
 - counters: equal as integers, of kernels that are right; the lowering's instructions within 5 %
-- choices of the fastest block and grid of a kernel at a size, by predictions: good ones are at most
-  3 % slower than the fastest launch that was measured
+- choices of the fastest block, grid and coarsening factor of a kernel at a size, by predictions:
+  good ones are at most 3 % slower than the fastest launch that was measured
 - results: kernels are wrong where the catalogue says so, and right elsewhere
 """
 
@@ -63,10 +78,13 @@ def section(report: Report) -> str:
     parts = [[f"## {machine.gpu}"], [f"{machine.source}.", *_told(machine)]]
     if report.sections:
         parts += [_summaries(report.sections), _errors(report.sections)]
+        parts.append(_choices(report.sections))
         for one in report.sections:
             parts.append(_refused(one))
             if {ORDER, TAU} & set(one.kind.bars):
                 parts.append(_wrong_order(one))
+    if machine.device == tuning.DEVICE and report.sections:
+        parts.append(tuning.report(tuning.choices()))
     if report.correctness:
         parts.append(_correctness(report.correctness))
     parts += [_counters(one) for one in (report.counted, report.counted_in_nvcc) if one.launches]
@@ -86,22 +104,6 @@ def _told(machine: Machine) -> list[str]:
     ]
     text = ", ".join(part for part in known if part)
     return [*([f"{text}."] if text else []), *([machine.notes] if machine.notes else [])]
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> list[str]:
-    """Return a Markdown table in columns; the first `text` of them are text, the others numbers."""
-    cells = [[str(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
-    rule = ["---" if k < text else "--:" for k in range(len(head))]
-
-    def line(row: Sequence[str], fill: str = " ") -> str:
-        aligned = (
-            cell.ljust(width, fill) if k < text else cell.rjust(width, fill)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        return f"| {' | '.join(aligned)} |"
-
-    return [line(cells[0]), line(rule, "-"), *map(line, cells[1:])]
 
 
 def _summaries(sections: Sequence[Section]) -> list[str]:
@@ -195,6 +197,25 @@ def _kernel_by_kernel(first: Sequence[Section], others: Sequence[Section]) -> li
         rows.append(row)
     text = f"By kernel: {first[0].kind.title}; in the last columns the mean error elsewhere."
     return [text, "", *table(head, rows)]
+
+
+def _choices(sections: Sequence[Section]) -> list[str]:
+    """Return a row for each kernel with a choice: how many are good in each code, and the worst."""
+    first = [one for one in sections if one.kind == sections[0].kind]
+    found = [regrets_by_kernel(one.cases) for one in first]
+    kernels = dict.fromkeys(kernel for one in found for kernel in one)
+    head = ["kernel", "choices"]
+    for section in first:
+        head += [f"{section.code}: good", "worst regret"]
+    rows = []
+    for kernel in kernels:
+        of_codes = [one.get(kernel, []) for one in found]
+        row: list[object] = [kernel, max(map(len, of_codes))]
+        for regrets in of_codes:
+            good = sum(regret <= SMALL_REGRET for regret in regrets)
+            row += [good, f"{max(regrets):.1%}"] if regrets else ["", ""]
+        rows.append(row)
+    return [CHOICES, "", *table(head, rows)] if rows else []
 
 
 def _codes(sections: Sequence[Section], kind: Kind) -> str:

@@ -100,6 +100,20 @@ def test_a_regret_is_the_chosen_launch_over_the_fastest() -> None:
     assert found.worst_regret == pytest.approx(0.1)
 
 
+def test_choices_are_shown_by_kernel_with_those_of_other_kernels() -> None:
+    """Of reduce3's two choices one costs a tenth, of reduce1's none does."""
+    shown = section(
+        made(
+            case(10, 8), case(11, 7), case(5, 5, n=64), case(6, 6, n=64),
+            case(10, 8, kernel="reduce1"), case(11, 9, kernel="reduce1"),
+        )
+    )  # fmt: skip
+    assert "| reduce3 | 2 | 1 | 10.0% |" in plain(shown)
+    assert "| reduce1 | 1 | 1 | 0.0% |" in plain(shown)
+    assert "other kernels, " in shown
+    assert "| copy | 16,777,216 | 5 | 65,536 x 256 | 65,536 x 256 |" in plain(shown)
+
+
 def test_the_percentile_leaves_out_the_tenth_that_is_worst() -> None:
     found = summary([case(100, 100 + k) for k in range(1, 11)])
     assert (found.percentile_90, found.worst) == pytest.approx((0.09, 0.10))

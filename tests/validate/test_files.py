@@ -25,7 +25,7 @@ MADE = Measurements(
 Tree = dict[str, Any]
 
 
-@pytest.mark.parametrize("name", ["gtx1650", "h200", "k40m", "rtx3060ti"])
+@pytest.mark.parametrize("name", ["gtx1650", "h200", "h200-tuning", "k40m", "rtx3060ti"])
 def test_measurements_that_come_with_the_package_load(name: str) -> None:
     found = files.load(name)
     assert found.times
@@ -34,7 +34,7 @@ def test_measurements_that_come_with_the_package_load(name: str) -> None:
 
 
 def test_there_are_no_other_measurements() -> None:
-    assert files.names() == ["gtx1650", "h200", "k40m", "rtx3060ti"]
+    assert files.names() == ["gtx1650", "h200", "h200-tuning", "k40m", "rtx3060ti"]
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:

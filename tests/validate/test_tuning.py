@@ -12,9 +12,10 @@ from fake_gpu import FakeCompiler, FakeDriver
 from gpusim.prediction.sweeps.choices import BLOCKS
 from validate.backend import PycudaBackend
 from validate.others import data
+from validate.others.errors import rows_of
 from validate.others.measure import Codes
 from validate.others.plans import KERNELS, Launch, three
-from validate.tuning import candidates, measure
+from validate.tuning import candidates, compare, measure
 
 
 def test_candidates_of_the_catalogue_vary_what_a_launch_rule_leaves_open() -> None:
@@ -34,6 +35,7 @@ def test_other_kernels_for_any_block_have_no_shared_memory_nor_a_block_of_their_
     launches = {one.kernel.name: one for one in candidates.of_any_block()}
     assert {"copy", "saxpy_stride", "hash_lookup"} <= set(launches)
     assert not {"convolution", "stencil2d", "matrix_product_4x4"} & set(launches)
+    assert "sector_by_words" not in launches  # each thread of the grid has its element
     assert candidates.is_grid_stride(KERNELS["saxpy_stride"])
     assert not candidates.is_grid_stride(KERNELS["copy"])
 
@@ -97,3 +99,25 @@ def test_right_candidates_are_timed_and_wrong_ones_are_told(
     assert "WRONG ('fill', 4096) 512 8 [0.0] for [6144.0]" in capsys.readouterr().out
     loads = [one for one in driver.memories[2:] if not one.is_free]
     assert not [one for one in loads if len(one.bytes) == 4 * 4096]
+
+
+def test_the_regret_of_a_choice_is_what_it_costs_over_the_fastest_candidate() -> None:
+    made = [
+        compare.Candidate("copy", 1, block, 4096 // block, measured, predicted)
+        for block, measured, predicted in ((64, 10.0, 9.0), (128, 10.2, 8.0), (256, 11.0, 8.5))
+    ]
+    choice = compare.Choice(made)
+    assert (choice.chosen.block, choice.fastest.block) == (128, 64)
+    assert choice.regret == pytest.approx(0.02)
+    first, *_ = compare.report([choice, compare.Choice(made[::2])])
+    assert first.startswith("Of 2 other kernels, 1 are at most 3% slower")
+
+
+def test_a_choice_is_among_all_measured_candidates() -> None:
+    measured: dict[tuple[str, int], int] = {}
+    for row in rows_of(compare.MEASURED):
+        key = row["kernel"], int(row["n"])
+        measured[key] = measured.get(key, 0) + 1
+    found = {(one.chosen.kernel, one.chosen.n): len(one.candidates) for one in compare.choices()}
+    assert found.items() <= measured.items()
+    assert ("copy", 2**24) in found

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
-from ..page import table
 from ..statistics import quantile
+from ..table import table
 from .plans import KERNELS, LAST, SEEN
 
 HERE = Path(__file__).parent

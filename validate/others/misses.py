@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..page import table
+from ..table import table
 from .errors import Compared, Key
 
 FAR = 0.2  # of the measured time: beyond it a launch is in the table

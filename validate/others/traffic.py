@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ..page import table
 from ..statistics import quantile
+from ..table import table
 from .errors import COUNTED, PREDICTED, Key, by_launch, rows_of
 from .plans import KERNELS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from .. import files
-from ..page import table
+from ..table import table
 from .records import FOLDER, rows_of
 
 PREDICTED = FOLDER / "held.csv"

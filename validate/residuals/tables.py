@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gpusim.prediction.uncertainty import UNKNOWNS
 from gpusim.prediction.uncertainty.intervals import MEASURED
 
-from ..page import table
+from ..table import table
 from .derivation import Coverage, cross_validated, derived, derived_factors, pooled
 from .records import Residual, residuals
 

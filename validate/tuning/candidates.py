@@ -80,11 +80,20 @@ def of_any_block() -> Iterator[Launch]:
         uses = sorted(_PLACE.findall(text))
         if _TOGETHER.search(text) or uses not in (_ONE_ELEMENT, _GRID_STRIDE):
             continue
-        launches = [kernel.at(n) for n in kernel.sizes]
+        launches = [one for one in map(kernel.at, kernel.sizes) if not _has_one_each(one)]
+        if not launches:
+            continue
         fits = [one for one in launches if _bytes(one) <= MOST_BYTES]
         launch = (fits or launches)[-1 if fits else 0]
         if isinstance(launch.plan.grid, int) and isinstance(launch.plan.block, int):
             yield launch
+
+
+def _has_one_each(launch: Launch) -> bool:
+    """Return whether a kernel with a loop over its grid has an array with an element a thread."""
+    threads = prod(three(launch.plan.grid)) * prod(three(launch.plan.block))
+    arrays = [one for one in launch.plan.arguments if isinstance(one, Numbers)]
+    return is_grid_stride(launch.kernel) and any(one.length == threads for one in arrays)
 
 
 def _bytes(launch: Launch) -> int:
