@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from gpusim.sass.source_text import closings, parts, plain_text
 
@@ -42,22 +43,27 @@ class Declared:
 def kernels(text: str) -> dict[str, tuple[Declared, ...]]:
     """Return the parameters of each kernel that a source text defines, in its order."""
     found: dict[str, tuple[Declared, ...]] = {}
-    for name, parameters in _kernels(text):
-        found.setdefault(name, parameters)
+    for name, declared in _kernels(text):
+        if name not in found:
+            found[name] = tuple(_parameters(declared()))
     return found
 
 
 def overloads(text: str, name: str) -> list[tuple[Declared, ...]]:
     """Return the parameters of each kernel of a name that a source text defines."""
-    return [parameters for other, parameters in _kernels(text) if other == name]
+    return [tuple(_parameters(declared())) for other, declared in _kernels(text) if other == name]
 
 
-def _kernels(text: str) -> Iterator[tuple[str, tuple[Declared, ...]]]:
-    """Yield the name and the parameters of each kernel, in the text's order."""
+def _kernels(text: str) -> Iterator[tuple[str, Callable[[], str]]]:
+    """Yield the name and the text of the parameters of each kernel, in the text's order."""
     plain = plain_text(text)
     closing = closings(plain, "()")
     for _, name, begin in _declarations(plain, closing):
-        yield name, tuple(_parameters(plain[begin : _behind(plain, begin, closing) - 1]))
+        yield name, partial(_text_of_parameters, plain, begin, closing)
+
+
+def _text_of_parameters(plain: str, begin: int, closing: Mapping[int, int]) -> str:
+    return plain[begin : _behind(plain, begin, closing) - 1]
 
 
 def templates(text: str) -> dict[str, list[str]]:

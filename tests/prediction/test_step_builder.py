@@ -13,9 +13,8 @@ from gpusim.catalogue import Request
 from gpusim.codegen.programs import prepare
 from gpusim.gpu.device import load
 from gpusim.launch.grid import ComputeCapability
-from gpusim.prediction import workload
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock import step_builder
+from gpusim.prediction.clock import program_steps, step_builder
 from gpusim.prediction.clock.builder import Builder
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.steps import Action, Step, WarpSteps
@@ -66,7 +65,8 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
             assert told(whole(stream, *given)) == told(copied)
         return copied
 
-    monkeypatch.setattr(workload, "steps_of", both)
+    monkeypatch.setattr(program_steps, "steps_of", both)
+    program_steps._kept.cache_clear()
     catalogue_job(request_).on(gpu)
     assert sum(built) < 0.7 * sum(seen)
 

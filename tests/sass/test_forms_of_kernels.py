@@ -62,8 +62,8 @@ def test_a_kernel_is_found(
     assert x.tolist() == [expected, expected]
 
 
-def test_kernels_of_one_name_are_not_told_apart(file: CodeFile) -> None:
-    with pytest.raises(InputError, match="has 2 kernels 'twice': give those of other types other"):
+def test_kernels_of_one_name_are_told_apart_by_their_types_alone(file: CodeFile) -> None:
+    with pytest.raises(InputError, match=r"has 2 kernels 'twice': write their types, or namesp"):
         file["twice"][1, 2](np.zeros(2, np.int32))
 
 
