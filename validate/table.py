@@ -1,8 +1,10 @@
-"""Markdown tables in columns, which also read well at a terminal."""
+"""Tables: Markdown in columns, which also reads well at a terminal, and rows of CSV files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> list[str]:
@@ -19,3 +21,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) 
         return f"| {' | '.join(aligned)} |"
 
     return [line(cells[0]), line(rule, "-"), *map(line, cells[1:])]
+
+
+def rows_of(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file, without its comment."""
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(line for line in file if not line.startswith("#"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,11 @@ def test_every_command_has_help_with_examples(
     told = capsys.readouterr().out
     assert "examples:" in told
     assert f"  gpusim validate {command}".rstrip() in told
+
+
+def test_the_commands_do_without_the_data_set_of_a_source_checkout() -> None:
+    """An installed package has no `validate.others`."""
+    code = "import sys; sys.modules['validate.others'] = None; import validate.commands"
+    root = Path(commands.__file__).parent.parent
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -22,8 +22,9 @@ from gpusim.errors import GpusimError
 from gpusim.prediction.predict import predict
 from gpusim.sass.kernels import CodeFile, cuda_file
 
+from ..table import rows_of
 from . import errors, launches, misses, traffic
-from .errors import CODES, PREDICTED, STATES, rows_of
+from .errors import CODES, PREDICTED, STATES
 from .plans import KERNELS, Launch, three
 from .traffic import TRAFFIC
 

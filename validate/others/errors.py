@@ -5,15 +5,14 @@ It reads `h200.csv`, `h200_counters.csv` and `predicted.csv`; nothing is predict
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
 
 from ..statistics import quantile
-from ..table import table
+from ..table import rows_of, table
 from .plans import KERNELS, LAST, SEEN
 
 HERE = Path(__file__).parent
@@ -23,12 +22,6 @@ CODES = "nvcc", "lowering"
 STATES = "cold", "warm"
 NEAR = 0.1  # of Nsight's executed instructions: then times tell about the model of time
 Key = tuple[str, int]
-
-
-def rows_of(path: Path) -> Iterator[dict[str, str]]:
-    """Yield a table's rows, without its comment."""
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(line for line in file if not line.startswith("#"))
 
 
 def by_launch(path: Path) -> dict[Key, dict[str, str]]:

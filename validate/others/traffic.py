@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from ..statistics import quantile
-from ..table import table
-from .errors import COUNTED, PREDICTED, Key, by_launch, rows_of
+from ..table import rows_of, table
+from .errors import COUNTED, PREDICTED, Key, by_launch
 from .plans import KERNELS
 
 # Nsight Compute's name of a metric and the heading of its column.

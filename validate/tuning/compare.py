@@ -17,11 +17,7 @@ from pathlib import Path
 from gpusim.prediction.predict import predict
 
 from ..compare import SMALL_REGRET
-from ..others.compare import configured
-from ..others.errors import rows_of
-from ..others.plans import KERNELS
-from ..table import table
-from .candidates import with_block
+from ..table import rows_of, table
 
 HERE = Path(__file__).parent
 MEASURED, PREDICTED = HERE / "h200.csv", HERE / "predicted.csv"
@@ -128,6 +124,10 @@ def predict_all(*kernels: str) -> None:
 
 
 def _predicted_us(key: Key) -> float:
+    from ..others.compare import configured  # a data set that is not in the wheel
+    from ..others.plans import KERNELS
+    from .candidates import with_block
+
     name, n, block, grid = key
     launch = with_block(KERNELS[name].at(n), block, grid)
     assert launch is not None
