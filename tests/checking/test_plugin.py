@@ -146,6 +146,7 @@ def said_of(folder: Path, tests: str, *options: str) -> str:
         "-q",
         "-p",
         "gpusim.testing.pytest_plugin",
+        "-rN",  # the summary repeats messages, whole where the variable CI is set
         "--strict-markers",
         "test_them.py",
     ]
