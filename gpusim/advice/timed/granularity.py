@@ -36,8 +36,7 @@ def loop_overhead(evidence: Evidence) -> Iterator[Advice]:
             line,
             f"line {line}: counter, comparison and branch of its loop are "
             f"{100 * cost / evidence.issued_cycles:.0f} % of the instructions, in {times:,.3g} "
-            "iterations of a warp; with a number that is known when it is compiled the loop is "
-            "unrolled.",
+            "iterations of a warp; with a trip count known at compile time the loop is unrolled.",
             cost,
             f"loop-overhead@{line}",
         )
