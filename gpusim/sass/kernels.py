@@ -229,12 +229,23 @@ class CudaSource(CodeFile):
         if plain not in self.kernels and "::" not in name and not self._may_be_made(name):
             known = ", ".join(self.kernels) or "none"
             raise InputError(f"{self.file} has no kernel {plain!r} (its kernels: {known})")
-        if plain == name and name in self.templates:
+        if plain in self.templates and plain == name.partition("(")[0].rpartition("::")[2].strip():
             raise InputError(
-                f"{name} in {self.file} is a template; say what it is made with, as in "
-                f"'{name}<128>'"
+                f"{plain} in {self.file} is a template; say what it is made with, as in "
+                f"'{plain}<128>'"
             )
+        if self._may_be_ambiguous(name):
+            self.code(name, ComputeCapability(9, 0))  # names the overloads that exist
         return super().__getitem__(name)
+
+    def _may_be_ambiguous(self, name: str) -> bool:
+        """Return whether a name means none of the overloads, or several, as far as the text says.
+
+        Types may be aliases, and overloads left out by the preprocessor: only the compiler knows.
+        """
+        if _types_of(name) is not None:
+            return not self.overload(name)
+        return len(signature.overloads(self._declarations, _plain_name(name))) > 1
 
     def _may_be_made(self, name: str) -> bool:
         """Return whether a macro may make a kernel of that name."""
@@ -419,7 +430,15 @@ def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
     if types is not None:
         found = [k for k in found if list(map(_bare, taken[k] or ["?"])) == types]
     if not found:
-        raise InputError(f"the machine code of {file} has no kernel {name!r}; is it a template?")
+        known = sorted(
+            {
+                f"{plain} (extern C)" if t is None else f"{plain}({', '.join(t)})"
+                for t in taken.values()
+            }
+        )
+        unknown = f"{plain} stands for all its types" if "<" in plain else "is it a template?"
+        words = f"its overloads: {', '.join(known)}" if known else unknown
+        raise InputError(f"{file} has no kernel {name!r}: {words}")
     if len(found) > 1:
         with_types = sorted({f"{plain}({', '.join(taken[k] or ())})" for k in found})
         raise InputError(

@@ -10,6 +10,7 @@ import pytest
 
 import gpusim
 from gpusim.errors import InputError
+from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile
 
@@ -65,6 +66,22 @@ def test_a_kernel_is_found(
 def test_kernels_of_one_name_are_told_apart_by_their_types_alone(file: CodeFile) -> None:
     with pytest.raises(InputError, match=r"has 2 kernels 'twice': write their types, or namesp"):
         file["twice"][1, 2](np.zeros(2, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("twice(double*)", r"its overloads: twice\(float\*\), twice\(int\*\)"),
+        ("of_c(float*)", r"has no kernel 'of_c\(float\*\)': its overloads: of_c \(extern C\)"),
+        ("made(int*)", "is a template; say what it is made with, as in 'made<128>'"),
+        ("made<2>(int*)", "made<2> stands for all its types"),
+    ],
+)
+def test_types_that_no_kernel_has_are_refused_with_those_that_there_are(
+    file: CodeFile, name: str, words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        file[name].code(ComputeCapability(9, 0))
 
 
 def test_an_alignment_makes_a_structure_larger(file: CodeFile) -> None:
