@@ -76,7 +76,8 @@ class Watched:
             if prediction is not None:
                 self._keep_subject(one, traced, steps, prediction)
         else:
-            machine.run(running, step_limit=self.step_limit)
+            equal = one.run(lambda: machine.run(running, step_limit=self.step_limit))
+            made = replace(made, equal=equal)
         self._keep(replace(made, seconds=time.perf_counter() - begun))
         was_watched = made.findings is not None
         return Outcome(self._duration(made), was_watched)

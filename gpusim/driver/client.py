@@ -18,6 +18,7 @@ from gpusim.driver import arena, images, launching, status
 from gpusim.driver.arena import Arena, OutOfMemoryError, Region
 from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.module import ContextHeap, Function, Module
+from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
 from gpusim.driver.status import RefusedError
 from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
 from gpusim.driver.wire import Reply, Request
@@ -52,6 +53,7 @@ class Client:
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
         self._heap = ContextHeap(self.arena)
+        self._repeats = Repeats(self.arena, BYTES_PER_S)
         self._handles = self._streams = 0
         self._asks_for_tables = False
         self._unasked: str | None = None
@@ -65,6 +67,7 @@ class Client:
         serve = _SERVED.get(request.name)
         if serve is None:
             return Reply(status.NOT_SUPPORTED)
+        self._repeats.called_from(request.thread)
         try:
             return serve(self, request)
         except RefusedError as refused:
@@ -202,6 +205,7 @@ class Client:
             direction = self._direction(to, to_box.extent, source, from_box.extent)
         if not direction:
             return Reply()
+        self._repeats.changed(to)
         # A copy to memory that is not pinned is over when the call returns, asynchronous or not.
         is_pageable = direction == TO_HOST and self.arena.at(to) is None
         waits = is_pageable or not (is_asynchronous or direction == WITHIN)
@@ -257,6 +261,7 @@ class Client:
         to, width, height, pitch, stream, is_asynchronous = request.numbers
         box = Box(to, width, height, 1, pitch, 0)
         self._expect_inside(to, box.extent, "to")
+        self._repeats.changed(to)
         self.timeline.fill(box.bytes, stream)
         if self._memory is not None:
             self._memory.has_streams |= self.timeline.order_of_work.has_streams
@@ -361,6 +366,9 @@ class Client:
                 self._check_cooperative(function, launch)
             ready = launching.prepared(function, launch, request.held, self.arena)
             one = replace(one, watch=self._watch(ready))
+            if is_repeatable(ready):
+                exact = self._exact(function, launch, request.held)
+                one = replace(one, exact=exact, repeats=self._repeats)
             outcome = self.execution.execute(one, ready)
         except KernelFault as fault:
             self.execution.failed(one, self._explained(fault))
@@ -450,6 +458,14 @@ class Client:
             words.append(word if region is None else (word - region.address, region.size))
         words.append(held[len(held) // 8 * 8 :])
         return hashlib.sha256(repr(words).encode()).hexdigest()
+
+    def _exact(self, function: Function, launch: Launch, held: bytes) -> bytes:
+        """Return a key of code, size and arguments, with all addresses as they are."""
+        module = function.module
+        memory = [region.address for region in module.arrays(function.code).values()]
+        memory += [module.constants.address] * bool(module.cubin.constants)
+        words = (module.digest, function.symbol, launch, held, memory)
+        return hashlib.sha256(repr(words).encode()).digest()
 
     # Streams and events
 

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.findings import Finding
 from gpusim.checking.touched_memory import TouchedMemory
+from gpusim.driver.repeats import Repeats, Run
 from gpusim.driver.timeline import Duration, Timeline
 from gpusim.errors import GpusimError
 from gpusim.launch.grid import Launch
@@ -32,8 +33,9 @@ class LaunchOf:
     """A launch of a program: its number in the program from 1, its kernel, and its size.
 
     `printed` takes the kernel's output. `identity` is equal for launches of the same code, size and
-    arguments, with pointers compared as places in their allocations. A launch has a `watch` where
-    the memory of the program is checked.
+    arguments, with pointers compared as places in their allocations, `exact` with pointers as they
+    are. A launch has a `watch` where the memory of the program is checked, and `repeats` where its
+    result depends on memory alone.
     """
 
     number: int
@@ -44,6 +46,15 @@ class LaunchOf:
     identity: str
     watch: MemoryWatch | None = None
     printed: list[bytes] = field(default_factory=list)
+    exact: bytes = b""
+    repeats: Repeats | None = None
+
+    def run(self, run: Run) -> int:
+        """Run it, or take the result of an equal launch; return that one's number, else 0."""
+        if self.repeats is None:
+            run()
+            return 0
+        return self.repeats.run(self.exact, self.number, self.printed, run)
 
 
 class Outcome(NamedTuple):

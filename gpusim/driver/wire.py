@@ -11,11 +11,15 @@ MOST_NUMBERS, MOST_BYTES = 64, 1 << 30
 
 
 class Request(NamedTuple):
-    """The name of a request, with its numbers (unsigned, of 64 bits) and its bytes."""
+    """The name of a request, with its numbers (unsigned, of 64 bits) and its bytes.
+
+    `thread` is the system's number of the thread that asks.
+    """
 
     name: str
     numbers: tuple[int, ...]
     held: bytes
+    thread: int = 0
 
 
 class Reply(NamedTuple):
@@ -32,11 +36,11 @@ class HungUpError(Exception):
 
 def received(channel: socket.socket) -> Request:
     """Return the next request; HungUpError where there is none any more."""
-    name, count, _, size = _REQUEST.unpack(_exactly(channel, _REQUEST.size))
+    name, count, thread, size = _REQUEST.unpack(_exactly(channel, _REQUEST.size))
     if count > MOST_NUMBERS or size > MOST_BYTES:
         raise HungUpError
     numbers = struct.unpack(f"<{count}Q", _exactly(channel, 8 * count))
-    return Request(name.rstrip(b"\0").decode(), numbers, _exactly(channel, size))
+    return Request(name.rstrip(b"\0").decode(), numbers, _exactly(channel, size), thread)
 
 
 def send(channel: socket.socket, reply: Reply) -> None:

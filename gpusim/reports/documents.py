@@ -712,6 +712,7 @@ class ProgramLaunch(TypedDict):
     dynamic_shared_bytes: int
     stream: int
     simulation_s: float
+    equal_to: NotRequired[int]
     time_us: NotRequired[float]
     bound: NotRequired[str]
     counters: NotRequired[Counters]

@@ -32,7 +32,9 @@ class ProgramLaunch:
     """A launch of a program: number from 1, size, and the values that a command asks for.
 
     `seconds` is the time of the simulation, `time_us` the predicted time of the GPU, `is_chosen`
-    whether the command looked at it or only had it run; `error` says why it ended early.
+    whether the command looked at it or only had it run; `error` says why it ended early. `equal` is
+    the number of an earlier launch with the same code, parameters and memory, whose result it has
+    without an execution; 0 for none.
     """
 
     number: int
@@ -49,6 +51,7 @@ class ProgramLaunch:
     counters: Mapping[str, int] = field(default_factory=dict)
     findings: Findings | None = None
     error: str = ""
+    equal: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the launch, ready for JSON."""
@@ -62,6 +65,8 @@ class ProgramLaunch:
             "stream": self.stream,
             "simulation_s": round(self.seconds, 6),
         }
+        if self.equal:
+            made["equal_to"] = self.equal
         if self.time_us is not None:
             made |= {"time_us": self.time_us, "bound": self.bound}
         if self.counters:
@@ -189,7 +194,7 @@ def launch_line(one: ProgramLaunch) -> str:
         parts.append(f"{one.counters.get('instructions', 0):,} instructions")
     if one.findings is not None:
         parts.append(plural(len(one.findings), "finding"))
-    parts.append(f"[{one.seconds:.2f} s]")
+    parts.append(f"as launch {one.equal}" if one.equal else f"[{one.seconds:.2f} s]")
     return "  ".join(parts)
 
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -24,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1, memory = -1;
 static pid_t owner;
 
-struct request { char name[32]; uint32_t count, unused; u64 size; };
+struct request { char name[32]; uint32_t count, thread; u64 size; };
 struct reply { int32_t status; uint32_t count; u64 size; };
 
 static int send_all(const void *data, size_t size) {
@@ -120,7 +121,7 @@ int gpusim_ask(const char *name, const u64 *numbers, unsigned count, const void 
                u64 *out, unsigned outs, char **text, size_t *length) {
   if (!gpusim_is_connected()) return NOT_INITIALIZED;
   tell_touched();
-  struct request head = {.count = count, .size = size};
+  struct request head = {.count = count, .thread = (uint32_t)syscall(SYS_gettid), .size = size};
   strncpy(head.name, name, sizeof head.name - 1);
   struct reply answer;
   pthread_mutex_lock(&lock);
