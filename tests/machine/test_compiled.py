@@ -17,7 +17,7 @@ from gpusim.errors import GpusimError, OutOfBoundsError
 from gpusim.launch.events import Observer, Ran
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run, takeover
-from gpusim.machine.compiled import modules
+from gpusim.machine.compiled import instance, modules
 from gpusim.machine.compiled.translation import translated
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
@@ -213,6 +213,16 @@ def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.Mon
 def test_a_launch_goes_over_between_two_instructions(name: str, steps: int) -> None:
     kernel, grid, block, *arguments = LAUNCHES[name]()
     agree(kernel, grid, block, "lowering", *arguments, steps=steps)
+
+
+def test_a_module_that_no_launch_uses_any_more_frees_its_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(modules, "_MOST_IDLE_BYTES", 0)
+    values, steps = np.arange(1, 65, dtype=np.int64), np.zeros(64, np.int64)
+    _, _, went = evaluated(collatz, 2, 32, "lowering", (values, steps), steps=0)
+    assert went
+    assert not list(instance.OPEN)
 
 
 def test_a_launch_with_few_steps_stays_with_numpy() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +32,16 @@ MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions s
 _LANES = np.arange(32, dtype=np.uint32)
 
 
+# Those that exist: wasmtime must free them before its own modules go.
+OPEN: weakref.WeakSet[Instance] = weakref.WeakSet()
+
+
+def close_all() -> None:
+    """Free the memory of all modules that run in this process."""
+    for one in list(OPEN):
+        one.close()
+
+
 class LeftError(Exception):
     """A run that goes on in NumPy: a fault, or an instruction without a form."""
 
@@ -43,10 +55,17 @@ class Instance:
         self.made = made
         self._store = wasmtime.Store(engine)
         kinds = [wasmtime.ValType.i32()] * 4
-        host = wasmtime.Func(self._store, wasmtime.FuncType(kinds, []), self._called)
-        drain = wasmtime.Func(self._store, wasmtime.FuncType([], []), self._drain)
-        take = wasmtime.Func(self._store, wasmtime.FuncType([], []), self._take_steps)
-        made_now = wasmtime.Instance(self._store, module, [host, drain, take])
+        # The package keeps functions until their store goes: they must not keep the store.
+        own = weakref.proxy(self)
+        called, drained, taken = (
+            wasmtime.Func(self._store, wasmtime.FuncType(given, []), partial(function, own))
+            for given, function in (
+                (kinds, Instance._called),
+                ([], Instance._drain),
+                ([], Instance._take_steps),
+            )
+        )
+        made_now = wasmtime.Instance(self._store, module, [called, drained, taken])
         exports: Any = made_now.exports(self._store)
         self._memory = exports["memory"]
         self._run, self._run_anew = exports["run"], exports["run_anew"]
@@ -62,7 +81,11 @@ class Instance:
         self._context: Context | None = None
         self._warp: _OneWarp | None = None
         self._place: BatchMemory | None = None
-        self._has_run = False
+        OPEN.add(self)
+
+    def close(self) -> None:
+        """Free the module's memory; it does not run afterwards."""
+        self._store.close()
 
     def reach(self, end: int, shift: int) -> None:
         """Let the memory reach to an address; `shift` maps global memory to it."""

@@ -24,7 +24,7 @@ import numpy as np
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
-from gpusim.machine.compiled.instance import Instance
+from gpusim.machine.compiled.instance import Instance, close_all
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, translated
@@ -94,6 +94,7 @@ def engine() -> wasmtime.Engine | None:
 def forget() -> None:
     """Drop the modules of this process; those on disk stay."""
     _kept.clear()
+    close_all()
     engine.cache_clear()
 
 
