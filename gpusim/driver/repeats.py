@@ -147,7 +147,7 @@ class Repeats:
         for region in self._arena.regions:
             digest = self._known_digest(region)
             if digest is None:
-                digest = hashlib.sha1(region.bytes, usedforsecurity=False).digest()
+                digest = hashlib.sha1(region.bytes.data, usedforsecurity=False).digest()
                 self._digests[region.address] = region, digest
             yield region, digest
 
