@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpusim.advice.barriers import UnknownOrder, ordered_by
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
@@ -107,10 +108,31 @@ def barrier(evidence: Evidence) -> Iterator[Advice]:
         "barrier",
         line,
         f"line {line}: warps wait {100 * waits[line]:.0f} % of their time at its barrier for the "
-        "others of their block; a barrier of the warp, or none, is enough where no other warp's "
-        "words are read.",
+        f"others of their block; {_barrier_remedy(evidence, line)}.",
         waits[line] * evidence.cycles,
         f"barriers@{line}",
+    )
+
+
+def _barrier_remedy(evidence: Evidence, line: int) -> str:
+    """Return what helps against the waits at a line's barrier, by what it orders."""
+    try:
+        ordered = ordered_by(evidence, line)
+    except UnknownOrder:
+        return (
+            "smaller blocks wait for fewer warps, and a barrier of the warp, or none, is enough "
+            "where no warp reads another's words"
+        )
+    if ordered is None:
+        return (
+            f"block {evidence.trace.block_index} has no accesses of different warps that need it: "
+            "a barrier of the warp, or none, is enough"
+        )
+    first, second = ordered.line, ordered.later_line
+    pair = f"lines {first} and {second}" if first != second else f"iterations of line {first}"
+    return (
+        f"it orders {pair} on {ordered.array}, and has to stay; smaller blocks wait for fewer "
+        "warps, and more resident blocks fill the wait"
     )
 
 
