@@ -529,9 +529,9 @@ def test_a_huge_loop_costs_about_what_a_large_one_does(name: str, options: dict[
     def seconds(n: int) -> tuple[float, Prediction]:
         times = []
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             found = of_loop(name, n, **options)
-            times.append(time.perf_counter() - began)
+            times.append(time.process_time() - began)
         return min(times), found
 
     small, of_small = seconds(2**26)

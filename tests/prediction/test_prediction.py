@@ -252,11 +252,11 @@ def test_a_device_without_a_mechanism_is_not_slower(name: str, mechanism: str) -
 
 def test_a_huge_grid_costs_about_what_a_large_one_does() -> None:
     predicted("reduce3", 2**24, 256)
-    start = time.perf_counter()
+    start = time.process_time()
     small = predicted("reduce3", 2**25, 256)
-    middle = time.perf_counter()
+    middle = time.process_time()
     large = predicted("reduce3", 2**30, 256)
-    end = time.perf_counter()
+    end = time.process_time()
     assert large.extent.extrapolated > large.extent.simulated
     assert large.cycles == pytest.approx(32 * small.cycles, rel=0.05)
     assert end - middle < 3 * (middle - start)
