@@ -186,7 +186,7 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
     """Return the program that the files make, as the begin of a command line."""
     if not chosen.files:
         return []
-    from gpusim.driver import nvcc
+    from gpusim.driver import builds
 
     for name in chosen.files:
         if not Path(name).is_file():
@@ -195,7 +195,8 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
     options += [f"-D{macro}" for macro in chosen.define or ()]
     options += [f"-l{name}" for name in chosen.library or ()]
     options += [f"-std={chosen.std}"] if chosen.std else []
-    return [str(nvcc.built(chosen.files, [*options, *(chosen.nvcc or ())], architecture))]
+    options += chosen.nvcc or ()
+    return [str(builds.built(chosen.files, options, architecture, output.complain))]
 
 
 def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramReport:

@@ -1,0 +1,234 @@
+"""Programs of CUDA C++ files: compiled one by one, linked, and kept while no file changes.
+
+A program in several files is often given by the one with its `main`. What the linker misses is
+looked for in the files beside it, those that have no main of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from gpusim.driver import nvcc, shared_objects
+from gpusim.errors import InputError
+from gpusim.host.disk_cache import DiskCache
+from gpusim.sass import wheels
+from gpusim.sass.compiler import Options
+from gpusim.sass.includes import read
+from gpusim.sass.missing_headers import with_folders_around
+from gpusim.sass.source_text import plain_text
+from gpusim.sass.symbols import cpp_name
+
+SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+_LIBRARY = re.compile(
+    r"fatal error: "
+    r"(cublas|cudnn|cufft|cufile|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg)(?!_kernel)\w*\.h"
+)
+_HEADER = re.compile(r"fatal error: (\S+): No such file")
+_UNDEFINED = re.compile(r"undefined reference to [`'](.+?)'", re.IGNORECASE)
+_MAIN = re.compile(r"\bmain\s*\(")
+_OF_OTHER_FILES = "ptxas fatal   : Unresolved extern"
+_DYNAMIC_PARALLELISM = "requires separate compilation mode"
+_SEPARATELY, _OPENMP = "-rdc=true", "-Xcompiler=-fopenmp"
+_LONGEST_S = 600
+_MOST_LINES, _MOST_FILES, _MOST_SOURCE_BYTES = 20, 500, 1 << 22
+
+Told = Callable[[str], None]
+
+
+class _FailedError(Exception):
+    """nvcc fails; its argument is nvcc's output."""
+
+
+def built(files: Sequence[str], options: Sequence[str], architecture: str, told: Told) -> Path:
+    """Return the program of some files, compiled anew where one or a header has changed.
+
+    `told` takes a remark on files that were not given. InputError with the compiler's own words
+    where it does not compile.
+    """
+    wanted = " ".join([*map(os.path.abspath, files), *options, architecture])
+    place = DiskCache("programs", 1 << 30).folder
+    place.mkdir(parents=True, exist_ok=True)
+    made = place / hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    kept = made.with_suffix(".files")
+    if _is_current(made, kept):
+        return made
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        build = _Build(Path(folder), [*options], architecture)
+        try:
+            build.link(files, told)
+        except _FailedError as error:
+            raise InputError(_explained(str(error).strip().splitlines())) from None
+        build.program.replace(made)
+        _keep_states(kept, build.read())
+    return made
+
+
+class _Build:
+    """A program's objects in a folder, each with the list of files that it is made from."""
+
+    def __init__(self, folder: Path, options: list[str], architecture: str) -> None:
+        self.program = folder / "program"
+        self._folder, self._options, self._architecture = folder, options, architecture
+        self._objects: dict[str, Path] = {}
+        self._folders: dict[str, None] = {}
+
+    def link(self, files: Sequence[str], told: Told) -> None:
+        """Compile the files, and what they miss of the files around them, to the program."""
+        files = [*files]
+        while True:
+            try:
+                self._compile_and_link(files)
+            except _FailedError as error:
+                more = self._missing(str(error), files)
+                if more:
+                    names = ", ".join(os.path.relpath(one) for one in more)
+                    told(f"compiled as well, for what is not in the files given: {names}")
+                    files += more
+                elif not self._has_new_option(str(error)):
+                    raise
+            else:
+                return
+
+    def read(self) -> Iterator[str]:
+        """Yield the names of all files that the objects are made from."""
+        for made in self._objects.values():
+            listed = made.with_suffix(".d").read_text(encoding="utf-8")
+            yield from listed.partition(":")[2].replace("\\\n", " ").split()
+
+    def _compile_and_link(self, files: Sequence[str]) -> None:
+        for file in files:
+            if file not in self._objects:
+                made = self._folder / f"{len(self._objects)}.o"
+                around = [f"-I{folder}" for folder in _folders_around([file], self._options)]
+                self._folders.update(dict.fromkeys(one[2:] for one in around))
+                listed = ["-c", "-MD", "-MF", str(made.with_suffix(".d")), "-o", str(made)]
+                self._run([*self._options, *around, *listed, file])
+                self._objects[file] = made
+        objects = [str(self._objects[file]) for file in files]
+        self._run([*self._options, *objects, "-o", str(self.program)])
+
+    def _run(self, given: Sequence[str]) -> None:
+        command = [str(nvcc.compiler()), *nvcc.arguments(given, self._architecture)]
+        try:
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_LONGEST_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"nvcc cannot be run: {error}") from None
+        if done.returncode:
+            raise _FailedError(done.stderr + done.stdout)
+
+    def _has_new_option(self, said: str) -> bool:
+        """Add an option without which the program does not compile; False where there is none."""
+        calls_openmp = any(n.startswith(("omp_", "GOMP_")) for n in _UNDEFINED.findall(said))
+        for option, is_wanted in (
+            (_SEPARATELY, _OF_OTHER_FILES in said),
+            (_OPENMP, calls_openmp),
+        ):
+            if is_wanted and option not in self._options:
+                self._options.append(option)
+                self._objects.clear()
+                return True
+        return False
+
+    def _missing(self, said: str, files: Sequence[str]) -> list[str]:
+        """Return files around the given ones that define functions which the linker misses."""
+        names = {_name(found) for found in _UNDEFINED.findall(said)} - {""}
+        known = {os.path.realpath(one) for one in files}
+        found: list[str] = []
+        for path in self._files_around(files) if names else ():
+            if os.path.realpath(path) in known:
+                continue
+            text = plain_text(read(path))
+            defined = {name for name in names if _defines(text, name)}
+            if defined and not _MAIN.search(text):
+                found.append(str(path))
+                names -= defined
+        return found
+
+    def _files_around(self, files: Sequence[str]) -> Iterator[Path]:
+        """Yield sources beside the given ones, and beside the headers or in a `src` there."""
+        own = dict.fromkeys(Path(file).resolve().parent for file in files)
+        given = [Path(one[2:]).resolve() for one in self._options if one.startswith("-I")]
+        headers = [*given, *(Path(one).resolve() for one in self._folders)]
+        beside = [other for one in headers for other in (one, one.parent / "src")]
+        for folder in dict.fromkeys([*own, *beside]):
+            there = sorted(folder.iterdir())[:_MOST_FILES] if folder.is_dir() else []
+            yield from (
+                path
+                for path in there
+                if path.suffix in SUFFIXES
+                and path.is_file()
+                and path.stat().st_size <= _MOST_SOURCE_BYTES
+            )
+
+
+def _name(found: str) -> str:
+    """Return the name of a function or variable that a linker names, without its scope."""
+    plain = cpp_name(found) if found.startswith("_Z") else found
+    return plain.partition("(")[0].partition("<")[0].rpartition("::")[2].strip()
+
+
+def _defines(text: str, name: str) -> bool:
+    """Return whether a text seems to define a function, or a variable for other files."""
+    function = rf"\b{re.escape(name)}\s*\([^;{{}}]*\)\s*(?:const\s*)?(?:noexcept\s*)?\{{"
+    variable = rf"^(?!.*\bextern\b).*\b__(?:device|constant|managed)__\b.*\b{re.escape(name)}\b"
+    return re.search(function, text) is not None or (
+        re.search(variable, text, re.MULTILINE) is not None
+    )
+
+
+def _folders_around(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    """Yield folders above the files with headers that they lack."""
+    given = tuple(one[2:] for one in options if one.startswith("-I"))
+    seen = dict.fromkeys(given)
+    for file in map(Path, files):
+        if file.suffix in SUFFIXES:
+            found = with_folders_around(read(file), str(file), Options(includes=given))
+            yield from (one for one in found.includes if one not in seen)
+            seen.update(dict.fromkeys(found.includes))
+
+
+def _explained(lines: Sequence[str]) -> str:
+    """Return the reason why a program does not compile, from nvcc's lines."""
+    for line in lines:
+        if found := _LIBRARY.search(line):
+            return (
+                f"the program uses {found[1]}, one of NVIDIA's libraries of kernels, which reach "
+                "the driver by internal tables: these are not imitated (kernels of one's own run)"
+            )
+        header = _HEADER.search(line)
+        if header is not None and (wheel := wheels.wheel_of(header[1])):
+            return f"nvcc does not compile it:\n{line}\n{header[1]} is in: pip install {wheel}"
+        if _DYNAMIC_PARALLELISM in line:
+            return f"kernels that launch kernels are not simulated:\n{line}"
+    wrong = [line for line in lines if "error" in line or "undefined" in line.lower()] or lines
+    return "nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES])
+
+
+def _keep_states(kept: Path, names: Iterator[str]) -> None:
+    """Keep the states of the files that a program was compiled from."""
+    own = [str(shared_objects.folder()), str(nvcc.compiler())]
+    states = {name: wheels.stamp(Path(name)) for name in (*names, *own) if Path(name).exists()}
+    kept.write_text(json.dumps(states), encoding="utf-8")
+
+
+def _is_current(made: Path, kept: Path) -> bool:
+    """Return whether a program is there, and the files that it was compiled from are the same."""
+    try:
+        states = json.loads(kept.read_text(encoding="utf-8"))
+        return made.exists() and all(wheels.stamp(Path(f)) == s for f, s in states.items())
+    except (OSError, ValueError):
+        return False
