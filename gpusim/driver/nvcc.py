@@ -39,9 +39,11 @@ def arguments(given: Sequence[str], architecture: str) -> list[str]:
     kept = list(_without_own(given))
     own = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler()]
     made = [*own, "-include", str(_HEADERS / "cuda12.h"), *kept, f"-I{_HEADERS / 'samples'}"]
+    for folder in wheels.folders("include"):  # of wheels that lie apart from nvcc's
+        if folder.is_dir() and folder.parent != compiler().parent.parent:
+            made += ["-isystem", str(folder)]
     if not any(one in _LINKS_NOTHING or one.startswith("--version") for one in kept):
-        folder = shared_objects.folder()
-        made += ["-cudart", "shared", f"-L{folder}", "-Xlinker", "-lcuda"]
+        made += ["-cudart", "shared", f"-L{shared_objects.folder()}", "-Xlinker", "-lcuda"]
     return made
 
 
