@@ -166,7 +166,7 @@ def check_prepared(
         lenient=lenient,
         order=order,
         coverage=checker.coverage,
-        found=sink.sorted(),
+        found=tuple(replace(one, language=prepared.language) for one in sink.sorted()),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusim.checking.coverage import Coverage
 from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
+from gpusim.launch.languages import PYTHON
 from gpusim.launch.views import View
 
 
@@ -57,6 +58,7 @@ class Finding:
 
     `places` are in order of execution. `array` and `index` name the element, if there is one;
     `hazard` is "read-after-write", "write-after-read" or "write-after-write" for a race.
+    `language` is that of the kernel's source: the fix names its functions.
     """
 
     rule: str
@@ -66,6 +68,7 @@ class Finding:
     index: int | None = None
     hazard: str = ""
     count: int = 1
+    language: str = PYTHON
 
     @property
     def about(self) -> Rule:
@@ -79,8 +82,8 @@ class Finding:
 
     @property
     def fix(self) -> str:
-        """The remedy, in the imperative."""
-        return self.about.fix
+        """The remedy, in the imperative, with the functions of the kernel's language."""
+        return self.about.fix_in(self.language)
 
     @property
     def lines(self) -> tuple[int, ...]:

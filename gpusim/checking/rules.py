@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from gpusim.launch.languages import PYTHON
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
+_FUNCTION = re.compile(r"\{(\w+)\}(\(\))?")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """An error or warning to look for: a name for machines, one for people, and the fix."""
+    """An error or warning to look for: a name for machines, one for people, and the fix.
+
+    Functions in the text of `fix_text` stand in braces, without the prefix of a language.
+    """
 
     name: str
     severity: str
     title: str
-    fix: str
+    fix_text: str
+
+    def fix_in(self, language: str) -> str:
+        """Return the fix with the functions of PYTHON's dialect, or of CUDA C++."""
+        prefix = "cuda." if language == PYTHON else "__"
+        return _FUNCTION.sub(rf"{prefix}\1\2", self.fix_text)
+
+    @property
+    def fix(self) -> str:
+        """The fix for both languages."""
+        return _FUNCTION.sub(r"__\1\2 (Python: cuda.\1\2)", self.fix_text)
 
 
 RULES: dict[str, Rule] = {
@@ -25,21 +42,20 @@ RULES: dict[str, Rule] = {
             "shared-race",
             ERROR,
             "race in shared memory between warps",
-            "put cuda.syncthreads() between the two accesses, where all threads of the block reach "
-            "it",
+            "put {syncthreads}() between the two accesses, where all threads of the block reach it",
         ),
         Rule(
             "warp-race",
             ERROR,
             "race between lanes of a warp",
-            "put cuda.syncwarp() between the two accesses: since compute capability 7.0 the lanes "
+            "put {syncwarp}() between the two accesses: since compute capability 7.0 the lanes "
             "of a warp do not run in lockstep",
         ),
         Rule(
             "volatile-warp-race",
             WARNING,
             "lanes of a warp rely on volatile memory for their order",
-            "put cuda.syncwarp() between the two accesses: volatile orders no lanes, and since "
+            "put {syncwarp}() between the two accesses: volatile orders no lanes, and since "
             "compute capability 7.0 they do not run in lockstep",
         ),
         Rule(
@@ -52,14 +68,14 @@ RULES: dict[str, Rule] = {
             "global-race",
             ERROR,
             "race in global memory within a block",
-            "put cuda.syncthreads() between the two accesses, or let one thread make both",
+            "put {syncthreads}() between the two accesses, or let one thread make both",
         ),
         Rule(
             "block-race",
             ERROR,
             "race in global memory between blocks",
             "blocks run in any order: use an atomic operation, another element for each block, a "
-            "second launch, or cuda.threadfence() before an atomic on which the other block spins",
+            "second launch, or {threadfence}() before an atomic on which the other block spins",
         ),
         Rule(
             "copy-race",
@@ -72,7 +88,7 @@ RULES: dict[str, Rule] = {
             "plain-flag",
             WARNING,
             "a flag on which others spin is set by a plain store",
-            "set it by an atomic operation or a volatile store, after cuda.threadfence()",
+            "set it by an atomic operation or a volatile store, after {threadfence}()",
         ),
         Rule(
             "same-value",
@@ -116,7 +132,7 @@ RULES: dict[str, Rule] = {
             ERROR,
             "a mask that differs from the participating lanes",
             "call it where every lane of the mask arrives, set the bit of every calling lane, take "
-            "the mask from cuda.ballot_sync before the branch, or give a shuffle among fewer lanes "
+            "the mask from {ballot_sync} before the branch, or give a shuffle among fewer lanes "
             "their number as its width",
         ),
         Rule(

@@ -23,6 +23,7 @@ from gpusim.isa.ops import Program
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.configured import ConfiguredKernel, MachineCode
 from gpusim.launch.grid import ComputeCapability, Launch, bound_arguments
+from gpusim.launch.languages import PYTHON
 from gpusim.launch.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def _lowered(
     asks: bool = False,
 ) -> Prepared:
     program = program_for(kernel, arguments, cc, level, asks=asks)
-    return Prepared(program, launch, arguments, cc, kernel.source.file)
+    return Prepared(program, launch, arguments, cc, kernel.source.file, language=PYTHON)
 
 
 def _in_nvccs_code(

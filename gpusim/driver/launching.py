@@ -23,7 +23,7 @@ from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
 from gpusim.sass.structures import TYPES
-from gpusim.sass.symbols import parameter_types
+from gpusim.sass.symbols import language, parameter_types
 
 Array = np.ndarray[Any, Any]
 
@@ -70,7 +70,16 @@ def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> P
     made = program(function, given)
     heap = module.heap.given if code.heap else None
     file = function.source_file
-    return Prepared(made, launch, bound.arguments, cc, file, places=bound.places, heap=heap)
+    return Prepared(
+        made,
+        launch,
+        bound.arguments,
+        cc,
+        file,
+        places=bound.places,
+        heap=heap,
+        language=language(function.symbol),
+    )
 
 
 def program(function: Function, given: list[Given]) -> Program:

@@ -16,6 +16,7 @@ from gpusim.isa.ops import ANY_ARRAY, Program
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.languages import CUDA_CPP
 from gpusim.launch.paged import PagedCopy
 
 
@@ -32,7 +33,8 @@ class Prepared:
 
     `arguments` are arrays and NumPy scalars by the names that the program has for them; an
     `ArraySpec` represents an array with elements that are never read, a `NullPointer` none.
-    `source_file` is the file of the instructions' line numbers, empty if there is none.
+    `source_file` is the file of the instructions' line numbers, empty if there is none, `language`
+    that of the source, PYTHON or CUDA_CPP.
     `fallback` is the reason for the lowering's program in place of nvcc's code.
     `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
     arguments that replace arrays in another byte order, with the originals.
@@ -55,6 +57,7 @@ class Prepared:
     places: Mapping[str, Place] = field(default_factory=dict)
     printed: list[bytes] | None = None
     heap: Heap | None = None
+    language: str = CUDA_CPP
 
     def __post_init__(self) -> None:
         self.launch.check(self.cc, self.program.shared_bytes)

@@ -17,6 +17,7 @@ from gpusim.compiler.ir import Array, Block, Function, Value
 from gpusim.errors import InputError
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.languages import PYTHON
 from gpusim.launch.prepared import Prepared
 from gpusim.sass import c_atomics
 from gpusim.sass.c_arithmetic import ARITHMETIC
@@ -362,4 +363,5 @@ class WrittenKernel:
         made = kernel.prepare(launch, written.values(arguments, launch), cc)
         strided = {_name(name): one for name, one in arguments.items() if is_strided(one)}
         rehearsal = checked() if written.may_leave_an_axis else None
-        return replace(made, arguments={**made.arguments, **strided}, rehearsal=rehearsal)
+        arguments = {**made.arguments, **strided}
+        return replace(made, arguments=arguments, rehearsal=rehearsal, language=PYTHON)

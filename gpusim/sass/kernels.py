@@ -538,8 +538,15 @@ class CodeKernel(MachineCode):
         copies = arrays.in_native_order(bound)
         swapped = tuple((copy, bound[name]) for name, copy in copies.items())
         program = self._program(code, given, bound, held, cc)
-        file = self.file.file
-        return Prepared(program, launch, {**bound, **copies}, cc, file, swapped=swapped)
+        return Prepared(
+            program,
+            launch,
+            {**bound, **copies},
+            cc,
+            self.file.file,
+            swapped=swapped,
+            language=symbols.language(code.kernel.name),
+        )
 
     def _declared(self, code: Code) -> tuple[Declared, ...]:
         """Return the parameters as the source declares them, in types as the compiler has them."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from gpusim.launch.languages import CUDA_CPP, PYTHON
+
 BUILTIN: Mapping[str, str] = {
     "v": "void", "b": "bool", "c": "char", "a": "signed char", "h": "unsigned char", "s": "short",
     "t": "unsigned short", "i": "int", "j": "unsigned int", "l": "long", "m": "unsigned long",
@@ -16,6 +18,8 @@ BUILTIN: Mapping[str, str] = {
     "f": "float", "d": "double", "w": "wchar_t", "Di": "char32_t", "Ds": "char16_t",
 }  # fmt: skip
 _STANDARD = {"t": "std", "a": "std::allocator", "s": "std::string"}
+# Tags of numba's mangled names: a function's version and flags (numba/core/funcdesc.py).
+_NUMBA = re.compile(r"B2v\d+B\d+c")
 _LENGTH = re.compile(r"[1-9]\d*")
 _NUMBER = re.compile(r"([0-9A-Z]*)_")
 _LITERAL = re.compile(r"(n?\d+)E")
@@ -36,6 +40,11 @@ def cpp_name(symbol: str) -> str:
         return _Mangled(symbol).variable()
     except _UNREADABLE:
         return symbol
+
+
+def language(symbol: str) -> str:
+    """Return the language of a kernel's source, PYTHON for what numba-cuda has compiled."""
+    return PYTHON if _NUMBA.search(symbol) else CUDA_CPP
 
 
 def parameter_types(symbol: str) -> list[str] | None:

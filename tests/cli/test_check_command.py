@@ -13,7 +13,10 @@ from rich.console import Console
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.rules import RULES
 from gpusim.cli.app import main
+from gpusim.launch.languages import CUDA_CPP, PYTHON
 from gpusim.reports.checking import finding_lines
+from gpusim.sass import wheels
+from gpusim.sass.symbols import language
 
 KERNELS = """
 import numpy as np
@@ -33,6 +36,13 @@ def returns(out, n):
         return
     cuda.syncthreads()
     out[i] = i
+"""
+RACY = """
+extern "C" __global__ void racy(const int *x, int *out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = x[threadIdx.x];
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
 """
 ARRAYS = ["--grid", "1", "--block", "64", "--arg", "int32[64]=arange", "--arg", "int32[64]"]
 RETURNS = ["--grid", "1", "--block", "64", "--arg", "int32[64]", "--arg", "40"]
@@ -103,6 +113,35 @@ def test_sarif_names_rules_levels_and_lines(
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "mine.py"
     assert place["physicalLocation"]["region"]["startLine"] == 10
     assert related["physicalLocation"]["region"]["startLine"] == 9
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+@pytest.mark.parametrize("form", ["", "--json", "--sarif", "--format=gcc"])
+def test_fixes_name_the_functions_of_the_kernels_language(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    source = tmp_path / "racy.cu"
+    source.write_text(RACY)
+    words = ["check", f"{source}:racy", *ARRAYS, *filter(None, [form])]
+    assert main(words) == 1
+    said = capsys.readouterr().out
+    if form == "--sarif":
+        said = str(json.loads(said)["runs"][0]["results"])
+    assert "put __syncthreads() between the two" in said
+    assert "cuda.sync" not in said
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_fix_has_one_prefix_of_the_language(rule: str) -> None:
+    about = RULES[rule]
+    assert "cuda." not in about.fix_in(CUDA_CPP)
+    assert not re.search(r"\b__(sync|threadf|ballot)", about.fix_in(PYTHON))
+    assert not re.search("[{}]", about.fix + about.fix_in(PYTHON) + about.fix_in(CUDA_CPP))
+
+
+def test_numbas_kernels_are_mended_in_python() -> None:
+    assert language("_ZN8__main__3revB2v1B94cw51cXTLSUwv1sDUaKthqaNgoKmjgOR3W") == PYTHON
+    assert language("_Z4racyPiS_") == language("racy") == CUDA_CPP
 
 
 @pytest.mark.parametrize("command", ["run", "trace", "predict"])

@@ -1,0 +1,3 @@
+"""The languages of kernels' sources."""
+
+PYTHON, CUDA_CPP = "Python", "CUDA C++"
