@@ -13,7 +13,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +29,7 @@ def is_float(dtype: str) -> bool:
     return dtype in FLOATS
 
 
+@cache
 def limits(dtype: str) -> tuple[int, int]:
     bits = BITS[dtype]
     return (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "i" else (0, (1 << bits) - 1)
@@ -39,10 +40,12 @@ def wrapped(value: int, dtype: str) -> int:
     return (value - low) % (high - low + 1) + low
 
 
+@cache
 def promoted(dtype: str) -> str:
     return "int32" if BITS.get(dtype, 64) < 32 else dtype
 
 
+@cache
 def common(a: str, b: str) -> str:
     """The type in which C brings two types together."""
     a, b = promoted(a), promoted(b)
@@ -107,17 +110,27 @@ class Number:
         return hash(self.value)
 
 
+@cache
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name of a type of arrays."""
+    return str(dtype)
+
+
 def of(scalar: Any) -> Any:
     """A NumPy scalar as a number; anything else as it is."""
     if not isinstance(scalar, np.generic):
         return scalar
-    dtype = str(scalar.dtype)
+    dtype = name_of(scalar.dtype)
     return Number(dtype, scalar if is_float(dtype) else int(scalar))
 
 
 def converted(operand: Any, dtype: str) -> Any:
     """The bare value of an operand after a conversion: integers wrap, floats saturate."""
-    value = operand.value if isinstance(operand, Number) else operand
+    value = operand
+    if isinstance(operand, Number):
+        value = operand.value
+        if operand.dtype == dtype:
+            return value
     if is_float(dtype):
         if isinstance(value, int) and -(2**63) <= value < 2**64:
             value = np.uint64(value) if value >= 2**63 else np.int64(value)
@@ -140,14 +153,14 @@ class Cast:
         self.dtype = np.dtype(dtype)
 
     def __call__(self, operand: Any) -> Number:
-        dtype = str(self.dtype)
+        dtype = name_of(self.dtype)
         made = "bool" if dtype == "bool" else promoted(dtype)
         return Number(made, converted(operand, dtype))
 
 
 def stored(operand: Any, dtype: np.dtype[Any]) -> Any:
     """What an array of `dtype` holds of an operand."""
-    return dtype.type(converted(operand, str(dtype)))
+    return dtype.type(converted(operand, name_of(dtype)))
 
 
 def quotient(a: int, b: int) -> int:

@@ -73,11 +73,11 @@ class Elements:
         return len(self.array)
 
     def _check(self, index: Any) -> Any:
-        parts = index if isinstance(index, tuple) else (index,)
-        for part, size in zip(parts, self.shape, strict=True):
+        parts = tuple(map(int, index if isinstance(index, tuple) else (index,)))
+        for part, size in zip(parts, self.array.shape, strict=True):
             if not 0 <= part < size:
                 raise IndexError(f"{index} is outside {self.shape}")
-        return tuple(int(part) for part in parts)
+        return parts
 
     def __getitem__(self, index: Any) -> Any:
         if self.turn:

@@ -2,12 +2,13 @@
 
     python tests/fuzzing/attack.py commands --seed 7 --count 500
     python tests/fuzzing/attack.py all --seed 7 --jobs 16 --seconds 400
+    python tests/fuzzing/attack.py all --only kernels,commands
 
 A round makes something up and asserts that the answer is a good one. It gets 60 s of a core (a
 machine may be busy) and 2 GB.
 Failing rounds are printed with their seeds; `--seed 7/123 --count 1` repeats one of them. `all`
-makes rounds of all attacks in several processes, of each so many as `ALL` says or as far as the
-seconds go, and says how many there were.
+makes rounds of all attacks, or of those of `--only`, in several processes, of each so many as `ALL`
+says or as far as the seconds go, and says how many there were.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ REPEATED, REDUCED = re.compile(r"(.)\1{40,}"), r"\1...\1"
 MEMORY_BYTES = 2 * 2**30
 # Rounds that `all` makes in all its processes together.
 ALL = {
-    "kernels": 20_000,
+    "kernels": 800,  # of 25 kernels each
+    "predictions": 5_000,
     "commands": 20_000,
     "devices": 12_500,
     "measurements": 12_500,
@@ -76,9 +78,10 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 def known() -> dict[str, Attack]:
     """Return the attacks by name."""
-    from fuzzing import commands, documents, kernels, kills
+    from fuzzing import commands, compiled, documents, kernels, kills
 
-    return {**kernels.ATTACKS, **commands.ATTACKS, **documents.ATTACKS, **kills.ATTACKS}
+    known = (compiled, kernels, commands, documents, kills)
+    return {name: attack for one in known for name, attack in one.ATTACKS.items()}
 
 
 def rounds(name: str, seed: str, count: int) -> int:
@@ -90,10 +93,10 @@ def rounds(name: str, seed: str, count: int) -> int:
     return 1 if failures else 0
 
 
-def part(seed: str, seconds: float, jobs: int) -> int:
+def part(names: Sequence[str], seed: str, seconds: float, jobs: int) -> int:
     """Make a process's part of the rounds of `all`, evenly of each attack; print what was done."""
     attacks, end = known(), time.monotonic() + seconds
-    wanted = {name: -(-count // jobs) for name, count in ALL.items()}
+    wanted = {name: -(-ALL[name] // jobs) for name in names}
     done: collections.Counter[str] = collections.Counter()
     failures = []
     while time.monotonic() < end and done.total() < sum(wanted.values()):
@@ -105,9 +108,10 @@ def part(seed: str, seconds: float, jobs: int) -> int:
     return 0
 
 
-def everything(seed: str, seconds: float, jobs: int) -> int:
-    """Make rounds of all attacks in several processes, each with seeds of its own."""
+def everything(names: Sequence[str], seed: str, seconds: float, jobs: int) -> int:
+    """Make rounds of attacks in several processes, each with seeds of its own."""
     words = [sys.executable, __file__, "part", "--seconds", str(seconds), "--jobs", str(jobs)]
+    words += ["--only", ",".join(names)]
     processes = [
         subprocess.Popen([*words, "--seed", f"{seed}.{number}"], stdout=subprocess.PIPE, text=True)
         for number in range(jobs)
@@ -123,12 +127,12 @@ def everything(seed: str, seconds: float, jobs: int) -> int:
         done.update(found["done"])
         failures += found["failures"]
     print(*failures, sep="\n")
-    print(_summary(done, failures))
+    print(_summary(names, done, failures))
     return 1 if failures else 0
 
 
-def _summary(done: Mapping[str, int], failures: Sequence[str]) -> str:
-    counts = ", ".join(f"{done.get(name, 0):,} of {count:,} {name}" for name, count in ALL.items())
+def _summary(names: Sequence[str], done: Mapping[str, int], failures: Sequence[str]) -> str:
+    counts = ", ".join(f"{done.get(name, 0):,} of {ALL[name]:,} {name}" for name in names)
     return f"{counts}; {len(failures)} failed"
 
 
@@ -140,15 +144,19 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--only", default=",".join(ALL))
     chosen = parser.parse_args()
+    names = chosen.only.split(",")
+    if unknown := set(names) - ALL.keys():
+        parser.error(f"{', '.join(unknown)}: attacks are {', '.join(ALL)}")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its buffers would count as memory
     if chosen.attack == "all":
-        return everything(chosen.seed, chosen.seconds, chosen.jobs)
+        return everything(names, chosen.seed, chosen.seconds, chosen.jobs)
     warnings.simplefilter("error")
     # What may be written to: addresses that are only reserved, by threads or wasmtime, are free.
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     if chosen.attack == "part":
-        return part(chosen.seed, chosen.seconds, chosen.jobs)
+        return part(names, chosen.seed, chosen.seconds, chosen.jobs)
     return rounds(chosen.attack, chosen.seed, chosen.count)
 
 

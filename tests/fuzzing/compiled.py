@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
 
-from fuzzing.kernels import is_as_it_should_be, reference
+from fuzzing.kernels import is_as_it_should_be, lowered_differences, reference
 from random_kernels import RandomKernel, random_kernel
 
 from gpusim.codegen.programs import bind, prepare, written_out
 from gpusim.errors import GpusimError
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.sass import c_functions
+from gpusim.sass import c_functions, wheels
 from gpusim.sass.compiler import Options
 from gpusim.sass.kernels import CudaSource
 
 TOGETHER = 25
+GENERATIONS = ("9.0", "9.0", "9.0", "8.6", "7.5", "8.9", "8.0")
 _KERNEL = re.compile(r"(?<=__global__ void )kernel(?=\()")
 _OWN_FUNCTIONS = re.compile(rf"^namespace {c_functions.NAMESPACE} .*$", re.MULTILINE)
 
@@ -41,8 +45,15 @@ def compile_together(kernels: Iterable[RandomKernel]) -> None:
 def differences(seeds: Iterable[int], cc: str) -> Iterator[str]:
     """Yield what comes out differently of seeds' kernels in nvcc's code, or why one has none."""
     kernels = [random_kernel(seed) for seed in seeds]
+    return compiled_differences(kernels, map(reference, kernels), cc)
+
+
+def compiled_differences(
+    kernels: Sequence[RandomKernel], results: Iterable[Sequence[Any]], cc: str
+) -> Iterator[str]:
+    """Yield what comes out differently of kernels in nvcc's code, or why one has none."""
     compile_together(kernels)
-    for made in kernels:
+    for made, expected in zip(kernels, results, strict=True):
         arguments = made.arguments()
         launch = made.kernel[made.grid, made.block]
         try:
@@ -51,9 +62,26 @@ def differences(seeds: Iterable[int], cc: str) -> Iterator[str]:
             yield f"seed {made.seed}, {cc}: {error}"
             continue
         names = made.kernel.source.parameters
-        for name, wanted, given in zip(names, reference(made), arguments, strict=True):
+        for name, wanted, given in zip(names, expected, arguments, strict=True):
             if not is_as_it_should_be(name, wanted, given):
                 yield f"seed {made.seed}: {name} in nvcc's code for {cc}"
+
+
+def attack(random: Random, folder: Path) -> None:
+    """Write kernels and run each in both generators' code; AssertionError with the differences."""
+    kernels = [random_kernel(random.randrange(2**31)) for _ in range(TOGETHER)]
+    results = [reference(made) for made in kernels]
+    found = [
+        said
+        for made, expected in zip(kernels, results, strict=True)
+        for said in lowered_differences(made, expected)
+    ]
+    if wheels.are_there():
+        found += compiled_differences(kernels, results, random.choice(GENERATIONS))
+    assert found == []
+
+
+ATTACKS = {"kernels": attack}
 
 
 def batches(first: int, count: int) -> Iterator[range]:
