@@ -269,6 +269,16 @@ def _pairs(spread: Spread, pairs: Array, count: int) -> Array:
 
 
 def _values(step: Step, spread: Spread, count: int) -> Array:
-    """Return the value stored to each element."""
-    columns = np.stack([spread.flat(value) for value in step.values], axis=1)
-    return np.repeat(columns, count // len(step.values), axis=1).reshape(-1)
+    """Return the values stored to each element, (copies, elements).
+
+    Blocks that touch the same elements may store different values.
+    """
+    shape = spread.shape
+    copies = max(1, *(len(value) // shape[0] for value in step.values))
+    alike = [
+        np.broadcast_to(value, (copies * shape[0], *shape[1:])).reshape(copies, *shape)
+        for value in step.values
+    ]
+    columns = [np.stack([spread.flat(v[n]) for v in alike], axis=1) for n in range(copies)]
+    found = np.repeat(np.stack(columns), count // len(step.values), axis=2)
+    return np.asarray(found.reshape(copies, -1))

@@ -77,7 +77,7 @@ class Copy:
             clocks.barrier[rows],
             clocks.warp_sync[rows],
             None if clocks.pairs is None else clocks.pairs[rows, lanes],
-            lambda: np.zeros(len(rows)),
+            lambda: np.zeros((1, len(rows))),
             heard=None if clocks.meetings is None else Heard(clocks.meetings.known, rows),
         )
 

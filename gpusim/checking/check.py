@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
 from gpusim.launch.prepared import Prepared
+from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 
@@ -139,16 +141,21 @@ def check_prepared(
     reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
     sink = Sink()
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient)
-    machine.run(
-        prepared,
-        observers=(checker, *observers),
-        step_limit=step_limit,
-        progress=progress,
-        on_fault=lambda fault: sink.add(finding_of(fault)),
-        on_skip=None if left_out is None else left_out.add,
-        may_skip=checker.ignores,
-        turns=None if order is None else Turns(order),
-    )
+    is_alone = left_out is None and not observers and order is None
+    examination = _examination(prepared, checker, step_limit) if is_alone else None
+    is_over = examination is not None and _is_clean_at_once(examination, checker, sink)
+    with suppress(_OverError):
+        if not is_over:
+            machine.run(
+                prepared,
+                observers=(checker, *observers),
+                step_limit=step_limit,
+                progress=progress,
+                on_fault=lambda fault: sink.add(finding_of(fault)),
+                on_skip=None if left_out is None else left_out.add,
+                may_skip=checker.ignores,
+                turns=None if order is None else Turns(order),
+            )
     sink.add_new(reversed_order)
     if before is not None and not sink.has("no-progress"):
         stuck = residency.finding(prepared, device, before, checker.steps)
@@ -168,6 +175,34 @@ def check_prepared(
         coverage=checker.coverage,
         found=tuple(replace(one, language=prepared.language) for one in sink.sorted()),
     )
+
+
+class _OverError(Exception):
+    """The launch has been examined in compiled code, and need not go on step by step."""
+
+
+def _examination(prepared: Prepared, checker: Checker, step_limit: int) -> Examination | None:
+    """Return the attempts to examine a launch in compiled code, None where that cannot serve it."""
+    checker.begin(prepared.program, prepared.launch)
+    asked = checker.detection()
+    return None if asked is None else Examination(prepared, *asked, step_limit)
+
+
+def _is_clean_at_once(examination: Examination, checker: Checker, sink: Sink) -> bool:
+    """Return whether compiled code has examined a launch; else it may do so after some steps."""
+    found = examination.at_once()
+    if found is not None:
+        checker.take(found)
+        return True
+
+    def look() -> None:
+        found = None if sink else examination.after(checker.steps)
+        if found is not None:
+            checker.take(found)
+            raise _OverError
+
+    checker.pauses = dict.fromkeys(examination.steps, look)
+    return False
 
 
 def _reversed_order(

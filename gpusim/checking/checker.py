@@ -29,12 +29,13 @@ from gpusim.checking.origins import Reading
 from gpusim.checking.races import Name, Races
 from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import Shadow
-from gpusim.checking.single_access import never_written, order_of_sums, undefined
+from gpusim.checking.single_access import adds_floats, never_written, order_of_sums, undefined
 from gpusim.checking.sink import Sink
 from gpusim.errors import InputError
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
 from gpusim.program.polling import optimistic_loads, polls
 
@@ -45,7 +46,8 @@ class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
     Arrays in `uninitialised` start without values. `lenient` acquires need no fence.
-    `steps` counts the steps examined, `coverage` the accesses compared.
+    `steps` counts the steps examined, `coverage` the accesses compared. `pauses` are called at
+    numbers of steps.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Checker(Observer):
         self._timeline = Timeline()
         self._told_of_order: set[int] = set()
         self.steps = 0
+        self.pauses: dict[int, Callable[[], None]] = {}
         self.coverage = Coverage()
 
     def begin(self, program: Program, launch: Launch) -> None:
@@ -145,6 +148,49 @@ class Checker(Observer):
             "trap": self._leave,
         }.get(OPS[row.op].kind, ordering)
 
+    def detection(self) -> tuple[Detection, Cells] | None:
+        """Return what race detection in compiled code asks of the program; None where it cannot."""
+        layout = self._layout
+        if self._uninitialised or self._has_copies or self._cc.major < INDEPENDENT_THREADS:
+            return None
+        if self._launch.blocks >= MOST_BLOCKS:
+            return None
+        asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
+        for pc, action in enumerate(self._actions):
+            name = "" if action is None else _DETECTED.get(action.__name__)
+            if name is None or (name == "accesses" and self._accesses[pc].is_narrow):
+                return None
+            if name:
+                asked[name].append(pc)
+        shifts = {space: size.bit_length() - 1 for space, size in layout.element_bytes.items()}
+        accesses = tuple((pc, shifts[self._accesses[pc].space]) for pc in asked["accesses"])
+        sums = tuple(pc for pc in asked["accesses"] if adds_floats(self._accesses[pc]))
+        gathers, exchanges = tuple(asked["gathers"]), tuple(asked["exchanges"])
+        meetings = (*asked["meetings"], *gathers, *exchanges)
+        conditions = tuple(asked["conditions"])
+        rows = self._layout.program.instructions
+        masked = tuple(pc for pc in gathers if rows[pc].detail != "all")
+        sizes = layout.sizes
+        empty = sizes["shared"]
+        if layout.keeps_some:
+            own = layout.program.shared_bytes + layout.launch.dynamic_shared_bytes
+            empty = -(-own // layout.element_bytes["shared"])
+        cells = Cells(layout.first_address, sizes["global"], sizes["shared"], empty, sizes["local"])
+        return Detection(accesses, sums, meetings, masked, exchanges, conditions), cells
+
+    def take(self, found: Examined) -> None:
+        """Take over the counts of a launch that race detection has examined."""
+        coverage, rows = self.coverage, self._layout.program.instructions
+        coverage.accesses, coverage.ordered = found.accesses, found.ordered
+        if self._follows and found.local_accesses:
+            coverage.not_compared[LOCAL] = found.local_accesses
+        counted = (
+            row.line
+            for row, ran in zip(rows, found.ran.tolist(), strict=True)
+            if ran and (row.memory is not None or row.line not in self._accessing)
+        )
+        coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0, *counted}
+
     def ignores(self, steps: Sequence[Step]) -> bool:
         """Return whether none of some steps concerns a rule."""
         return all(self._actions[step.pc] is None for step in steps)
@@ -152,6 +198,8 @@ class Checker(Observer):
     def step(self, step: Step) -> None:
         """Check one step."""
         self.steps += 1
+        if self.steps in self.pauses:
+            self.pauses[self.steps]()
         if self.coverage.lines_not_run:
             self._note(step)
         action = self._actions[step.pc]
@@ -405,6 +453,21 @@ class Checker(Observer):
         row, lane = np.nonzero(step.on.any(axis=0))
         batch.gone_at[step.rows[row], lane] = step.pc
         batch.clocks.leave(step)
+
+
+# The lists of `Detection` by the action of their steps; of others there is nothing to be asked.
+_DETECTED = {
+    "_access_global": "accesses",
+    "_access_shared": "accesses",
+    "_access_local": "accesses",
+    "_ask": "conditions",
+    "_sync_warp": "meetings",
+    "_gather": "gathers",
+    "_exchange": "exchanges",
+    "_arrive": "",
+    "_fence": "",
+    "_leave": "",
+}
 
 
 def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]:

@@ -71,7 +71,8 @@ class ElementAccess:
     `element` is the place in the shadow, `thread` the accessing thread, `barrier` and `warp_sync`
     the times when the thread's barrier opened last and when its warp met last (one number where
     that is the same for all), `pairs` when it last met the lanes of its warp, where that differs
-    by lane. `values` gives the stored values. An entry represents `blocks` identical blocks.
+    by lane. `values` gives the stored values, (copies, entries): one copy, or one for each of the
+    identical blocks. An entry represents `blocks` of them.
     `memory` is 0 for global memory, and tells blocks' shared memory apart. `heard` is present
     where barriers join some warps of a block.
     """
@@ -105,7 +106,7 @@ class ElementAccess:
             part(self.barrier),
             part(self.warp_sync),
             None if self.pairs is None else self.pairs[which],
-            lambda: self.values()[which],
+            lambda: self.values()[:, which],
             self.blocks,
             self.memory,
             None if self.heard is None else self.heard.take(which),

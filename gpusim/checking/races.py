@@ -15,6 +15,7 @@ from gpusim.checking.element_access import (
     BLOCK_SHIFT,
     Array,
     ElementAccess,
+    Unordered,
     thread_of,
     time_of,
     unordered,
@@ -70,7 +71,7 @@ class Races:
         """
         kind = now.kind
         self._coverage.accesses += len(touch.element) * touch.blocks
-        self._against(shadow.writer[touch.element], touch, now, name)
+        self._against(shadow.writer[touch.element], touch, now, name, by_element=kind == "atomic")
         if kind != "load":
             self._against(shadow.reader[touch.element], touch, now, name)
         if shadow.history is not None:
@@ -130,17 +131,25 @@ class Races:
             return (before.kind, now.kind) not in HARMLESS and not _may_overlap(before, now)
 
         for entries, earlier in history.against(touch, may_race):
-            self._against(earlier, touch.take(entries), now, _renamed(name, entries))
+            self._against(earlier, touch.take(entries), now, _renamed(name, entries), counts=False)
 
-    def _against(self, earlier: Array, touch: ElementAccess, now: Access, name: Name) -> None:
+    def _against(
+        self,
+        earlier: Array,
+        touch: ElementAccess,
+        now: Access,
+        name: Name,
+        *,
+        counts: bool = True,
+        by_element: bool = False,
+    ) -> None:
         if not earlier.any():
             return
         if now.kind == "atomic" and not self._has_narrow:
             earlier = np.where(earlier & ATOMIC, 0, earlier)
         found = unordered(earlier, touch)
-        pairs = np.count_nonzero(earlier)
-        pairs -= 0 if found is None else np.count_nonzero(found.either & (earlier != 0))
-        self._coverage.ordered += int(pairs) * touch.blocks
+        if counts:
+            self._count(earlier, touch, found, by_element=by_element)
         if found is None:
             return
         if found.apart.any():
@@ -148,6 +157,16 @@ class Races:
         if not self._is_lockstep and found.within_warp.any():
             which = np.flatnonzero(found.within_warp)
             self._judge(which, earlier, touch, now, "warp", name)
+
+    def _count(
+        self, earlier: Array, touch: ElementAccess, found: Unordered | None, *, by_element: bool
+    ) -> None:
+        """Count the ordered pairs, or the elements with one: of atomics, one follows a store."""
+        is_pair = earlier != 0
+        if found is not None:
+            is_pair &= ~found.either
+        pairs = len(np.unique(touch.element[is_pair])) if by_element else np.count_nonzero(is_pair)
+        self._coverage.ordered += int(pairs) * touch.blocks
 
     def _judge(
         self,
@@ -250,7 +269,7 @@ class Races:
         ordered = among[np.argsort(touch.element[among], kind="stable")]
         element, thread = touch.element[ordered], touch.thread[ordered]
         pair = (element[1:] == element[:-1]) & (thread[1:] != thread[:-1])
-        differ = pair & ~_alike(touch.values()[ordered])
+        differ = pair & ~_alike(touch.values()[:, ordered])
         chosen = differ if differ.any() else pair
         if not chosen.any():
             return
@@ -291,10 +310,10 @@ def _renamed(name: Name, entries: Array) -> Name:
 
 
 def _alike(stored: Array) -> Array:
-    """Return whether each entry stores the same value as the next one."""
+    """Return whether each entry stores the same value as the next one, in all copies."""
     nan = stored != stored
-    same: Array = (stored[1:] == stored[:-1]) | (nan[1:] & nan[:-1])
-    return same
+    same = (stored[:, 1:] == stored[:, :-1]) | (nan[:, 1:] & nan[:, :-1])
+    return np.asarray(same.all(axis=0))
 
 
 def _are_narrow(before: Access, now: Access) -> bool:

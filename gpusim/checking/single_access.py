@@ -32,13 +32,18 @@ def never_written(
     return Finding("uninitialised", message, (place,), array, index, count=count)
 
 
+def adds_floats(access: Access) -> bool:
+    """Return whether an access adds floating-point numbers atomically: rounded in any order."""
+    row = access.instruction
+    is_float = row.memory is not None and row.memory.dtype.kind == "f"
+    return access.kind == "atomic" and is_float and row.detail in ("add", "sub")
+
+
 def order_of_sums(
     shadow: Shadow, touch: ElementAccess, access: Access, name: Name
 ) -> Finding | None:
     """Return the finding that threads add floating-point numbers by atomics, in any order."""
-    row = access.instruction
-    assert row.memory is not None
-    if row.memory.dtype.kind != "f" or row.detail not in ("add", "sub"):
+    if not adds_floats(access):
         return None
     known = shadow.writer[touch.element]
     others = ((known & ATOMIC) != 0) & (thread_of(known) != touch.thread)

@@ -13,6 +13,9 @@ class Sink:
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], Finding] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
     def add(self, finding: Finding) -> None:
         """Add a finding."""
         key = (finding.rule, finding.lines, finding.array)

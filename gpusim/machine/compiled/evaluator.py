@@ -17,10 +17,12 @@ from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine import values
 from gpusim.machine.compiled import memory, modules
+from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import LeftError
 from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
+from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import READY, Batch
 from gpusim.program.loops import swapping
@@ -54,10 +56,9 @@ class CompiledLaunch:
     def most_blocks(self) -> int:
         """The number of blocks to run at a time."""
         warps = self._context.batch.launch.warps_per_block
-        most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * self._made.sum_count + 16))
         if self._steps:
-            most = MOST_RECORDED_WARPS
-        return max(1, most // warps)
+            return max(1, MOST_RECORDED_WARPS // warps)
+        return most_blocks(self._made, warps)
 
     def takes(self, batch: Batch) -> bool:
         """Return whether compiled code goes on where the splits of a batch stand."""
@@ -128,6 +129,12 @@ class CompiledLaunch:
             self._compiled.give_back(self._instance)
 
 
+def most_blocks(made: Translation, warps: int) -> int:
+    """Return the number of blocks of so many warps to run at a time, where no steps are kept."""
+    most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * made.sum_count + 16))
+    return max(1, most // warps)
+
+
 def watched(observers: Sequence[Observer]) -> dict[int, int]:
     """Return the blocks with steps of interest, and the most steps of each."""
     found: dict[int, int] = {}
@@ -136,7 +143,12 @@ def watched(observers: Sequence[Observer]) -> dict[int, int]:
     return found
 
 
-def variant_of(context: Context, cc_major: int, observers: Sequence[Observer]) -> Variant:
+def variant_of(
+    context: Context,
+    cc_major: int,
+    observers: Sequence[Observer],
+    detection: Detection | None = None,
+) -> Variant:
     """Return the variant of its program's code that a launch needs."""
     program = context.batch.program
     constants = (
@@ -151,6 +163,7 @@ def variant_of(context: Context, cc_major: int, observers: Sequence[Observer]) -
         counting=bool(hooks(observers, "ran")),
         watching=bool(watched(observers)),
         recording=bool(hooks(observers, "compiled_steps")),
+        detection=detection,
     )
 
 

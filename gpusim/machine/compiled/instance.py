@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,7 @@ class Instance:
             for name in ("shift", "marks", "marks_size", "notes", "notes_end", "sum_bytes")
         }
         self._ends = {name: exports[name] for name in _ENDS if made.records}
+        self._exports = exports
         self.notes: list[Array] = []
         self._most_notes = 0
         self.shift = 0
@@ -95,6 +97,15 @@ class Instance:
             self.memory = self._seen()
         self.shift = shift
         self._globals["shift"].set_value(self._store, shift)
+
+    def set(self, values: Mapping[str, int]) -> None:
+        """Set globals of the module."""
+        for name, value in values.items():
+            self._exports[name].set_value(self._store, value)
+
+    def value(self, name: str) -> int:
+        """Return a global of the module."""
+        return int(self._exports[name].value(self._store))
 
     def _seen(self) -> Array:
         return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)

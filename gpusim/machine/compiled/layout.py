@@ -60,13 +60,19 @@ _PLACES: Mapping[str, int] = {
 }
 
 
-def runtime(*, recording: bool) -> str:
-    """Return the text that every module has; with `recording`, of modules that tell steps too."""
-    names = ("runtime.wat", "steps.wat") if recording else ("runtime.wat",)
+def runtime(*, recording: bool, detecting: bool) -> str:
+    """Return the text that every module has.
+
+    With `recording` it has that of modules that tell steps too, with `detecting` that of race
+    detection, not both.
+    """
+    names = ["runtime.wat"] + ["steps.wat"] * recording + ["races.wat"] * detecting
     here = resources.files(__package__)
     text = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in names)
-    if not recording:
+    if not recording and not detecting:
         text += "\n(func $opened (param $W i32))"
+    if not detecting:
+        text += "\n(func $begins (param $W i32))"
     for name, place in _PLACES.items():
         text = text.replace(f"@{name}@", str(place))
     return text

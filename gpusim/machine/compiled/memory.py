@@ -117,8 +117,16 @@ def is_importable(batch: Batch) -> bool:
     return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
 
 
-def bring_arrays(memory: Array, place: BatchMemory, allocations: Mapping[str, Allocation]) -> None:
-    """Copy the arrays and their table into linear memory; nothing is marked yet."""
+def bring_arrays(
+    memory: Array,
+    place: BatchMemory,
+    allocations: Mapping[str, Allocation],
+    before: Mapping[str, Array] | None = None,
+) -> None:
+    """Copy the arrays and their table into linear memory; nothing is marked yet.
+
+    With `before`, those are the bytes of the arrays, by name.
+    """
     made = place.made
     memory[place.marks_at : place.banks_at] = 0
     first, lowest = arrays_begin(made), first_address(allocations)
@@ -130,7 +138,9 @@ def bring_arrays(memory: Array, place: BatchMemory, allocations: Mapping[str, Al
             continue
         size, begin = one.stop - one.start, one.start - lowest + first
         # An array without elements has zeros: what is stored there is never asked for.
-        if one.flat is not None:
+        if before is not None and name in before:
+            memory[begin : begin + size] = before[name]
+        elif one.flat is not None:
             one.copy_to(memory[begin : begin + size])
         table[number, :3] = one.start, size, 0 if one.is_read_only else size
     memory[layout.ARRAYS : layout.ARRAYS + table.nbytes] = table.view(np.uint8).reshape(-1)

@@ -24,6 +24,7 @@ import numpy as np
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
+from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, close_all
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -71,6 +72,7 @@ class Variant:
     counting: bool
     watching: bool
     recording: bool
+    detection: Detection | None = None
 
 
 _kept: OrderedDict[Variant, Compiled] = OrderedDict()
@@ -144,6 +146,7 @@ def compiled(variant: Variant) -> Compiled:
         counting=variant.counting,
         watching=variant.watching,
         recording=variant.recording,
+        detection=variant.detection,
     )
     using = engine()
     assert using is not None
@@ -184,6 +187,7 @@ def _plain(made: Translation) -> dict[str, Any]:
         "touched": [tuple(one) for one in made.touched],
         "length": made.length,
         "records": made.records,
+        "ran_at": made.ran_at,
         "widest": made.widest,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
@@ -224,7 +228,7 @@ def _name(variant: Variant) -> str:
             content.of((
                 program.registers, program.immediates, program.initial, program.barriers,
                 program.local_bytes, program.constants, variant.constants, variant.pairs,
-                variant.counting, variant.watching, variant.recording,
+                variant.counting, variant.watching, variant.recording, variant.detection,
             ))
         ]  # fmt: skip
     except _NotKeptError:

@@ -3,7 +3,8 @@
 ;;
 ;; A warp at $W: 0 number of splits, 4 tokens given, 8 live lanes, 12 its sums, 16 its local memory,
 ;; 20 its block's place on the grid's three axes, 32 the shared memory of its block, 36 turns left,
-;; 40 whether its steps are watched, 44 its row, 48 its lanes at the start; 64 splits of 16 bytes
+;; 40 whether its steps are watched, 44 its row, 48 its lanes at the start, 52 to 63 of race detection
+;; (`races.wat`); 64 splits of 16 bytes
 ;; {block of code, lanes, state, barrier}; 576 tokens of the convergence barriers, a word a lane.
 ;; States: 0 ready, 1 at a barrier, 2 at a BSYNC; 3 at a warp barrier, which corresponds to any other,
 ;; or 4 at another instruction that waits for the lanes of a mask: the mask is in the place of the
@@ -267,6 +268,7 @@
       (i32.store offset=12 (local.get $V) (i32.add (local.get $sums)
         (i32.mul (i32.sub (local.get $warps) (local.get $w)) (global.get $sum_bytes))))
       (call $anew (local.get $V) (local.get $entry) (local.get $warps) (local.get $local_bytes))
+      (call $begins (local.get $V))
       (local.set $V (i32.add (local.get $V) (local.get $size)))
       (br_if $warp (local.tee $w (i32.sub (local.get $w) (i32.const 1)))))
     (local.set $end (call $block (local.get $W) (local.get $size) (local.get $warps)))

@@ -17,6 +17,7 @@ from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import ATOMICS, COMMUTATIVE, FLOATING, Access, Constants
+from gpusim.machine.compiled.detection import Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
@@ -59,7 +60,9 @@ class Translation:
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
     of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed,
     `orders` those of paths to atomics that show their order.
-    `touched` are the accesses with marks of their sectors.
+    `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
+    a byte for each instruction tells that its basic block ran (of the block's first), and behind
+    these one that it ran for some lane (of those with a guard).
     """
 
     text: str = ""
@@ -79,6 +82,7 @@ class Translation:
     warp_bytes: int = 0
     sum_count: int = 0
     records: bool = False
+    ran_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -91,16 +95,19 @@ def translated(
     counting: bool,
     watching: bool,
     recording: bool = False,
+    detection: Detection | None = None,
 ) -> Translation:
     """Return a program's module; NotDerivedError for one that is left to NumPy.
 
     `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts
     may serve twice the lanes (compute capability 7.0). With `counting`, sums are kept
     and sectors marked; with `watching`, steps of some warps are written down, with `recording`
-    those of all, as columns.
+    those of all, as columns. With `detection` accesses are compared, to find races.
     """
     with tracing():
-        return _Translator(program, constants, pairs, counting, watching, recording).translated()
+        return _Translator(
+            program, constants, pairs, counting, watching, recording, detection
+        ).translated()
 
 
 class _Translator:
@@ -112,8 +119,11 @@ class _Translator:
         counting: bool,
         watching: bool,
         recording: bool,
+        detection: Detection | None,
     ) -> None:
         self._watching, self._recording = watching, recording
+        self._detection = detection
+        self._shifts = {} if detection is None else dict(detection.accesses)
         self._program = program
         self._rows = program.instructions
         self._constants = constants
@@ -124,7 +134,7 @@ class _Translator:
         self._made = Translation()
         self._at = layout.TOKENS + 128 * program.barriers
         self._cell = layout.CELLS
-        self._accesses: dict[str, Access | Constants] = {}
+        self._accesses: dict[str, Access | Constants | Comparison] = {}
         self._variables: dict[str, None] = {}
         self._specials: dict[Any, Place] = {}
 
@@ -210,6 +220,8 @@ class _Translator:
         made.arrays = names
         made.sum_count = 2 * len(made.starts)
         made.records = self._recording
+        if self._detection is not None:
+            made.ran_at, self._cell = self._cell, self._cell + -(-len(rows) // 8) * 16
         local = (r.memory for r in rows if r.memory is not None and r.memory.space == "local")
         made.widest = max((one.width_bytes // 4 for one in local), default=1)
         ends = [*made.starts[1:], len(rows)]
@@ -231,7 +243,7 @@ class _Translator:
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
 (memory (export "memory") 2)
-{layout.runtime(recording=self._recording)}
+{layout.runtime(recording=self._recording, detecting=self._detection is not None)}
 {accesses}
 {self._start()}
 (func $warp (param $W i32) (param $i i32)
@@ -281,6 +293,9 @@ class _Translator:
             )
         if self._recording:
             code.append(f"(call $begun (local.get $W) (i32.const {begin}) (local.get $M))")
+        if self._detection is not None:
+            place = f"offset={self._made.ran_at + begin} (i32.const 0)"
+            code.append(f"(i32.store8 {place} (i32.const 1))")
         segment = self._segment()
         for pc in range(begin, end):
             row = self._rows[pc]
@@ -348,6 +363,12 @@ class _Translator:
             segment.count(lanes, guard is not None and row.negated, note)
         if guard is not None and self._tells(row):
             segment.count(guard, row.negated, self._decided(pc, "{}"))
+        if guard is not None and self._detection is not None:
+            segment.count(guard, row.negated, self._ran(pc, "{}"))
+        if self._detection is not None and pc in self._detection.meetings:
+            lanes = np.bool_(True) if guard is None else guard
+            meets = "(call $meets (local.get $W) {})"
+            segment.count(lanes, guard is not None and row.negated, meets)
         for register, value in zip(row.dst, values, strict=True):
             segment.write(register, value, self._types[register], guard, row.negated)
         return True
@@ -415,6 +436,8 @@ class _Translator:
         if guard is not None and self._tells(row) and kind != "branch_if_apart":
             taken = "(local.get $on)" if kind in ("branch", "jump") else "(i32.const 0)"
             parts.append(self._decided(pc, "(local.get $on)", taken))
+        if self._detection is not None:
+            parts.append(self._detected(self._detection, pc, row, found[-1] if decided else ""))
         if kind in ("load", "store", "atomic"):
             parts.append(self._access(pc, row, kind))
             parts.append(self._told(pc, row, kind))
@@ -533,6 +556,42 @@ class _Translator:
             f" (local.get $W) (i32.const {pc}) (local.get $M) (local.get $on) {taken}"
             f" (i32.const {space}))))"
         )
+
+    def _ran(self, pc: int, on: str) -> str:
+        """Return code that notes that an instruction with a guard ran for some lane."""
+        at = f"offset={self._made.ran_at + len(self._rows) + pc} (i32.const 0)"
+        some = f"(i32.or (i32.load8_u {at}) (i32.ne {on} (i32.const 0)))"
+        return f"(i32.store8 {at} {some})"
+
+    def _detected(self, asked: Detection, pc: int, row: Instruction, condition: str) -> str:
+        """Return code that compares an access, and traps where a rule might have a finding.
+
+        Of instructions that name lanes, $x are those that some lane names, $z those that all do.
+        """
+        on, parts = "(local.get $on)", []
+        if row.guard is not None:
+            parts.append(self._ran(pc, on))
+        if pc in self._shifts:
+            compared = Comparison.of(row, self._shifts[pc], is_sum=pc in asked.sums)
+            self._accesses.setdefault(compared.name, compared)
+            parts.append(f"(if {on} (then (call {compared.name} {on} (local.get $W))))")
+        if pc in asked.conditions and condition:
+            parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
+        if OPS[row.op].kind == "barrier" and row.guard is not None:
+            parts.append(f"(if (i32.ne {on} (local.get $M)) (then (unreachable)))")
+        every = f"(i32.load offset={layout.LANES} (local.get $W))"
+        if pc in asked.gathers:
+            missing = f"(i32.and {every} (i32.xor {on} (i32.const -1)))"
+            parts.append(f"(if (i32.and (local.get $x) {missing}) (then (unreachable)))")
+        if pc in asked.exchanges:
+            parts.append(f"(if (i32.ne {on} (i32.const -1)) (then (unreachable)))")
+        if pc in asked.meetings:
+            meets = f"(call $meets (local.get $W) {on})"
+            if _waits(row):
+                unnamed = f"(i32.and {every} (i32.xor (local.get $z) (i32.const -1)))"
+                meets = f"(if (i32.eqz {unnamed}) (then {meets}))"
+            parts.append(meets)
+        return " ".join(parts)
 
     def _tells(self, row: Instruction) -> bool:
         """Return whether an instruction's own lanes are told: of a computation they do not count.

@@ -1,0 +1,266 @@
+"""Race detection in compiled code: each access is compared with earlier ones where it is made.
+
+Happens-before order of barriers and of lanes that meet, with the last writer and the last reader
+of each element in linear memory. A launch with anything that a rule might report, or that only
+fences and flags order, ends here with arrays untouched; it is examined step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.machine.compiled.layout import IN
+
+Array = np.ndarray[Any, Any]
+
+CELL_BYTES, STAMP_BYTES = 16, 4  # of an element; of one of local memory
+# The bits of an access's block, and the flag of accesses by several.
+_BLOCK, _OF_BLOCKS = ((1 << 24) - 1) << 14, 4
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What is asked of a program's instructions, by pc.
+
+    `accesses` are compared, with the binary logarithm of the bytes of an element of their memory;
+    `sums` are those that add numbers of floating point atomically.
+    At `meetings` the lanes of a warp meet; `gathers` are those that must name no lane that is
+    missing, `exchanges` those that must have all lanes. `conditions` must not be true.
+    """
+
+    accesses: tuple[tuple[int, int], ...]
+    sums: tuple[int, ...]
+    meetings: tuple[int, ...]
+    gathers: tuple[int, ...]
+    exchanges: tuple[int, ...]
+    conditions: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The elements of a launch's memories.
+
+    `first_address` is that of the first of `global_elements`; a block has `shared_elements`, the
+    first `empty_elements` of them without a value at first, a thread `local_elements`.
+    """
+
+    first_address: int
+    global_elements: int
+    shared_elements: int
+    empty_elements: int
+    local_elements: int
+
+    def size(self, warps: int) -> int:
+        """Return their bytes in linear memory, with blocks of so many warps."""
+        stamps = 32 * warps * self.local_elements
+        return CELL_BYTES * (self.global_elements + self.shared_elements) + STAMP_BYTES * stamps
+
+    def settings(self, begin: int) -> Mapping[str, int]:
+        """Return the module's globals, with the cells from an address on."""
+        own = begin + CELL_BYTES * self.global_elements
+        return {
+            "cells": begin,
+            "cells_first": self.first_address,
+            "cells_count": self.global_elements,
+            "own_cells": own,
+            "own_count": self.shared_elements,
+            "own_empty": self.empty_elements,
+            "stamps": own + CELL_BYTES * self.shared_elements,
+            "stamps_count": self.local_elements,
+        }
+
+
+class Examined(NamedTuple):
+    """A launch without races: its accesses, those of them `ordered` after an earlier one.
+
+    `ran` tells which instructions ran for some lane.
+    """
+
+    accesses: int
+    ordered: int
+    local_accesses: int
+    ran: Array
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The function that compares accesses of a kind, to so many elements of `1 << shift` bytes."""
+
+    kind: str  # load, store, atomic, sum
+    space: str
+    shift: int
+    count: int
+
+    @classmethod
+    def of(cls, row: Instruction, shift: int, *, is_sum: bool) -> Comparison:
+        """Return that of an instruction."""
+        memory = row.memory
+        assert memory is not None
+        kind = "sum" if is_sum else OPS[row.op].kind
+        return cls(kind, memory.space, shift, max(memory.width_bytes >> shift, 1))
+
+    @property
+    def _updates(self) -> bool:
+        return self.kind == "atomic" or self.kind == "sum"
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return f"$compare_{self.kind}_{self.space}_{self.shift}x{self.count}"
+
+    @property
+    def text(self) -> str:
+        """The function: its parameters are the lanes, one at least, and the warp."""
+        made = {"global": self._of_global, "shared": self._of_shared, "local": self._of_local}
+        total = "$local_accesses" if self.space == "local" else "$accesses"
+        return f"""(func {self.name} (param $on i32) (param $W i32) (local $l i32) (local $x i64)
+(local $p i32) (local $e i32) (local $met i32) (local $base i64) (local $mine i64)
+(local $stamp i32) (local $c v128) (local $h v128) (local $block v128) (local $limit v128)
+(local $last i32) (local $n i32) (local $k i32) (local $total i32) (local $is_slow i32)
+(local.set $met (i32.load offset=52 (local.get $W)))
+(local.set $base (i64.load offset=56 (local.get $W)))
+(local.set $stamp (i32.wrap_i64 (i64.shr_u (local.get $base) (i64.const 9))))
+(local.set $block (i64x2.splat (i64.and (local.get $base) (i64.const {_BLOCK}))))
+(local.set $limit (i64x2.splat (i64.shl (i64.extend_i32_u (i32.add (i32.const 1)
+  (global.get $passed))) (i64.const 38))))
+(global.set {total} (i64.add (global.get {total})
+  (i64.extend_i32_u (i32.mul (i32.const {self.count}) (i32.popcnt (local.get $on))))))
+(local.set $base (i64.or (local.get $base)
+  (i64.shl (i64.extend_i32_u (global.get $time)) (i64.const 38))))
+(loop $next
+  (local.set $l (i32.ctz (local.get $on)))
+  (local.set $mine (i64.or (local.get $base)
+    (i64.extend_i32_u (i32.shl (local.get $l) (i32.const 4)))))
+  {made[self.space]()}
+  (br_if $next (local.tee $on
+    (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
+(global.set $ordered (i64.add (global.get $ordered) (i64.extend_i32_u (local.get $total)))))"""
+
+    def _of_global(self) -> str:
+        at = f"(i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3)))"
+        begin = f"(i64.sub {at} (global.get $cells_first))"
+        return f"""(local.set $x (i64.shr_u {begin} (i64.const {self.shift})))
+  (if (i64.gt_u (i64.add (local.get $x) (i64.const {self.count})) (global.get $cells_count))
+    (then (unreachable)))
+  (local.set $p (i32.add (global.get $cells)
+    (i32.shl (i32.wrap_i64 (local.get $x)) (i32.const 4))))
+  {self._lane()}"""
+
+    def _element(self, count: str) -> str:
+        """Return code that sets $e to the first element of a lane in memory of its own."""
+        at = f"(i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2)))"
+        return f"""(local.set $e (i32.shr_u {at} (i32.const {self.shift})))
+  (if (i64.gt_u (i64.add (i64.extend_i32_u (local.get $e)) (i64.const {self.count}))
+      (i64.extend_i32_u (global.get {count})))
+    (then (unreachable)))"""
+
+    def _of_shared(self) -> str:
+        return f"""{self._element("$own_count")}
+  (local.set $p (i32.add (global.get $own_cells) (i32.shl (local.get $e) (i32.const 4))))
+  {self._lane()}"""
+
+    def _lane(self) -> str:
+        """Return the work of a lane with its first cell at $p.
+
+        A barrier orders most accesses behind all earlier ones: no flags are needed then. Lanes
+        that load one element, one after the other, differ in the reader alone.
+        """
+        if self._updates:
+            return " ".join(map(self._slowly, range(self.count)))
+        work = " ".join(map(self._quickly, range(self.count)))
+        if self.kind == "store":
+            return work
+        again = " ".join(
+            f"(i64.store offset={at} (local.get $p) (i64.or (i64.or (local.get $mine)"
+            f" (i64.const 1)) (i64.and (i64.const 7) (i64.load offset={at} (local.get $p)))))"
+            for at in range(8, CELL_BYTES * self.count, CELL_BYTES)
+        )
+        return f"""(if (i32.eq (local.get $p) (local.get $last))
+  (then {again} (local.set $total (i32.add (local.get $total) (local.get $n))))
+  (else
+    (local.set $n (i32.const 0)) (local.set $is_slow (i32.const 0))
+    {work}
+    (local.set $total (i32.add (local.get $total) (local.get $n)))
+    (local.set $last (select (i32.const 0) (local.get $p) (local.get $is_slow)))))"""
+
+    def _quickly(self, number: int) -> str:
+        """Return the comparison with a cell, whose accesses a barrier orders before this one."""
+        at = CELL_BYTES * number
+        before = "(i64x2.gt_s (local.get $limit) (local.get $c))"
+        if self.space == "global":
+            mask = f"(v128.const i64x2 {_BLOCK | _OF_BLOCKS} {_BLOCK | _OF_BLOCKS})"
+            ours = f"(i64x2.eq (local.get $block) (v128.and (local.get $c) {mask}))"
+            zero = "(i64x2.eq (local.get $c) (v128.const i64x2 0 0))"
+            held = f"(v128.not {zero})"
+            is_quick = (
+                f"(i64x2.all_true (v128.or (v128.not (local.get $h)) (v128.and {ours} {before})))"
+            )
+        else:
+            mask = f"(v128.const i64x2 {_BLOCK} {_BLOCK})"
+            held = f"(i64x2.eq (local.get $block) (v128.and (local.get $c) {mask}))"
+            is_quick = f"(i64x2.all_true (v128.or (v128.not (local.get $h)) {before}))"
+            if self.kind == "load":
+                is_quick = f"(i32.and (local.get $k) {is_quick})"
+        count, offset, kept = "(i32.and (local.get $k) (i32.const 1))", at + 8, "$n"
+        if self.kind == "store":
+            count, offset, kept = "(i32.popcnt (local.get $k))", at, "$total"
+        slowly = f"(local.set $is_slow (i32.const 1)) {self._slowly(number)}"
+        if self.kind == "load":
+            # The thread has loaded the element since: the reader stays.
+            same = f"(i64.xor (local.get $mine) (i64.load offset={at + 8} (local.get $p)))"
+            first = "(v128.const i64x2 0 -1)"
+            ordered = is_quick.replace("(local.get $h)", f"(v128.andnot (local.get $h) {first})")
+            slowly = f"""(if (i32.and (i64.lt_u {same} (i64.const 8)) {ordered})
+      (then (local.set $n (i32.add (local.get $n) {count})))
+      (else {slowly}))"""
+        return f"""(local.set $c (v128.load offset={at} (local.get $p)))
+  (local.set $h {held})
+  (local.set $k (i64x2.bitmask (local.get $h)))
+  (if {is_quick}
+    (then
+      (local.set {kept} (i32.add (local.get {kept}) {count}))
+      (i64.store offset={offset} (local.get $p) (local.get $mine)))
+    (else {slowly}))"""
+
+    def _slowly(self, number: int) -> str:
+        """Return the comparison with a cell."""
+        at = CELL_BYTES * number
+        writer, reader = (f"(i64.load offset={at + more} (local.get $p))" for more in (0, 8))
+        parts = []
+        if self.space == "shared":
+            writer, reader = (
+                f"(call $of_block {one} (local.get $mine))" for one in (writer, reader)
+            )
+            if self.kind != "store":
+                parts.append(
+                    f"(if (i64.eqz {writer}) (then (if (i32.lt_u (i32.add (local.get $e)"
+                    f" (i32.const {number})) (global.get $own_empty)) (then (unreachable)))))"
+                )
+        parts.append(
+            f"(call $cell_{self.kind} (i32.add (local.get $p) (i32.const {at}))"
+            f" (local.get $mine) (local.get $met) {writer} {reader})"
+        )
+        return " ".join(parts)
+
+    def _of_local(self) -> str:
+        lane = (
+            "(i32.or (local.get $l) (i32.and (i32.const 0x3E0)"
+            " (i32.wrap_i64 (i64.shr_u (local.get $mine) (i64.const 4)))))"
+        )
+        place = f"(i32.add (i32.mul {lane} (global.get $stamps_count)) (local.get $e))"
+        marks = []
+        for k in range(self.count):
+            at = f"offset={STAMP_BYTES * k} (local.get $p)"
+            marks.append(
+                f"(i32.store {at} (local.get $stamp))"
+                if self.kind == "store"
+                else f"(if (i32.ne (i32.load {at}) (local.get $stamp)) (then (unreachable)))"
+            )
+        return f"""{self._element("$stamps_count")}
+  (local.set $p (i32.add (global.get $stamps) (i32.shl {place} (i32.const 2))))
+  {" ".join(marks)}"""

@@ -1,0 +1,120 @@
+"""A launch in compiled code with race detection: all of its blocks, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import GpusimError
+from gpusim.isa.ops import Instruction
+from gpusim.machine.compiled import evaluator, memory
+from gpusim.machine.compiled.detection import Cells, Detection, Examined
+from gpusim.machine.compiled.instance import Instance, LeftError
+from gpusim.machine.compiled.modules import Compiled, Variant
+from gpusim.machine.compiled.symbols import NotDerivedError
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.context import Context
+
+Array = np.ndarray[Any, Any]
+
+
+def module_for(
+    context: Context,
+    cc_major: int,
+    detection: Detection,
+    find: Callable[[Variant], Compiled | None],
+) -> Compiled | None:
+    """Return the module of a launch's program, None if it has none, or not yet.
+
+    `find` is `modules.known`, `loaded` or `compiled`; with the last one, RefusedError for a program
+    that is left to NumPy.
+    """
+    try:
+        if not evaluator.is_derivable(context.batch.program):
+            raise NotDerivedError("loops that wait for others")
+        return find(evaluator.variant_of(context, cc_major, (), detection))
+    except (NotDerivedError, GpusimError) as error:
+        raise evaluator.RefusedError from error
+
+
+def examined(
+    context: Context,
+    compiled: Compiled,
+    cells: Cells,
+    *,
+    step_limit: int,
+    before: Mapping[str, Array] | None = None,
+) -> Examined | None:
+    """Run a launch; None, with arrays as they are, where a rule might have a finding.
+
+    It starts with the bytes of arrays in `before`, or as they are.
+    """
+    try:
+        examination = _Examination(context, compiled, cells)
+    except NotDerivedError:
+        return None
+    try:
+        return examination.result(step_limit, before)
+    except (NotDerivedError, LeftError):
+        return None
+    finally:
+        examination.close()
+
+
+class _Examination:
+    def __init__(self, context: Context, compiled: Compiled, cells: Cells) -> None:
+        self._context, self._cells, self._made = context, cells, compiled.made
+        self._allocations = context.allocations
+        self._begin = -(-memory.arrays_end(self._made, self._allocations) // 64) * 64
+        self._end = self._begin + cells.size(context.batch.launch.warps_per_block)
+        if self._end > memory.MOST_BYTES:
+            raise NotDerivedError("elements beyond linear memory")
+        # Its own instance: the memory of a new one is zero.
+        self._instance = Instance(compiled.engine, compiled.module, self._made)
+
+    def result(self, step_limit: int, before: Mapping[str, Array] | None) -> Examined:
+        launch, instance = self._context.batch.launch, self._instance
+        most = evaluator.most_blocks(self._made, launch.warps_per_block)
+        for first in range(0, launch.blocks, most):
+            blocks = np.arange(first, min(first + most, launch.blocks))
+            self._run(blocks, min(step_limit, 2**31 - 1), before)
+        memory.give_arrays(instance.memory, self._made, self._allocations)
+        rows = self._context.batch.program.instructions
+        return Examined(
+            instance.value("accesses"),
+            instance.value("ordered"),
+            instance.value("local_accesses"),
+            _ran(instance.memory, self._made, rows),
+        )
+
+    def close(self) -> None:
+        """Free the memory."""
+        self._instance.close()
+
+    def _run(self, blocks: Array, turns: int, before: Mapping[str, Array] | None) -> None:
+        context, made, instance = self._context, self._made, self._instance
+        place = memory.BatchMemory(made, context, self._end, anew=blocks)
+        if place.end > memory.MOST_BYTES:
+            raise LeftError("a batch larger than linear memory")
+        instance.reach(
+            place.end, memory.first_address(self._allocations) - memory.arrays_begin(made)
+        )
+        if not blocks[0]:
+            memory.bring_arrays(instance.memory, place, self._allocations, before)
+            memory.bring_constants(instance.memory, place, context)
+            instance.set(self._cells.settings(self._begin))
+            instance.set({"block_warps": place.warps, "warp_bytes": made.warp_bytes})
+        instance.set({"first_block": 1 + int(blocks[0])})
+        memory.bring_batch(instance.memory, place, context.batch, turns, ())
+        instance.run(place, context, 0, turns)
+
+
+def _ran(held: Array, made: Translation, rows: Sequence[Instruction]) -> Array:
+    """Return which instructions ran for some lane."""
+    count = made.length
+    blocks, guarded = held[made.ran_at : made.ran_at + 2 * count].view(np.bool_).reshape(2, count)
+    lengths = np.diff([*made.starts, count])
+    is_guarded = np.array([row.guard is not None for row in rows])
+    return np.where(is_guarded, guarded, np.repeat(blocks[made.starts], lengths))
