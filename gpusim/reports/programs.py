@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from gpusim.checking.findings import Finding, Findings
 from gpusim.reports.checking import MOST_SHOWN, finding_lines
+from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, integer, plural, size
 from gpusim.reports.program_timeline import by_kind, timeline_line
 
 _LONGEST_NAME = 48
 _MOST_KERNELS = 40
-_LEAST_NAME = 16
 NUMBERS: Mapping[str, str] = {
     "instructions": "instructions",
     "shared_load_bank_conflicts": "load conflicts",
@@ -198,13 +197,13 @@ def launch_line(one: ProgramLaunch) -> str:
     return "  ".join(parts)
 
 
-def program_summary(report: ProgramReport, width: int) -> Iterator[Text | Table]:
+def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield the summary: a row for each kernel, then errors and refusals."""
     kernels = by_kernel(report.launches)
     total = plural(len(report.launches), "launch").replace("launchs", "launches")
     yield Text(f"{total} of {plural(len(kernels), 'kernel')} on {report.device} (simulated)", TITLE)
     if kernels:
-        yield _table(kernels[:_MOST_KERNELS], width)
+        yield from kernels_table(kernels[:_MOST_KERNELS]).lines(width)
     if any(one.time_us is not None for one in report.launches):
         yield Text(timeline_line(report.intervals))
     left = len(kernels) - _MOST_KERNELS
@@ -246,34 +245,29 @@ def _finding(
     yield from lines
 
 
-def _table(kernels: Sequence[KernelSum], width: int) -> Table:
-    """Return a row for each kernel, with as many columns as the width has room for."""
+def kernels_table(kernels: Sequence[KernelSum]) -> Columns:
+    """Return a row for each kernel: launches, times, findings, and the counters it has."""
     names = [name for name in NUMBERS if any(one.counters.get(name) for one in kernels)]
     is_timed = any(one.time_us is not None for one in kernels)
     is_checked = any(one.is_checked for one in kernels)
-    columns = [("launches", [integer(len(one.launches)) for one in kernels])]
-    if is_timed:
-        times = [one.time_us or 0.0 for one in kernels]
-        whole = sum(times)
-        columns.append(("us", [f"{time:,.2f}" for time in times]))
-        columns.append(("share", [f"{time / whole:.0%}" if whole else "." for time in times]))
-    if is_checked:
-        columns.append(("findings", [integer(one.findings) for one in kernels]))
-    columns.append(("simulated s", [f"{one.seconds:.2f}" for one in kernels]))
-    columns += [
-        (NUMBERS[name], [integer(one.counters.get(name, 0)) for one in kernels]) for name in names
-    ]
-    first = [short(one.kernel) for one in kernels]
-    room = width - min(max(map(len, first)), max(_LEAST_NAME, width // 3))
-    table = Table(box=None, pad_edge=False, width=None, header_style=DIM)
-    table.add_column("kernel", no_wrap=True)
-    kept = []
-    for heading, cells in columns:
-        room -= max(len(heading), *map(len, cells)) + 2
-        if room < 0:
-            break
-        kept.append(cells)
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in zip(first, *kept, strict=True):
-        table.add_row(*row)
-    return table
+    times = [one.time_us or 0.0 for one in kernels]
+    whole = sum(times)
+    made = Columns(
+        Column("kernel", "left", "span", hang=2),
+        Column("launches"),
+        *([Column("us"), Column("share")] if is_timed else []),
+        *([Column("findings")] if is_checked else []),
+        Column("simulated s"),
+        *(Column(NUMBERS[name]) for name in names),
+    )
+    for one, time in zip(kernels, times, strict=True):
+        share = f"{time / whole:.0%}" if whole else "."
+        made.row(
+            one.kernel,
+            integer(len(one.launches)),
+            *([f"{time:,.2f}", share] if is_timed else []),
+            *([integer(one.findings)] if is_checked else []),
+            f"{one.seconds:.2f}",
+            *(integer(one.counters.get(name, 0)) for name in names),
+        )
+    return made

@@ -21,8 +21,7 @@ from gpusim.tracing.records import Trace
 
 SENTENCES = 3
 OF_NO_LINE = "(set up by the compiler)"
-# In fewer columns the unit, also the noun of each counter's name, is left out.
-WIDTH_FOR_UNITS = 125
+WIDTH_FOR_UNITS = 125  # in fewer columns a unit stands behind the names that do not have it
 
 
 def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
@@ -30,10 +29,7 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     yield from launch_lines(trace)
     yield from fallback_lines(trace.fallback, width)
     yield heading("Totals", "exact: from source and addresses; model: what the compiler emits")
-    units = width >= WIDTH_FOR_UNITS
-    yield from totals_table(trace, units=units).lines(width)
-    if not units:
-        yield Text("unit: the last word of a counter's name, or its first two", DIM)
+    yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
     yield heading(
         "Source lines",
         "active, on: average active and predicated-on threads per warp; > finding",
@@ -64,9 +60,12 @@ def launch_lines(trace: Trace) -> list[Text]:
 
 
 def totals_table(trace: Trace, *, units: bool = True) -> Columns:
-    """Return every counter with its unit, its kind and its name in Nsight Compute."""
+    """Return every counter with its unit, its kind and its name in Nsight Compute.
+
+    Without a column for units the name has its unit: shared_load_requests, or in brackets.
+    """
     made = Columns(
-        Column("counter", "left"),
+        Column("counter" if units else "counter (unit)", "left"),
         Column("value"),
         *([Column("unit", "left")] if units else []),
         Column("kind", "left"),
@@ -80,7 +79,7 @@ def totals_table(trace: Trace, *, units: bool = True) -> Columns:
         bad = value > 0 and "conflicts" in name
         kind = spec.kind_with(trace.compiler)
         made.row(
-            (name, style),
+            (name if units else _with_unit(name, spec.unit), style),
             (f"{value:,}", BAD if bad else style),
             *([(spec.unit, style)] if units else []),
             (kind, KIND_STYLES.get(kind, "")),
@@ -89,12 +88,16 @@ def totals_table(trace: Trace, *, units: bool = True) -> Columns:
     return made
 
 
+def _with_unit(name: str, unit: str) -> str:
+    return name if unit in name.replace("_", " ") else f"{name} ({unit})"
+
+
 def lines_table(trace: Trace) -> Columns:
     """Return the source lines with their counters, the worst ones marked."""
     made = Columns(
         Column("", "left"),
         Column("line"),
-        Column("source", "left", "fold", hang=4),
+        Column("source", "left", "span", hang=4),
         Column("execs"),
         Column("active"),
         Column("on"),

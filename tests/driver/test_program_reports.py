@@ -85,7 +85,7 @@ def test_the_summary_keeps_within_the_width(width: int, capsys: pytest.CaptureFi
         screen.print(line)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
-    assert any("scale(float*, int)" in line and "26.00" in line for line in lines)
+    assert all(word in "\n".join(lines) for word in ("scale(float*, int)", "26.00", "0.20"))
 
 
 @pytest.mark.parametrize(

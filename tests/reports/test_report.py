@@ -54,7 +54,7 @@ def test_every_counter_is_shown_with_its_value_kind_and_metric(trace: Trace) -> 
         assert spec.ncu in row
 
 
-def test_at_100_columns_the_metric_takes_the_place_of_the_unit(trace: Trace) -> None:
+def test_at_100_columns_units_stand_in_the_names_of_counters(trace: Trace) -> None:
     text = printed(trace_report(trace, 100))
     row = next(line for line in text.splitlines() if line.startswith("shared_load_wavefronts"))
     assert row.split() == [
@@ -63,6 +63,7 @@ def test_at_100_columns_the_metric_takes_the_place_of_the_unit(trace: Trace) -> 
         "model",
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     ]
+    assert "\nshared_atomics (instructions) " in text
 
 
 def test_source_lines_stand_beside_their_counts_and_the_worst_are_marked(trace: Trace) -> None:
@@ -179,8 +180,38 @@ def test_columns_give_way_where_they_may() -> None:
     ]
 
 
-def test_long_names_fold_at_underscores() -> None:
+def test_a_long_source_line_spans_the_columns_on_its_right() -> None:
+    made = Columns(Column("line"), Column("source", "left", "span", hang=4), Column("count"))
+    made.row("1", "x = 1", "7")
+    made.row("2", "    total = total + f(numbers[i + 1])", "8")
+    made.row("3", "    total = total + scale(numbers)", "9")
+    assert [line.plain for line in made.lines(26)] == [
+        "line  source         count",
+        "   1  x = 1              7",
+        "   2      total = total +",
+        "              f(numbers[i",
+        "              + 1])      8",
+        "   3      total = total +",
+        "              scale(",
+        "              numbers)",
+        "                         9",
+    ]
+
+
+def test_headings_fold_before_texts_and_the_gap_shrinks_last() -> None:
+    made = Columns(Column("name", "left", "fold"), Column("load sectors"), Column("us"))
+    made.row("reduction", "12", "3")
+    assert [[line.plain for line in made.lines(width)] for width in (28, 22, 19)] == [
+        ["name       load sectors  us", "reduction            12   3"],
+        ["              load", "name       sectors  us", "reduction       12   3"],
+        ["            load", "name     sectors us", "reductio      12  3", "n"],
+    ]
+
+
+def test_long_names_fold_at_underscores_members_and_brackets() -> None:
     assert folded("l1tex__data_pipe_lsu", 12) == ["l1tex__data", "_pipe_lsu"]
+    assert folded("cuda.threadIdx.x", 10) == ["cuda", ".threadIdx", ".x"]
+    assert folded("combine(shared[i])", 12) == ["combine(", "shared[i])"]
     assert folded("abcdefghij", 4) == ["abcd", "efgh", "ij"]
 
 
