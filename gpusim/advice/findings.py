@@ -69,7 +69,7 @@ def _each_cause_once(found: Sequence[Advice]) -> list[Advice]:
 
 
 def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
-    """Return advice with the gains of the first findings, in the order of these."""
+    """Return advice with the gains of the first findings, in the order of these to a hundredth."""
     from gpusim.prediction.removals import parse, replay
 
     played: list[Advice] = []
@@ -82,7 +82,7 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
         gain = replay(prediction, removal)
         if gain.saves >= LEAST_GAIN or advice.kind in CERTAIN:
             played.append(replace(advice, gain=gain))
-    played.sort(key=lambda advice: -advice.gain.saves if advice.gain else 0.0)
+    played.sort(key=lambda advice: -round(advice.gain.saves, 2) if advice.gain else 0.0)
     return [*played, *rest]
 
 

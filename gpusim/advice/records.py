@@ -32,19 +32,28 @@ class Advice:
     lines: frozenset[int] = field(default_factory=frozenset)
 
     @property
-    def sentence(self) -> str:
-        """The message, with the time and the speed that its cure would give."""
+    def times(self) -> str:
+        """How many times as fast the launch would be, as text: "1.03x"; "" where unknown."""
         if self.gain is None:
-            return self.message
-        if self.gain.saves < LEAST_SAID:
-            return f"{self.message.rstrip('.')}; without it the launch is as fast."
+            return ""
         speedup = self.gain.speedup
         digits = 0 if speedup >= 10 else 1 if speedup >= 1.1 else 2
-        times = f"{speedup:,.{digits}f}"
-        return (
-            f"{self.message.rstrip('.')}; without it {microseconds(self.gain.time_us)}, "
-            f"{times} times as fast."
-        )
+        return f"{speedup:,.{digits}f}x"
+
+    @property
+    def worth(self) -> str:
+        """The time and the speed that its cure would give, "" where they are unknown."""
+        if self.gain is None:
+            return ""
+        if self.gain.saves < LEAST_SAID:
+            return "without it the launch is as fast"
+        times = self.times.removesuffix("x")
+        return f"without it {microseconds(self.gain.time_us)}, {times} times as fast"
+
+    @property
+    def sentence(self) -> str:
+        """The message, with what its cure is worth."""
+        return f"{self.message.rstrip('.')}; {self.worth}." if self.worth else self.message
 
     def to_dict(self) -> dict[str, Any]:
         """Return the advice as plain data."""

@@ -37,5 +37,12 @@ def rules(*, timed: bool) -> dict[str, Rule]:
     return known if timed else {kind: one for kind, one in known.items() if _is_untimed(one)}
 
 
+def title(kind: str) -> str:
+    """Return the title of a kind of findings."""
+    if kind not in _RULES:
+        rules(timed=True)
+    return (_RULES[kind].__doc__ or kind).strip().splitlines()[0].rstrip(".")
+
+
 def _is_untimed(one: Rule) -> bool:
     return one.__module__.startswith("gpusim.advice.rules.")

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from rich.text import Text
 
+from gpusim.advice.findings import CERTAIN
 from gpusim.advice.records import NONE, Advice
-from gpusim.reports.layout import BAD, DIM, plural
+from gpusim.advice.registry import title
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.layout import BAD, DIM
+
+SENTENCES = 3
+
+
+def findings_lines(found: Sequence[Advice], width: int) -> Iterator[Text]:
+    """Yield findings: the first and each kind of counted events as sentences, others as rows."""
+    rest: list[Advice] = []
+    said: set[str] = set()
+    for place, one in enumerate(found):
+        if place < SENTENCES or (one.kind in CERTAIN and one.kind not in said):
+            said.add(one.kind)
+            yield from finding_lines(one, width)
+        else:
+            rest.append(one)
+    if rest:
+        yield from _table(rest).lines(width)
+        yield Text("  in full: --json, or the page of report", DIM)
 
 
 def finding_lines(finding: Advice, width: int) -> list[Text]:
@@ -19,8 +40,12 @@ def finding_lines(finding: Advice, width: int) -> list[Text]:
     return lines
 
 
-def further_findings(count: int) -> list[Text]:
-    """Return a line with the number of findings that are not shown, if any, and where all are."""
-    if count <= 0:
-        return []
-    return [Text(f"  {plural(count, 'further finding')}: see --json, or the page of report.", DIM)]
+def _table(found: Sequence[Advice]) -> Columns:
+    """Return a row for each finding: its kind, line, gain, and what the kind is about."""
+    made = Columns(
+        Column("  further", "left"), Column("line"), Column("gain"),
+        Column("", "left", "fold"),
+    )  # fmt: skip
+    for one in found:
+        made.row((f"  {one.kind}", BAD), str(one.line or ""), one.times, (title(one.kind), DIM))
+    return made

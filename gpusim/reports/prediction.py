@@ -21,7 +21,7 @@ from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.prediction.uncertainty.intervals import MEASURED
 from gpusim.reports import line_fetches
-from gpusim.reports.advice import finding_lines, further_findings
+from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
@@ -41,7 +41,6 @@ from gpusim.reports.runs import known_defect
 from gpusim.reports.timeline import timeline_lines
 
 LABEL_WIDTH = 12
-FINDINGS = 5
 LEAST_LINE_FRACTION = 0.005
 OF_NO_LINE = "(set up by the compiler)"
 
@@ -111,10 +110,7 @@ def _findings(answer: Answer, width: int) -> Iterator[Text]:
     findings = answer.findings
     for advice in [one for one in findings if one.kind == LIMIT]:
         yield from _wrapped(advice.sentence, width)
-    others = [one for one in findings if one.kind not in (LIMIT, NONE)]
-    for advice in others[:FINDINGS]:
-        yield from finding_lines(advice, width)
-    yield from further_findings(len(others) - FINDINGS)
+    yield from findings_lines([one for one in findings if one.kind not in (LIMIT, NONE)], width)
 
 
 def _title(forecast: Forecast) -> Iterator[Text]:

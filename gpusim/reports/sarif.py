@@ -50,10 +50,9 @@ def sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:
 
 
 def _rule_of_advice(kind: str) -> Rule:
-    from gpusim.advice.registry import rules
+    from gpusim.advice.registry import title
 
-    title = (rules(timed=True)[kind].__doc__ or kind).strip().splitlines()[0].rstrip(".")
-    return Rule(kind, WARNING, title, "see docs/reading-a-trace.md, Findings")
+    return Rule(kind, WARNING, title(kind), "see docs/reading-a-trace.md, Findings")
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

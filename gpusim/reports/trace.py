@@ -10,7 +10,7 @@ from rich.text import Text
 from gpusim.advice.decisions import passing_lanes
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports import line_counts
-from gpusim.reports.advice import finding_lines, further_findings
+from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
 from gpusim.reports.layout import BAD, DIM, KIND_STYLES, TITLE, heading, integer, plural, size
@@ -19,7 +19,6 @@ from gpusim.reports.warps import warp_lines
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
-SENTENCES = 3
 OF_NO_LINE = "(set up by the compiler)"
 WIDTH_FOR_UNITS = 125  # in fewer columns a unit stands behind the names that do not have it
 
@@ -40,9 +39,7 @@ def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
         yield from footprint_table(trace).lines(width)
     yield from warp_lines(trace, width)
     yield heading("Findings")
-    for finding in trace.findings[:SENTENCES]:
-        yield from finding_lines(finding, width)
-    yield from further_findings(len(trace.findings) - SENTENCES)
+    yield from findings_lines(trace.findings, width)
     for part in wrap(remark, width - 4):
         yield Text(f"  {part}", BAD)
 
@@ -62,10 +59,10 @@ def launch_lines(trace: Trace) -> list[Text]:
 def totals_table(trace: Trace, *, units: bool = True) -> Columns:
     """Return every counter with its unit, its kind and its name in Nsight Compute.
 
-    Without a column for units the name has its unit: shared_load_requests, or in brackets.
+    Without a column for units the name has its unit: shared_load_requests, or behind a comma.
     """
     made = Columns(
-        Column("counter" if units else "counter (unit)", "left"),
+        Column("counter" if units else "counter, unit", "left"),
         Column("value"),
         *([Column("unit", "left")] if units else []),
         Column("kind", "left"),
@@ -89,7 +86,7 @@ def totals_table(trace: Trace, *, units: bool = True) -> Columns:
 
 
 def _with_unit(name: str, unit: str) -> str:
-    return name if unit in name.replace("_", " ") else f"{name} ({unit})"
+    return name if unit in name.replace("_", " ") else f"{name}, {unit}"
 
 
 def lines_table(trace: Trace) -> Columns:

@@ -63,7 +63,7 @@ def test_at_100_columns_units_stand_in_the_names_of_counters(trace: Trace) -> No
         "model",
         "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     ]
-    assert "\nshared_atomics (instructions) " in text
+    assert "\nshared_atomics, instructions " in text
 
 
 def test_source_lines_stand_beside_their_counts_and_the_worst_are_marked(trace: Trace) -> None:

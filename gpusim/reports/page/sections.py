@@ -26,8 +26,6 @@ from gpusim.tracing.block_steps import BlockSteps
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import LineCounters, Trace
 
-LEAST_SPEEDUP = 1.005
-
 
 @dataclass(frozen=True)
 class Remark:
@@ -127,12 +125,7 @@ def _launch(trace: Trace) -> str:
 
 def _remark(advice: Advice) -> Remark:
     """Return a finding of the trace as a remark, its gain apart."""
-    gain = advice.gain
-    if gain is None or gain.speedup < LEAST_SPEEDUP:
-        return Remark(advice.kind, advice.line, advice.sentence)
-    digits = 1 if gain.speedup >= 1.1 else 2
-    worth = f"without it {duration(gain.time_us)}, {gain.speedup:,.{digits}f} times as fast"
-    return Remark(advice.kind, advice.line, advice.message, gain=worth)
+    return Remark(advice.kind, advice.line, advice.message, gain=advice.worth)
 
 
 # -- the source ----------------------------------------------------------------------------
