@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gpusim.prediction.removals import Replay
 
-NONE = "none"
+NONE, LIMIT = "none", "limit"
 LEAST_SAID = 0.005  # of the time
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.options import Option, print_json
+from gpusim.cli.options import Option, json_parts
 from gpusim.cli.timing import one_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
+    from gpusim.advice.records import Advice
+    from gpusim.checking.findings import Findings
     from gpusim.reports.diagnostics import Diagnostic
 
 KNOWN = ("text", "json", "sarif", "github", "gcc")
+DOCUMENTS = ("json", "sarif")
 FORMAT = Option("--format", "of findings: text, json, sarif, github or gcc (text)", "FORMAT")
 SARIF = Option("--sarif", "short for --format sarif: SARIF 2.1, for code hosts and editors")
 
@@ -30,11 +34,26 @@ def chosen_format(chosen: Namespace) -> str:
 
 def print_diagnostics(found: Iterable[Diagnostic], kind: str) -> None:
     """Print findings in one of the formats sarif, github and gcc."""
+    output.write_all(formatted(found, kind))
+
+
+def formatted(found: Iterable[Diagnostic], kind: str) -> Iterator[str]:
+    """Yield findings in one of the formats sarif, github and gcc, as lines with their ends."""
     if kind == "sarif":
         from gpusim.reports.sarif import sarif
 
-        print_json(sarif(found))
+        yield from json_parts(sarif(found))
         return
     from gpusim.reports.diagnostics import FORMATS
 
-    output.write_all(f"{line}\n" for line in FORMATS[kind](found))
+    yield from (f"{line}\n" for line in FORMATS[kind](found))
+
+
+def print_advice(
+    advice: Iterable[Advice], source_file: str, checked: Findings | None, kind: str
+) -> None:
+    """Print findings on performance, then those of --check, in one of these formats."""
+    from gpusim.reports.diagnostics import of_advice, of_findings
+
+    found = of_advice(advice, source_file)
+    print_diagnostics(found if checked is None else chain(found, of_findings(checked)), kind)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from gpusim.cli import output
 from gpusim.errors import InputError
@@ -224,9 +224,14 @@ def document_of(name: str, members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def print_json(document: Any) -> None:
-    """Print plain data as JSON; NaN and infinities, absent from JSON, as strings."""
+    """Print plain data as JSON."""
+    output.write_all(json_parts(document))
+
+
+def json_parts(document: Any) -> Iterator[str]:
+    """Return plain data as JSON, in parts; NaN and infinities, absent from JSON, as strings."""
     encoder = json.JSONEncoder(indent=2, allow_nan=False)
-    output.write_all(chain(encoder.iterencode(plain(document)), "\n"))
+    return chain(encoder.iterencode(plain(document)), "\n")
 
 
 def plain(value: Any) -> Any:
@@ -242,15 +247,20 @@ def plain(value: Any) -> Any:
 
 def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
     """Print the lines of a report for the terminal's width; longer ones fold at spaces."""
+    output.write(printed(report, output.standard_output()))
+
+
+def printed(report: Callable[[int], Iterable[Text]], stream: TextIO) -> str:
+    """Return the lines of a report as they are printed to a stream."""
     from gpusim.reports.layout import console
 
-    screen = console(output.standard_output())
+    screen = console(stream)
     width = screen.width
     screen.file = page = io.StringIO()  # rich leaves the process where a reader has left
     for line in report(width):
         for part in _folded(line, width):
             screen.print(part, no_wrap=True, crop=True)
-    output.write(page.getvalue())
+    return page.getvalue()
 
 
 def _folded(line: Text, width: int) -> Iterator[Text]:

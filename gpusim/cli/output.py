@@ -60,12 +60,17 @@ def write_all(parts: Iterable[str]) -> None:
 
 def complain(message: str) -> None:
     """Print a message for the user; nothing if even that is impossible."""
+    lines = [shown(line, MOST_LETTERS) for line in message.split("\n")[:MOST_LINES]]
+    tell("gpusim: " + "\n".join(lines) + "\n")
+
+
+def tell(text: str) -> None:
+    """Print text to standard error as it is; nothing if even that is impossible."""
     stream = sys.stderr
     if stream is None or stream.closed:
         return
-    lines = [shown(line, MOST_LETTERS) for line in message.split("\n")[:MOST_LINES]]
     try:
-        stream.write("gpusim: " + "\n".join(lines) + "\n")
+        stream.write(text)
         stream.flush()
     except OSError:
         _abandon(stream)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
+from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -63,6 +64,7 @@ def predict(chosen: Namespace) -> int:
     A kernel of the catalogue needs its name and a size alone. A kernel of your own is named by its
     file, with its grid, block and arguments.
     """
+    kind = chosen_format(chosen)
     mechanisms, removals = removals_of(chosen.without)
     device = device_of(chosen.device, mechanisms, chosen.changed)
     job = job_of(chosen)
@@ -78,8 +80,10 @@ def predict(chosen: Namespace) -> int:
 
     found = forecast_advice(made)
     answer = Answer(made, whole, _why(made) if chosen.why else None, found)
-    if chosen.json:
+    if kind == "json":
         print_document("predict", with_findings(prediction_document(answer), findings))
+    elif kind != "text":
+        print_advice(found, made.first.prepared.source_file, findings, kind)
     else:
         print_lines(lambda width: prediction_report(answer, width))
         print_findings(findings)
@@ -111,7 +115,9 @@ COMMAND = Command(
         CODE,
         STEP_LIMIT,
         CHECK,
+        FORMAT,
         JSON,
+        SARIF,
     ),
     (
         f"""{ARGUMENT_ORDER}

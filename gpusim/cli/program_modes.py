@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gpusim import machine
+from gpusim.advice.launch import advice_on
 from gpusim.checking.check import check_prepared
 from gpusim.checking.findings import Finding, Findings
 from gpusim.checking.rules import ERROR, WARNING
@@ -15,12 +16,14 @@ from gpusim.cli import output
 from gpusim.cli.launch_choice import LaunchChoice
 from gpusim.driver.execution import LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.timeline import Duration, Timeline
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, KernelFault
 from gpusim.gpu.device import Device
+from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, launch_overhead_us
-from gpusim.reports.programs import HostFinding, ProgramLaunch, launch_line
+from gpusim.reports.program_records import HostFinding, ProgramLaunch
+from gpusim.reports.programs import launch_line
 from gpusim.tracing.block_steps import BlockSteps
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace_prepared
@@ -35,7 +38,8 @@ _MOST_LINES = 1000
 class Watched:
     """Runs launches as a command asks, prints a line of each, and keeps the results.
 
-    `looks` are the analyses of chosen launches: "count", "time", "check".
+    `looks` are the analyses of chosen launches: "count", "time", "check", and "advise" for findings
+    on performance of the first launch of each kernel and size.
     """
 
     device: Device
@@ -51,21 +55,27 @@ class Watched:
     predictions: dict[str, tuple[float, str]] = field(default_factory=dict)
     most_subjects: int = 0  # kernels that a page has a section of, of their first launch
     subjects: dict[str, Subject] = field(default_factory=dict)
+    advised: set[tuple[str, Launch]] = field(default_factory=set)
+    source_file: str = ""  # of the launch that runs
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         """Run a launch, with the analyses of the command."""
         is_chosen = bool(self.looks) and self.choice.takes(one.number, one.kernel)
         begun = time.perf_counter()
-        made = _record(one, is_chosen)
+        self.source_file = prepared.source_file
+        made = replace(_record(one, is_chosen), source_file=self.source_file)
         running = replace(prepared, printed=one.printed)
         is_subject = is_chosen and self._is_subject(one)
+        is_advised = is_chosen and self._is_advised(one)
         prediction: Prediction | None = None
         if is_chosen and "time" in self.looks:
-            if is_subject:
-                prediction = self._predict(prepared, timeline=True)
+            if is_subject or is_advised:
+                prediction = self._predict(prepared, timeline=is_subject)
                 self.predictions[one.identity] = prediction.time_us, _bound(prediction)
             time_us, bound = self._predicted(one, prepared)
             made = replace(made, time_us=time_us, bound=bound)
+            if is_advised and prediction is not None:
+                made = replace(made, advice=advice_on(prediction))
         if is_chosen and "check" in self.looks:
             made = replace(made, findings=self._checked(running, one.watch))
         elif is_chosen and "count" in self.looks:
@@ -73,6 +83,8 @@ class Watched:
             observers = (steps,) if is_subject else ()
             traced = trace_prepared(running, step_limit=self.step_limit, observers=observers)
             made = replace(made, counters=traced.counters)
+            if is_advised:
+                made = replace(made, advice=traced.findings)
             if prediction is not None:
                 self._keep_subject(one, traced, steps, prediction)
         else:
@@ -84,7 +96,13 @@ class Watched:
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Keep a launch that ended with an error."""
-        made = replace(_record(one, True), error=f"{_kind(error)}: {error}")
+        place = error.place if isinstance(error, KernelFault) else None
+        made = replace(
+            _record(one, True),
+            source_file=self.source_file,
+            error=f"{_kind(error)}: {error}",
+            error_line=0 if place is None else place.line,
+        )
         self._keep(made)
 
     def refused(self, what: str) -> None:
@@ -146,6 +164,13 @@ class Watched:
     def _is_subject(self, one: LaunchOf) -> bool:
         """Return whether a launch is its kernel's on the page: the first, of the first kernels."""
         return one.kernel not in self.subjects and len(self.subjects) < self.most_subjects
+
+    def _is_advised(self, one: LaunchOf) -> bool:
+        """Return whether a launch's findings are asked for: of its kernel and size the first."""
+        key = one.kernel, one.launch
+        is_new = "advise" in self.looks and key not in self.advised
+        self.advised.add(key)
+        return is_new
 
     def _keep_subject(
         self, one: LaunchOf, traced: Trace, steps: BlockSteps, prediction: Prediction
@@ -219,7 +244,7 @@ def _kind(error: GpusimError) -> str:
 
 LOOKS: Mapping[str, frozenset[str]] = {
     "run": frozenset(),
-    "trace": frozenset({"count"}),
+    "trace": frozenset({"count", "advise"}),
     "predict": frozenset({"time"}),
     "check": frozenset({"check"}),
     "report": frozenset({"count", "time"}),

@@ -5,27 +5,38 @@ Before `--` stand gpusim's options and files of CUDA C++, behind it the program'
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.options import JSON, PERFETTO, STEP_LIMIT, Option, Parser, add_options, document_of
+from gpusim.cli.findings_formats import DOCUMENTS, FORMAT, SARIF, chosen_format, formatted
+from gpusim.cli.options import (
+    JSON,
+    PERFETTO,
+    STEP_LIMIT,
+    Option,
+    Parser,
+    add_options,
+    document_of,
+    json_parts,
+    printed,
+)
 from gpusim.cli.timing import DEVICE, L2, L2_KNOWN, device_of, one_of
 from gpusim.errors import InputError
 from gpusim.host import files
 
 if TYPE_CHECKING:
     from gpusim.cli.program_modes import Watched
-    from gpusim.reports.programs import ProgramReport
+    from gpusim.reports.program_records import ProgramReport
 
 COMMANDS = ("run", "trace", "predict", "check", "report")
 _MAIN = re.compile(r"\bmain\s*\(")
 SEPARATOR, SUFFIXES = "--", (".cu", ".cpp", ".cc", ".cxx", ".c")
+FINDING = ("check", "trace", "predict")
 FOUND, REFUSED = 1, 2
 # Of one block: programs loop for longer than kernels that are looked at one by one.
 STEP_LIMIT_OF_PROGRAMS = 1 << 27
@@ -44,11 +55,12 @@ OPTIONS = (
     Option("--std", "the C++ of the files (nvcc's own choice)", "STANDARD", None, False, "std"),
     Option("--nvcc", "a further option for nvcc, as in --nvcc=-O0", "OPTION", None, True),
     STEP_LIMIT,
+    FORMAT,
     JSON,
-    Option("--sarif", "write SARIF 2.1 in place of a report, of check"),
+    SARIF,
     Option("--strict", "let warnings of check count as errors"),
     PERFETTO,
-    Option("--out", "where JSON, SARIF or the page goes (report.html)", "FILE"),
+    Option("--out", "where findings, JSON or the page go (report.html)", "FILE"),
 )
 DESCRIPTION = {
     "run": "Run a program on a simulated GPU; its launches are only executed.",
@@ -63,7 +75,8 @@ NOTES = """examples:
   gpusim {0} a.cu b.cu -- 1024            CUDA C++, compiled for it; 1024 is an argument
   gpusim {0} --launch 3..5 --json --out launches.json -- python app.py
 
-The program runs with your rights. A line of each launch and the summary go to standard error."""
+The program runs with your rights. A line of each launch and the summary go to standard error, and
+so do findings by --format gcc or github without --out."""
 
 
 def is_meant(command: str, arguments: Sequence[str]) -> bool:
@@ -91,17 +104,21 @@ def main(command: str, arguments: Sequence[str]) -> int:
     """Run a program under a command, and return the exit code."""
     own, program = _parted(arguments)
     chosen = _parser(command).parse_args(own)
-    _check(command, chosen)
-    watched, code = run(command, chosen, program)
+    kind = chosen_format(chosen)
+    _check(command, chosen, kind)
+    watched, code = run(command, chosen, program, kind)
     report = _report(watched, code, [*chosen.files, *program])
-    if chosen.json or chosen.sarif:
-        _write(chosen, report)
+    if kind != "text" and chosen.out is not None:
+        files.write_whole(Path(chosen.out), "".join(_formatted(report, kind)))
     if chosen.perfetto is not None:
         from gpusim.reports.perfetto import program_events, write_events
 
         write_events(program_events(report.intervals, report.device), Path(chosen.perfetto))
-    _print_summary(report)
-    if _has_page(command, chosen):
+    if kind == "text" or chosen.out is not None:
+        _print_summary(report)
+    else:
+        output.tell("".join(_formatted(report, kind)))
+    if _has_page(command, kind):
         from gpusim.reports.page import program as page
 
         page.write(report, watched.subjects, Path(chosen.out or PAGE))
@@ -112,27 +129,29 @@ def main(command: str, arguments: Sequence[str]) -> int:
     return FOUND if found else REFUSED if watched.is_refused else 0
 
 
-def _has_page(command: str, chosen: Namespace) -> bool:
-    return command == "report" and not (chosen.json or chosen.sarif)
+def _has_page(command: str, kind: str) -> bool:
+    return command == "report" and kind == "text"
 
 
-def _check(command: str, chosen: Namespace) -> None:
+def _check(command: str, chosen: Namespace, kind: str) -> None:
     """Raise InputError for options that do not go together, before the program runs."""
     if chosen.strict and command != "check":
         raise InputError(f"--strict is of gpusim check, not of gpusim {command}")
-    if chosen.sarif and command != "check":
-        raise InputError(f"--sarif is of gpusim check, not of gpusim {command}")
-    if (chosen.json or chosen.sarif) and chosen.out is None:
+    if kind not in ("text", "json") and command not in FINDING:
+        raise InputError(
+            f"--format {kind} has findings: gpusim {', '.join(FINDING)}, not {command}"
+        )
+    if kind in DOCUMENTS and chosen.out is None:
         raise InputError(
             "--json and --sarif of a program go to a file, for standard output is the program's: "
             "give --json --out FILE"
         )
-    if _has_page(command, chosen):
+    if _has_page(command, kind):
         from gpusim.reports.page import render
 
         render.check(Path(chosen.out or PAGE))
-    elif chosen.out is not None and not (chosen.json or chosen.sarif):
-        raise InputError("--out is of --json, of --sarif, and of the page of gpusim report")
+    elif chosen.out is not None and kind == "text":
+        raise InputError("--out is of --json, --sarif, --format, and of the page of gpusim report")
     if chosen.perfetto is not None and "time" not in _looks(command):
         raise InputError("--perfetto shows predicted times: gpusim predict and gpusim report")
 
@@ -143,8 +162,10 @@ def _looks(command: str) -> frozenset[str]:
     return LOOKS[command]
 
 
-def run(command: str, chosen: Namespace, program: Sequence[str]) -> tuple[Watched, int]:
-    """Run a program, and return its launches and its exit code."""
+def run(
+    command: str, chosen: Namespace, program: Sequence[str], kind: str = "text"
+) -> tuple[Watched, int]:
+    """Run a program, and return its launches and its exit code; `kind`: the format of findings."""
     from gpusim.cli.inputs import count
     from gpusim.cli.launch_choice import LaunchChoice
     from gpusim.cli.program_modes import LOOKS, Watched
@@ -155,8 +176,11 @@ def run(command: str, chosen: Namespace, program: Sequence[str]) -> tuple[Watche
     most = 1 << 62
     limit = chosen.step_limit
     steps = count(limit, "--step-limit", most=most) if limit else STEP_LIMIT_OF_PROGRAMS
-    watched = Watched(device, choice, LOOKS[command], steps, one_of(chosen.l2, L2_KNOWN, "--l2"))
-    if _has_page(command, chosen):
+    looks = LOOKS[command]
+    if command == "predict" and kind != "text":  # they take as long as some predictions
+        looks |= {"advise"}
+    watched = Watched(device, choice, looks, steps, one_of(chosen.l2, L2_KNOWN, "--l2"))
+    if _has_page(command, kind):
         from gpusim.reports.page.program import MOST_SECTIONS
 
         watched.most_subjects = MOST_SECTIONS
@@ -200,7 +224,7 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
 
 
 def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramReport:
-    from gpusim.reports.programs import ProgramReport
+    from gpusim.reports.program_records import ProgramReport
 
     return ProgramReport(
         command=tuple(command),
@@ -213,21 +237,16 @@ def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramRepor
     )
 
 
-def _write(chosen: Namespace, report: ProgramReport) -> None:
-    document = document_of("program", report.to_dict())
-    if chosen.sarif:
-        from gpusim.reports.sarif import sarif_of_launches
+def _formatted(report: ProgramReport, kind: str) -> Iterator[str]:
+    """Return a report in a format other than text, in parts."""
+    if kind == "json":
+        return json_parts(document_of("program", report.to_dict()))
+    from gpusim.reports.program_findings import program_diagnostics
 
-        of_launches = [one.findings for one in report.launches if one.findings is not None]
-        document = sarif_of_launches([*of_launches, *(one.findings for one in report.host)])
-    text = json.dumps(document, indent=2, default=str) + "\n"
-    files.write_whole(Path(chosen.out), text)
+    return formatted(program_diagnostics(report), kind)
 
 
 def _print_summary(report: ProgramReport) -> None:
-    from gpusim.reports.layout import console
     from gpusim.reports.programs import program_summary
 
-    screen = console(sys.stderr)
-    for line in program_summary(report, screen.width):
-        screen.print(line)
+    output.tell(printed(lambda width: program_summary(report, width), sys.stderr))

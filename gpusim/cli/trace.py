@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
-from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
+from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
 from gpusim.cli.options import (
     JSON,
     LEVEL,
@@ -55,10 +55,7 @@ def trace(chosen: Namespace) -> int:
         print_document("trace", with_findings(document, findings))
         return code
     if kind != "text":
-        from gpusim.reports.diagnostics import of_advice, of_findings
-
-        advice = of_advice(made.findings, made.source_file)
-        print_diagnostics([*advice, *of_findings(findings)] if findings else advice, kind)
+        print_advice(made.findings, made.source_file, findings, kind)
         return code
     if line is not None:
         from gpusim.reports.accesses import line_report

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpusim.advice.records import NONE, Advice
+from gpusim.advice.records import LIMIT, NONE, Advice
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import ERROR, NOTE, WARNING
 from gpusim.limits.verdicts import Verdict
 
-LIMIT, FAULT = "limit-exceeded", "kernel-fault"
+EXCEEDED, FAULT = "limit-exceeded", "kernel-fault"
 _GITHUB = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
@@ -61,12 +61,14 @@ def of_finding(one: Finding, source_file: str) -> Diagnostic:
     )  # fmt: skip
 
 
-def of_advice(found: Iterable[Advice], source_file: str) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of findings on performance."""
+def of_advice(found: Iterable[Advice], source_file: str, kernel: str = "") -> Iterator[Diagnostic]:
+    """Yield the diagnostics of findings on performance, with a kernel's name where they need it."""
     for one in found:
         if one.kind != NONE:
-            message = one.sentence.removeprefix(f"line {one.line}: ")
-            yield Diagnostic(WARNING, one.kind, message, source_file, one.line)
+            message = one.sentence.removeprefix(f"line {one.line}: " if source_file else "")
+            message = f"{kernel}: {message}" if kernel and not one.line else message
+            level = NOTE if one.kind == LIMIT else WARNING
+            yield Diagnostic(level, one.kind, message, source_file, one.line)
 
 
 def of_verdict(
@@ -80,7 +82,7 @@ def of_verdict(
         if one.measure in said:
             continue
         line = one.shares[0].line if one.shares else 0
-        yield Diagnostic(ERROR, LIMIT, f"{name}: {one}", source_file, line)
+        yield Diagnostic(ERROR, EXCEEDED, f"{name}: {one}", source_file, line)
     if verdict.fault:
         message = f"{name}: {verdict.fault}"
         yield Diagnostic(ERROR, FAULT, message, source_file, verdict.fault_line)

@@ -717,6 +717,7 @@ class ProgramLaunch(TypedDict):
     bound: NotRequired[str]
     counters: NotRequired[Counters]
     check: NotRequired[Findings]
+    findings: NotRequired[list[Advice]]
     error: NotRequired[str]
 
 

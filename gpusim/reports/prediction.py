@@ -10,9 +10,8 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.advice.records import NONE, Advice
+from gpusim.advice.records import LIMIT, NONE, Advice
 from gpusim.advice.stalls import STALLS
-from gpusim.advice.timed.limits import LIMIT
 from gpusim.gpu.device import ABLATIONS
 from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction

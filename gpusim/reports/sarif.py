@@ -9,26 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gpusim.checking.findings import Findings
 from gpusim.checking.rules import ERROR, RULES, WARNING, Rule
-from gpusim.reports.diagnostics import FAULT, LIMIT, Diagnostic, of_findings
+from gpusim.reports.diagnostics import EXCEEDED, FAULT, Diagnostic
 from gpusim.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LIMIT_RULES = (
-    Rule(LIMIT, ERROR, "limit of a launch exceeded", "reduce the measure, or raise its limit"),
+    Rule(EXCEEDED, ERROR, "limit of a launch exceeded", "reduce the measure, or raise its limit"),
     Rule(FAULT, ERROR, "error that ends the launch", "correct the access or the barrier"),
 )
-
-
-def sarif_document(findings: Findings) -> dict[str, Any]:
-    """Return findings as one SARIF run; files below the current directory are named from there."""
-    return sarif_of_launches([findings])
-
-
-def sarif_of_launches(launches: Iterable[Findings]) -> dict[str, Any]:
-    """Return the findings of several launches as one SARIF run."""
-    return sarif(diagnostic for findings in launches for diagnostic in of_findings(findings))
 
 
 def sarif(diagnostics: Iterable[Diagnostic]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from gpusim import cuda
 from gpusim.advice.launch import advice_on, forecast_advice
-from gpusim.advice.timed.limits import LIMIT
+from gpusim.advice.records import LIMIT
 from gpusim.advice.timed.waiting import NEAR, nearness
 from gpusim.catalogue import Request
 from gpusim.launch.arguments import array_spec

@@ -32,6 +32,12 @@ extern "C" __global__ void race(int* out) {
     s[threadIdx.x] = 1;
     out[threadIdx.x] = s[63 - threadIdx.x];
 }
+extern "C" __global__ void conflicts(float* out) {
+    __shared__ float s[1024];
+    s[32 * threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = s[32 * (threadIdx.x ^ 1)];
+}
 __device__ int* slots[64];
 extern "C" __global__ void makes() {
     slots[threadIdx.x] = (int*)malloc(16);

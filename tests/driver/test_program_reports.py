@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from driver.host import Host, needs_compilers
 
+from gpusim.advice.records import Advice
+from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.cli.app import main
 from gpusim.driver.timeline import TO_DEVICE, Duration, Timeline
 from gpusim.gpu.device import load
+from gpusim.reports.diagnostics import gcc
 from gpusim.reports.layout import console
 from gpusim.reports.page import program as page
 from gpusim.reports.perfetto import program_events
+from gpusim.reports.program_findings import program_diagnostics
+from gpusim.reports.program_records import HostFinding, ProgramLaunch, ProgramReport
 from gpusim.reports.program_timeline import COLUMNS, by_kind, strips
-from gpusim.reports.programs import ProgramLaunch, ProgramReport, program_summary
+from gpusim.reports.programs import program_summary
 
 TAKEN = Duration(kernel_us=10, overhead_us=3, gap_us=1)
 MEGABYTES = 63_000_000  # in 1,000 us over the link
@@ -91,7 +97,10 @@ def test_the_summary_keeps_within_the_width(width: int, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["trace", "--sarif", "--out", "x", "--", "app"], "--sarif is of gpusim check"),
+        (["run", "--sarif", "--out", "x", "--", "app"], "sarif has findings: gpusim check, trace"),
+        (["report", "--format", "gcc", "--", "app"], "check, trace, predict, not report"),
+        (["trace", "--format", "sarif", "--", "app"], "standard output is the program's"),
+        (["check", "--format", "gcc", "--json", "--out", "x", "--", "app"], "have one format"),
         (["trace", "--out", "x.json", "--", "app"], "--out is of --json"),
         (["trace", "--perfetto", "x.json", "--", "app"], "gpusim predict and gpusim report"),
         (["report", "--out", "page.txt", "--", "app"], "ends in .html"),
@@ -126,3 +135,62 @@ launch("count", 1, 32)
     assert f"{out} is the page" in ran.err
     names = [e["name"] for e in json.loads(events.read_text())["traceEvents"] if e["ph"] == "X"]
     assert names.count("scale") == 2
+
+
+def checked(number: int, *found: Finding) -> ProgramLaunch:
+    size = (1, 1, 1), (64, 1, 1)
+    held = Findings("race", "kernels.cu", *size, "9.0", found=found)
+    return ProgramLaunch(number, 7, "race", *size, 0, 20, 0.1, findings=held)
+
+
+def test_a_finding_of_several_launches_is_one_diagnostic_and_a_fault_has_its_line() -> None:
+    place = Place(12, "reads s[63]")
+    race = Finding("shared-race", "thread 0 reads s[63]", (place,), "s", 63, count=64)
+    leak = HostFinding(Finding("leak", "400 bytes are not freed", ()))
+    faulty = replace(checked(3), error="OutOfBounds: arg0[9]", error_line=14, source_file="b.cu")
+    found = ProgramReport(
+        ("./a.out",), "H200", 0, [checked(1, race), checked(2, race), faulty], [leak]
+    )
+    diagnostics = program_diagnostics(found)
+    assert [(one.level, one.rule, one.file, one.line, one.count) for one in diagnostics] == [
+        ("error", "kernel-fault", "b.cu", 14, 1),
+        ("error", "shared-race", "kernels.cu", 12, 128),
+        ("warning", "leak", "", 0, 1),
+    ]  # fmt: skip
+
+
+def test_findings_on_performance_name_the_kernel_where_they_have_no_line() -> None:
+    few = Advice("few-blocks", 0, "Small grid.")
+    conflict = Advice("bank-conflict", 7, "line 7: stride 32.")
+    size = (1, 1, 1), (64, 1, 1)
+    launches = [
+        ProgramLaunch(n, 7, "add", *size, 0, 20, 0.1, advice=found, source_file="a.cu")
+        for n, found in enumerate([[few, conflict], [few]], 1)
+    ]
+    report = ProgramReport(("./a.out",), "H200", 0, launches)
+    assert list(gcc(program_diagnostics(report))) == [
+        "a.cu:1: warning: add: Small grid. [few-blocks]",
+        "a.cu:7: warning: stride 32. [bank-conflict]",
+    ]
+    text = "\n".join(map(str, program_summary(report, 80)))
+    assert "add  findings, from launch 1 on\n  few-blocks: Small grid.\n  bank-conflict:" in text
+
+
+@needs_compilers
+def test_a_programs_findings_go_to_editors_and_hosts_by_format(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    host, out = Host(tmp_path, capfd), tmp_path / "found.sarif"
+    text = 'for turn in range(2): launch("conflicts", 1, 32, take(400))\nprint("done")'
+    traced = host.run(text, "trace", "--format", "gcc")
+    assert (traced.code, traced.out) == (0, ["done"])
+    warnings = [line for line in traced.err.splitlines() if "[bank-conflict]" in line]
+    assert len(warnings) == 2  # its store and its load, of both launches
+    assert warnings[0].startswith("gpusim: warning: line 17: stride 32 puts 32 lanes on 1 bank")
+    assert "launches of" not in traced.err
+    predicted = host.run(text, "predict", "--sarif", "--out", str(out))
+    results = json.loads(out.read_text())["runs"][0]["results"]
+    found = [one["message"]["text"] for one in results if one["ruleId"] == "bank-conflict"]
+    assert len(found) == 2
+    assert all("without it" in text for text in found)
+    assert "2 launches of 1 kernel" in predicted.err

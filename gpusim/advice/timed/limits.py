@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gpusim.advice.evidence import Evidence
-from gpusim.advice.records import Advice, microseconds
+from gpusim.advice.records import LIMIT, Advice, microseconds
 from gpusim.advice.registry import rule
 from gpusim.advice.stalls import STALLS
 from gpusim.prediction.bounds import LAUNCH_OVERHEAD, SPINNING
 from gpusim.prediction.records import Prediction
 
-LIMIT, LATENCY = "limit", "latency"
+LATENCY = "latency"
 REMEDIES: Mapping[str, str] = {
     "issue": "fewer instructions",
     "shared memory": "fewer wavefronts: fewer shared accesses, or fewer bank conflicts",

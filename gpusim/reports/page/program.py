@@ -12,6 +12,7 @@ from gpusim.reports.layout import plural, size
 from gpusim.reports.page import render
 from gpusim.reports.page.sections import Subject
 from gpusim.reports.page.tables import Cell, Table, number, text
+from gpusim.reports.program_records import KernelSum, ProgramLaunch, ProgramReport, by_kernel
 from gpusim.reports.program_timeline import (
     HOST_NOTE,
     Strip,
@@ -19,7 +20,7 @@ from gpusim.reports.program_timeline import (
     span_us,
     strips,
 )
-from gpusim.reports.programs import NUMBERS, KernelSum, ProgramLaunch, ProgramReport, by_kernel
+from gpusim.reports.programs import NUMBERS
 from gpusim.reports.quantities import duration, percent, rate, volume
 
 MOST_LAUNCHES = 1000  # in the table
