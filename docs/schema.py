@@ -6,6 +6,7 @@ It is generated from their types, by msgspec, which the extra `test` has.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ from typing import Any
 from gpusim.reports.documents import DOCUMENTS
 from gpusim.version import SCHEMA_VERSION
 
-PATH = Path(__file__).parent / "schema.json"
+PATH = Path(__file__).resolve().parent / "schema.json"
+sys.path.insert(0, str(PATH.parent.parent))
+
+from validate.documents import DOCUMENTS as OF_VALIDATE  # noqa: E402  a package of the checkout
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -22,7 +27,7 @@ def schema() -> dict[str, Any]:
     import msgspec
 
     references, definitions = msgspec.json.schema_components(
-        list(DOCUMENTS.values()), ref_template="#/$defs/{name}"
+        [*DOCUMENTS.values(), *OF_VALIDATE.values()], ref_template="#/$defs/{name}"
     )
     for one in _objects(definitions):
         one["additionalProperties"] = False

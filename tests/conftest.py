@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -34,12 +35,12 @@ def _documents_keep_to_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def document_of(name: str, members: Mapping[str, Any]) -> dict[str, Any]:
         made = as_ever(name, members)
-        if not name.startswith("validate "):  # of the package beside
-            schemas.require_valid(json.loads(json.dumps(options.plain(made), default=str)))
+        schemas.require_valid(json.loads(json.dumps(options.plain(made), default=str)))
         return made
 
-    for module in (options, ci, programs):
-        monkeypatch.setattr(module, "document_of", document_of)
+    for module in (options, ci, programs, sys.modules.get("validate.commands")):
+        if module is not None:
+            monkeypatch.setattr(module, "document_of", document_of)
 
 
 Run = Callable[..., tuple[int, str, str]]

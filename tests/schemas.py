@@ -18,8 +18,17 @@ def validator(name: str) -> Any:
     from jsonschema import Draft202012Validator
 
     definitions = json.loads(PATH.read_text(encoding="utf-8"))["$defs"]
-    reference = f"#/$defs/{DOCUMENTS[name].__name__}"
+    reference = f"#/$defs/{type_of(name).__name__}"
     return Draft202012Validator({"$ref": reference, "$defs": definitions})
+
+
+def type_of(name: str) -> type:
+    """Return the type of a document by its name."""
+    if name in DOCUMENTS:
+        return DOCUMENTS[name]
+    from validate.documents import DOCUMENTS as OF_VALIDATE
+
+    return OF_VALIDATE[name]
 
 
 def require_valid(document: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gpusim.catalogue import find
 from gpusim.cli import inputs, output
-from gpusim.cli.options import Parser, print_document
+from gpusim.cli.options import Parser, document_of, print_document
 from gpusim.cli.progress import Bar
 from gpusim.codegen import generators
 from gpusim.errors import InputError
@@ -306,8 +306,8 @@ def calibrate(chosen: argparse.Namespace) -> int:
     found = calibration.calibrate(backend, pattern, probes)
     backend.close()
     if chosen.json:
-        text = json.dumps(found.to_dict(), indent=1)
-        documents.write_whole(chosen.json, text + "\n")
+        made = document_of("validate calibrate", found.to_dict())
+        documents.write_whole(chosen.json, json.dumps(made, indent=1) + "\n")
     documents.write_whole(chosen.out, calibration.device_file(found, pattern))
     devices.load(chosen.out)
     return 0

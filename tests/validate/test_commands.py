@@ -11,6 +11,7 @@ import pytest
 from gpusim.cli.app import main
 from validate import commands, counters, files
 from validate.cases import Pair, all_times
+from validate.documents import DOCUMENTS
 from validate.measure import Listener, median_of
 from validate.records import Machine, Measurement, Measurements
 
@@ -140,3 +141,14 @@ def test_the_commands_do_without_the_data_set_of_a_source_checkout() -> None:
     root = Path(commands.__file__).parent.parent
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_command_with_json_has_a_document() -> None:
+    (below,) = (one for one in commands.parser()._actions if one.dest == "command")
+    assert isinstance(below.choices, dict)
+    with_json = {
+        f"validate {name}"
+        for name, command in below.choices.items()
+        if any(option.dest == "json" for option in command._actions)
+    }
+    assert with_json == DOCUMENTS.keys()
