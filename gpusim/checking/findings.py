@@ -9,7 +9,7 @@ from typing import Any
 from gpusim.checking.coverage import Coverage
 from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
 from gpusim.launch.languages import PYTHON
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def place_of(finding: Finding) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Findings(Sequence[Finding]):
+class Findings(Shown, Sequence[Finding], shown_as="findings"):
     """All findings of a check, errors first. True in a condition if there are any.
 
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
@@ -140,15 +140,8 @@ class Findings(Sequence[Finding]):
     coverage: Coverage = field(default_factory=Coverage)
     found: tuple[Finding, ...] = field(default=())
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "findings_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-    to_dataframe = View("gpusim.reports.notebook.frames", "findings_frame")
-
     def __repr__(self) -> str:
         return f"<Findings of {self.kernel}: {len(self.errors)} errors of {len(self)}>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "check_summary").load()(self))
 
     def __getitem__(self, position: Any) -> Any:
         return self.found[position]

@@ -14,7 +14,7 @@ from gpusim.cli import output
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.options import JSON, Command, Option, document_of, print_document, print_lines
 from gpusim.cli.progress import Bar
-from gpusim.cli.project import FILE, NamedLaunch, Project, found_project
+from gpusim.cli.project import EXAMPLE, FILE, LAUNCH_EXAMPLE, NamedLaunch, Project, found_project
 from gpusim.errors import GpusimError, InputError
 from gpusim.host import files
 
@@ -68,14 +68,7 @@ def ci(chosen: Namespace) -> int:
     return 0 if all(one.verdict.is_within for one in judged) else BEYOND
 
 
-HINT = """write for example
-  [[tool.gpusim.launch]]
-  name = "saxpy"
-  kernel = "saxpy.cu:saxpy"
-  grid = 4096
-  block = 256
-  args = ["2.0", "float32[2^20]", "float32[2^20]", "2^20"]
-  limits = { time_us = 10, bank_conflicts = 0 }"""
+HINT = f"write for example\n{LAUNCH_EXAMPLE}"
 
 COMMAND = Command(
     "ci",
@@ -89,23 +82,7 @@ COMMAND = Command(
         SARIF,
     ),
     (
-        """pyproject.toml, in this folder or one above:
-  [tool.gpusim]
-  device = "h200"
-  baseline = "gpusim-baseline.json"
-  growth-percent = 2
-
-  [tool.gpusim.limits]
-  bank_conflicts = 0
-
-  [[tool.gpusim.launch]]
-  name = "saxpy"
-  kernel = "saxpy.cu:saxpy"
-  n = "2^20"
-  block = 256
-  grid = "ceil(n/block)"
-  args = ["2.0", "float32[n]", "float32[n]", "n"]
-  limits = { time_us = 10, registers = 32 }""",
+        EXAMPLE,
         """examples:
   gpusim ci
   gpusim ci saxpy transpose --format github

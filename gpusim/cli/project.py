@@ -1,24 +1,4 @@
-"""The table `[tool.gpusim]` of a project's pyproject.toml: launches by name, limits, a baseline.
-
-    [tool.gpusim]
-    device = "h200"                       # of all launches
-    baseline = "gpusim-baseline.json"
-    growth-percent = 2                    # above the baseline, findings excepted
-
-    [tool.gpusim.limits]                  # of all launches
-    bank_conflicts = 0
-
-    [[tool.gpusim.launch]]
-    name = "saxpy"
-    kernel = "kernels/saxpy.cu:saxpy"
-    n = "2^20"
-    block = 256
-    grid = "ceil(n/block)"
-    args = ["2.0", "float32[n]", "float32[n]", "n"]
-    limits = { time_us = 10 }
-
-Files are named from the folder of pyproject.toml.
-"""
+"""The table `[tool.gpusim]` of a project's pyproject.toml: launches by name, limits, a baseline."""
 
 from __future__ import annotations
 
@@ -34,6 +14,25 @@ from gpusim.host import files
 from gpusim.host.files import shown
 
 FILE = "pyproject.toml"
+LAUNCH_EXAMPLE = """\
+  [[tool.gpusim.launch]]
+  name = "saxpy"
+  kernel = "saxpy.cu:saxpy"
+  n = "2^20"
+  block = 256
+  grid = "ceil(n/block)"
+  args = ["2.0", "float32[n]", "float32[n]", "n"]
+  limits = { time_us = 10, registers = 32 }"""
+EXAMPLE = f"""pyproject.toml, in this folder or one above; its files are named from there:
+  [tool.gpusim]                      # of all launches
+  device = "h200"
+  baseline = "gpusim-baseline.json"
+  growth-percent = 2                 # above the baseline; findings do not grow
+
+  [tool.gpusim.limits]               # of all launches
+  bank_conflicts = 0
+
+{LAUNCH_EXAMPLE}"""
 MARK = "tool.gpusim"
 # Keys of a launch, by the destination of the option with that meaning.
 KEYS = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 
 class View:
@@ -26,3 +26,34 @@ class View:
 
     def __get__(self, result: object, owner: type | None = None) -> Any:
         return self if result is None else partial(self.load(), result)
+
+
+class Shown:
+    """A result that shows itself, as HTML in a notebook, as a summary, and as a DataFrame.
+
+    `class Trace(Shown, shown_as="trace")` has functions for it above: `trace_html`,
+    `trace_summary` and `trace_frame`.
+    """
+
+    _shown_as: ClassVar[str]
+
+    def __init_subclass__(cls, *, shown_as: str = "", **others: Any) -> None:
+        super().__init_subclass__(**others)
+        cls._shown_as = shown_as or cls._shown_as
+
+    def _repr_html_(self) -> str:
+        return str(self._as("results", "html"))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Return it by media type; viewers without HTML have the summary."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
+    def __str__(self) -> str:
+        return str(self._as("summaries", "summary"))
+
+    def to_dataframe(self) -> Any:
+        """Return its rows as a pandas DataFrame; InputError where pandas is not installed."""
+        return self._as("frames", "frame")
+
+    def _as(self, module: str, form: str) -> Any:
+        return View(f"gpusim.reports.notebook.{module}", f"{self._shown_as}_{form}").load()(self)

@@ -16,7 +16,7 @@ from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device
 from gpusim.host.workers import ignored
 from gpusim.launch.configured import ConfiguredKernel
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of, own_job
 from gpusim.prediction.uncertainty import is_tie
@@ -25,21 +25,14 @@ Ranked = str | Request | Asked | ConfiguredKernel
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Shown, shown_as="ranking"):
     """Forecasts from slow to fast, and (kernel, reason) of each kernel that cannot run."""
 
     forecasts: Sequence[Forecast]
     failures: Sequence[tuple[str, str]] = ()
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "ranking_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-    to_dataframe = View("gpusim.reports.notebook.frames", "ranking_frame")
-
     def __repr__(self) -> str:
         return f"<Ranking of {len(self.forecasts)} kernels on {self.forecasts[0].device.name}>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "ranking_summary").load()(self))
 
     def step(self, place: int) -> float:
         """Return the speedup of a kernel over the one before it."""

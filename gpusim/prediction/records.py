@@ -11,7 +11,7 @@ from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import Occupancy
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown, View
 from gpusim.prediction.bounds import LAUNCH_OVERHEAD, Bound
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
@@ -58,7 +58,7 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class Prediction:
+class Prediction(Shown, shown_as="prediction"):
     """The predicted duration of a launch: `cycles` of the kernel, `time_us` with launch overhead.
 
     `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1; `lines`
@@ -87,9 +87,6 @@ class Prediction:
     stalls_by_pc: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
     setting: Setting | None = field(default=None, repr=False, compare=False)
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "prediction_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-    to_dataframe = View("gpusim.reports.notebook.frames", "prediction_frame")
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
     plot_roofline = View("gpusim.reports.plots.roofline", "plot_roofline")
     plot_gains = View("gpusim.reports.plots.gains", "plot_gains")
@@ -98,9 +95,6 @@ class Prediction:
 
     def __repr__(self) -> str:
         return f"<Prediction of {self.kernel} on {self.device.name}: {self.time_us:.4g} us>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "prediction_summary").load()(self))
 
     @property
     def kernel(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from rich.text import Text
 
 from gpusim.errors import InputError
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.uncertainty import is_tie
 from gpusim.reports.columns import Column, Columns
@@ -124,20 +124,14 @@ def comparison_document(sides: Sequence[Side], found: Sequence[Agreed] | None) -
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Shown, shown_as="comparison"):
     """Two launches side by side; `found` says whether their results agree, None without runs."""
 
     sides: Sequence[Side]
     found: Sequence[Agreed] | None
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "comparison_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-
     def __repr__(self) -> str:
         return f"<Comparison of {' and '.join(side.name for side in self.sides)}>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "comparison_summary").load()(self))
 
 
 def comparison_report(

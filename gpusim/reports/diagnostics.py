@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from gpusim.checking.rules import ERROR, NOTE, WARNING
 from gpusim.limits.verdicts import Verdict
 
 EXCEEDED, FAULT = "limit-exceeded", "kernel-fault"
+# https://docs.github.com/actions/reference/workflows-and-actions/variables
+CHECKOUT = "GITHUB_WORKSPACE"
 _GITHUB = {ERROR: "error", WARNING: "warning", NOTE: "notice"}
 
 
@@ -104,7 +107,7 @@ def github(found: Iterable[Diagnostic]) -> Iterator[str]:
         fix = f"\nFix: {one.fix}" if one.fix else ""
         values = {"title": f"gpusim: {one.rule}"}
         if one.file:
-            values = {"file": shown_file(one.file), "line": str(max(one.line, 1))} | values
+            values = {"file": file_of_checkout(one.file), "line": str(max(one.line, 1))} | values
         settings = ",".join(f"{key}={_escaped(value, ',:')}" for key, value in values.items())
         yield f"::{_GITHUB[one.level]} {settings}::{_escaped(one.message + fix)}"
 
@@ -119,6 +122,14 @@ def shown_file(file: str) -> str:
     """Return a file's name from the current directory, if it lies below."""
     path = Path(file).resolve()
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def file_of_checkout(file: str) -> str:
+    """Return a file's name from the top of the checkout in a job on GitHub; else `shown_file`."""
+    path, top = Path(file).resolve(), os.environ.get(CHECKOUT)
+    if top and path.is_relative_to(Path(top).resolve()):
+        return path.relative_to(Path(top).resolve()).as_posix()
+    return shown_file(file)
 
 
 def _who(place: Place) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.checking.rules import ERROR, RULES, WARNING, Rule
-from gpusim.reports.diagnostics import EXCEEDED, FAULT, Diagnostic
+from gpusim.reports.diagnostics import EXCEEDED, FAULT, Diagnostic, file_of_checkout
 from gpusim.version import __version__
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -84,7 +84,5 @@ def _location(line: int, text: str, uri: str, number: int) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    path = Path(file).resolve() if file else Path("kernel")
-    if path.is_relative_to(Path.cwd()):
-        return path.relative_to(Path.cwd()).as_posix()
-    return path.as_uri() if path.is_absolute() else path.as_posix()
+    name = file_of_checkout(file) if file else "kernel"
+    return Path(name).as_uri() if Path(name).is_absolute() else name

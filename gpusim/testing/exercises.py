@@ -153,7 +153,11 @@ def _wavefronts(stride: int) -> float:
     "one after loading, and one in each step of the tree: how often can 512 be halved?",
 )
 def _barriers_of_512() -> float:
-    trace = _traced("reduce3", 512, 512)
+    return _barriers_of_a_warp(_traced("reduce3", 512, 512))
+
+
+def _barriers_of_a_warp(trace: Any) -> float:
+    """Return how often a warp of a launch of one block waits at a barrier."""
     return float(trace.counters["barriers"] / trace.launch.warps_per_block)
 
 
@@ -259,8 +263,7 @@ def _sectors_of_a_vector_load() -> float:
     "its steps are log2 of the block; count the barriers of one step in the source",
 )
 def _barriers_of_a_scan() -> float:
-    trace = _traced("kogge_stone_scan_fixed", 256, 256)
-    return float(trace.counters["barriers"] / trace.launch.warps_per_block)
+    return _barriers_of_a_warp(_traced("kogge_stone_scan_fixed", 256, 256))
 
 
 @_kernel(

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown, View
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.footprint import Footprint
@@ -105,7 +105,7 @@ class Blocks(Sequence[dict[str, int]]):
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Shown, shown_as="trace"):
     """The counters of one launch. `counters` are plain ints over all blocks.
 
     `blocks[i]` has the counters of block i; `warps` and `executions` belong to block
@@ -142,9 +142,6 @@ class Trace:
     repeat: Repeat | None = field(default=None, repr=False, compare=False)
     traced_blocks: int = 1
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "trace_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-    to_dataframe = View("gpusim.reports.notebook.frames", "trace_frame")
     plot_tree = View("gpusim.reports.plots.tree", "plot_tree")
     plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")
     plot_banks = View("gpusim.reports.plots.banks", "plot_banks")
@@ -154,9 +151,6 @@ class Trace:
     def __repr__(self) -> str:
         grid, block = ("x".join(map(str, sizes)) for sizes in (self.launch.grid, self.launch.block))
         return f"<Trace of {self.kernel}, grid {grid}, block {block}>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "trace_summary").load()(self))
 
     @cached_property
     def findings(self) -> list[Any]:

@@ -257,8 +257,10 @@ def ran(step: dict[str, object], folder: Path, **given: str) -> subprocess.Compl
     python.parent.mkdir(exist_ok=True)
     python.write_text(f'#!/bin/sh\n[ "$2" = pip ] && echo "$@" || exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", str(step["run"])],
+    script = folder / "step.sh"
+    script.write_text(filled(step["run"]))
+    return subprocess.run(  # `shell: bash` of a workflow
+        ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],
         cwd=folder / filled(step.get("working-directory", ".")),
         env={
             **os.environ,
@@ -266,6 +268,7 @@ def ran(step: dict[str, object], folder: Path, **given: str) -> subprocess.Compl
             "PATH": f"{python.parent}:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "GITHUB_STEP_SUMMARY": "",
+            "GITHUB_WORKSPACE": str(folder),
         },
         capture_output=True,
         text=True,
@@ -287,12 +290,18 @@ def test_the_action_fails_a_job_with_annotations_and_writes_sarif(folder: Path) 
     (folder / "mine.py").rename(folder / "below" / "mine.py")
     write(folder / "below", TRANSPOSED, RACY)
     hold = steps()[-1]
-    good = ran(hold, folder, working_directory="below", launches="tile")
+    good = ran(hold, folder, working_directory="below", launches="\n tile\n")
     assert (good.returncode, good.stdout, good.stderr) == (0, "", "")
     bad = ran(hold, folder, working_directory="below", out="found.sarif")
     assert bad.returncode == 1
-    assert bad.stdout.startswith("::error file=mine.py,line=18,title=gpusim%3A shared-race::")
-    assert json.loads((folder / "below" / "found.sarif").read_text())["runs"][0]["results"]
+    place = "file=below/mine.py,line=18"  # from the top of the checkout
+    assert bad.stdout.startswith(f"::error {place},title=gpusim%3A shared-race::")
+    (run,) = json.loads((folder / "below" / "found.sarif").read_text())["runs"]
+    (location,) = run["results"][0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "below/mine.py"
+    unknown = ran(hold, folder, working_directory="below", launches='tile\nracy  "$(id)"')
+    assert unknown.returncode == 2
+    assert '"$(id)"' in unknown.stderr  # a word as it is, of the second line
 
 
 def test_the_hook_of_pre_commit_holds_launches_to_their_limits(folder: Path) -> None:

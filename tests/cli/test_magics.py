@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -114,6 +115,10 @@ def test_a_comparison_is_a_table_with_the_agreement_of_results() -> None:
     assert "equal" in found._repr_html_()
     assert "duration" in str(found)
     assert repr(found) == "<Comparison of reduce1 and reduce3>"
+    if find_spec("pandas") is not None:
+        rows = found.to_dataframe()
+        assert rows["kernel"].tolist() == ["reduce1", "reduce3"]
+        assert (rows["low_us"] < rows["time_us"]).all()
 
 
 def test_a_sweep_and_a_search_are_tables() -> None:

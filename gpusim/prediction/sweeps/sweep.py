@@ -26,7 +26,7 @@ from gpusim.host.files import refusing, shown, write_whole
 from gpusim.host.journal import opened
 from gpusim.host.workers import ignored, worked_out
 from gpusim.launch.grid import Launch
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.choices import with_choices
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
@@ -191,7 +191,7 @@ def _block(launch: Launch) -> int | str:
 
 
 @dataclass(frozen=True)
-class Swept:
+class Swept(Shown, shown_as="sweep"):
     """A finished sweep: its rows, in the order of its cases, and the number found finished.
 
     It `was_complete` if the output held all rows already, and nothing was computed.
@@ -201,15 +201,8 @@ class Swept:
     found: int
     was_complete: bool = False
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "sweep_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-    to_dataframe = View("gpusim.reports.notebook.frames", "sweep_frame")
-
     def __repr__(self) -> str:
         return f"<Swept: {len(self.rows)} rows, {self.failed} of them failed>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "sweep_summary").load()(self))
 
     @property
     def failed(self) -> int:

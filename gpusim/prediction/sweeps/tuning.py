@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpusim.errors import InputError, shown_at_the_call
-from gpusim.launch.views import View
+from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.choices import WAVES
 from gpusim.prediction.sweeps.sweep import Case, sweep
 from gpusim.prediction.sweeps.tables import Row, choices_of
@@ -36,7 +36,7 @@ class Timed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Tuned(Shown, shown_as="tuned"):
     """The candidates of one kernel, device and size, as rows of a sweep.
 
     `rows` are predicted in full, fastest first; `cannot` have a reason in place of a time, and
@@ -50,15 +50,8 @@ class Tuned:
     cannot: Sequence[Row]
     dropped: int = 0
 
-    _repr_html_ = View("gpusim.reports.notebook.results", "tuned_html")
-    _repr_mimebundle_ = View("gpusim.reports.notebook.results", "bundle")
-    to_dataframe = View("gpusim.reports.notebook.frames", "tuned_frame")
-
     def __repr__(self) -> str:
         return f"<Tuned {self.kernel} on {self.device}: {len(self.rows)} candidates>"
-
-    def __str__(self) -> str:
-        return str(View("gpusim.reports.notebook.summaries", "tuning_summary").load()(self))
 
     @property
     def best(self) -> Row | None:

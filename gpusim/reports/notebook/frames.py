@@ -13,6 +13,7 @@ from gpusim.prediction.records import Prediction
 from gpusim.prediction.sweeps.sweep import Swept
 from gpusim.prediction.sweeps.tables import COLUMNS
 from gpusim.prediction.sweeps.tuning import Tuned
+from gpusim.reports.comparison import Comparison
 from gpusim.tracing.records import Trace
 
 
@@ -58,6 +59,21 @@ def findings_frame(findings: Findings) -> Any:
     columns = ("rule", "severity", "message", "fix", "hazard", "array", "index", "count", "lines")
     documents = (finding.to_dict() for finding in findings)
     return frame(({name: one[name] for name in columns} for one in documents), columns)
+
+
+def comparison_frame(comparison: Comparison) -> Any:
+    """Return a row for either launch: name, facts, time and interval in us, and counters."""
+    return frame(
+        {
+            "kernel": side.name,
+            **side.facts,
+            "time_us": side.time_us,
+            "low_us": None if side.interval_us is None else side.interval_us[0],
+            "high_us": None if side.interval_us is None else side.interval_us[1],
+            **side.counters,
+        }
+        for side in comparison.sides
+    )
 
 
 def ranking_frame(ranking: Ranking) -> Any:

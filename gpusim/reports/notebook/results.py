@@ -31,13 +31,6 @@ from gpusim.tracing.records import Trace
 
 MOST_ROWS = 60  # of a table; a DataFrame has them all
 
-Bundle = dict[str, str]
-
-
-def bundle(result: Any, include: Any = None, exclude: Any = None) -> Bundle:
-    """Return a result by media type, for notebooks and for viewers without HTML."""
-    return {"text/plain": str(result), "text/html": result._repr_html_()}
-
 
 def trace_html(trace: Trace) -> str:
     """Return a trace as HTML: its findings, its lines, and its worst line's banks."""

@@ -73,7 +73,7 @@ def prediction_summary(prediction: Prediction) -> str:
     )
 
 
-def check_summary(findings: Findings) -> str:
+def findings_summary(findings: Findings) -> str:
     """Return the report of a check."""
     return plain(check_report(findings, WIDTH))
 
@@ -94,6 +94,6 @@ def sweep_summary(swept: Swept) -> str:
     return plain(sweep_table(swept.rows, WIDTH))
 
 
-def tuning_summary(tuned: Tuned) -> str:
+def tuned_summary(tuned: Tuned) -> str:
     """Return the fastest candidates of a launch."""
     return plain(tuning_report([tuned], SHOWN, WIDTH))
