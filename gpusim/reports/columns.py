@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 
 from rich.text import Text
 
 GAP = 2
+ROOMY, NARROW = 24, 8  # columns of text that folds: before headings do, and at least
 # Where a word may be broken: before an underscore or a member's dot, behind an opening bracket.
 _JOINT = re.compile(r"(?=_)|(?=\.[A-Za-z])|(?<=[(\[,])")
 
@@ -67,26 +69,28 @@ class Columns:
     def fit(self, width: int) -> Fit:
         """Return the layout in `width` columns.
 
-        Where the table is too wide headings fold, then texts that may, and last the gap shrinks.
+        Where the table is too wide, texts fold that may; where that leaves them little room, headings
+        fold too, and last the gap shrinks.
         """
         headings = [column.heading for column in self.columns]
         cells = [
             max((len(row[i][0]) for row in self.rows), default=0) for i in range(len(headings))
         ]
         made = Fit(width, _largest(map(len, headings), cells), self.gap)
+        made = self._shrunk(made, ROOMY)
         if made.over > 0:
             words = (max(map(len, heading.split()), default=0) for heading in headings)
-            made = self._shrunk(replace(made, widths=_largest(words, cells)))
+            made = self._shrunk(replace(made, widths=_largest(words, cells)), NARROW)
         if made.over > 0:
-            made = self._shrunk(replace(made, gap=1))
+            made = self._shrunk(replace(made, gap=1), NARROW)
         return made
 
-    def _shrunk(self, made: Fit) -> Fit:
-        """Return a layout with columns narrower whose text may fold."""
+    def _shrunk(self, made: Fit, least: int) -> Fit:
+        """Return a layout with columns narrower whose text may fold, to `least` columns each."""
         over, widths = made.over, list(made.widths)
         for i, column in enumerate(self.columns):
             if over > 0 and column.overflow != "never":
-                given = max(0, min(over, widths[i] - max(8, len(column.heading))))
+                given = max(0, min(over, widths[i] - max(least, len(column.heading))))
                 widths[i] -= given
                 over -= given
         return replace(made, widths=widths)
@@ -105,7 +109,7 @@ class Columns:
         if not any(column.heading for column in self.columns):
             return []
         parts = [
-            folded(column.heading, max(1, room))
+            wrap(column.heading, max(1, room)) or [""]
             for column, room in zip(self.columns, made.widths, strict=True)
         ]
         height = max(map(len, parts))

@@ -198,13 +198,20 @@ def test_a_long_source_line_spans_the_columns_on_its_right() -> None:
     ]
 
 
-def test_headings_fold_before_texts_and_the_gap_shrinks_last() -> None:
+def test_headings_fold_before_text_is_narrow_and_the_gap_shrinks_last() -> None:
     made = Columns(Column("name", "left", "fold"), Column("load sectors"), Column("us"))
     made.row("reduction", "12", "3")
     assert [[line.plain for line in made.lines(width)] for width in (28, 22, 19)] == [
         ["name       load sectors  us", "reduction            12   3"],
         ["              load", "name       sectors  us", "reduction       12   3"],
         ["            load", "name     sectors us", "reductio      12  3", "n"],
+    ]
+    roomy = Columns(Column("of peak"), Column("changes", "left", "fold"))
+    roomy.row("8.6 %", "half the blocks, and no bank conflicts")
+    assert [line.plain for line in roomy.lines(36)] == [
+        "of peak  changes",
+        "  8.6 %  half the blocks, and no",
+        "         bank conflicts",
     ]
 
 
