@@ -69,8 +69,8 @@ class Columns:
     def fit(self, width: int) -> Fit:
         """Return the layout in `width` columns.
 
-        Where the table is too wide, texts fold that may; where that leaves them little room, headings
-        fold too, and last the gap shrinks.
+        Where the table is too wide, texts fold that may; where that leaves them little room,
+        headings fold too, and last the gap shrinks.
         """
         headings = [column.heading for column in self.columns]
         cells = [
