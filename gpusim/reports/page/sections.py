@@ -125,7 +125,9 @@ def _launch(trace: Trace) -> str:
 
 def _remark(advice: Advice) -> Remark:
     """Return a finding of the trace as a remark, its gain apart."""
-    return Remark(advice.kind, advice.line, advice.message, gain=advice.worth)
+    gain = advice.gain
+    worth = "" if gain is None else f"without it {duration(gain.time_us)}, {advice.times}"
+    return Remark(advice.kind, advice.line, advice.message, gain=worth)
 
 
 # -- the source ----------------------------------------------------------------------------

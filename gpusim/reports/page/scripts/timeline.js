@@ -88,7 +88,7 @@ class Timeline {
       key.append(name);
     });
     const { blocks, simulated, resident, whole } = this.data;
-    made(this.root, "p", `Predicted. Above: the SM's first block, each warp with the reason of its cycles (dotted: a barrier opens), `
+    made(this.root, "p", `Predicted. Above: the SM's first block, each warp with its scheduler (s0 to s3) and the reason of its cycles (dotted: a barrier opens), `
       + "then its source lines: the fuller the shade, the more warps. "
       + `Below: warps of the SM's first ${blocks} blocks of ${simulated} simulated, ${resident} resident at a time.`
       + (whole ? "" : " Cut: the block has too many spans for the page."), "legend");
