@@ -121,6 +121,15 @@ def test_a_trace_shows_its_lines_and_findings_and_escapes_them() -> None:
     assert "<b>&lt;script&gt;</b>" in evil
 
 
+def test_a_trace_has_a_picture_only_of_conflicts_or_divergence() -> None:
+    configured, arguments = launched("step4", 128, 64)
+    calm = gpusim.trace(configured, *arguments)
+    lines = [replace(line, counters={}) for line in calm.lines]
+    assert "<img" not in replace(calm, lines=lines)._repr_html_()
+    assert "<li>bank-conflict: line " in html(traced)
+    assert '<img alt="Words that each bank' in html(traced)
+
+
 def test_a_prediction_shows_its_findings() -> None:
     assert "predicated off" in html(predicted) or "diverge" in html(predicted)
 

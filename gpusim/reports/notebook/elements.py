@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
+from gpusim.advice.records import NONE, Advice
 from gpusim.errors import InputError
 from gpusim.reports.plots.canvas import save_to
 
@@ -63,6 +64,13 @@ def listed(sentences: Iterable[str]) -> str:
     return f"<ul>{items}</ul>" if items else ""
 
 
+def advice_list(found: Iterable[Advice]) -> str:
+    """Return findings on performance as a list, each with its kind."""
+    return listed(
+        one.sentence if one.kind == NONE else f"{one.kind}: {one.sentence}" for one in found
+    )
+
+
 def headline(name: str, about: str) -> str:
     """Return the first line: the kernel's name, and its launch or its time."""
     return f"<p><b>{escape(name)}</b> {escape(about)}</p>"
@@ -78,8 +86,11 @@ def plain(lines: Iterable[Text]) -> str:
     return "\n".join(line.plain.rstrip() for line in lines)
 
 
-def picture(draw: Callable[[], Any]) -> str:
-    """Return a picture as an element that holds it, nothing where there is nothing to draw."""
+def picture(draw: Callable[[], Any], about: str) -> str:
+    """Return a picture as an element that holds it, nothing where there is nothing to draw.
+
+    `about` is read out in its place.
+    """
     try:
         figure = draw()
     except InputError:  # nothing of the kind in this kernel, or no Matplotlib
@@ -87,4 +98,4 @@ def picture(draw: Callable[[], Any]) -> str:
     content = io.BytesIO()
     save_to(figure, content, "png")
     address = base64.b64encode(content.getvalue()).decode("ascii")
-    return f'<img alt="" src="data:image/png;base64,{address}">'
+    return f'<img alt="{escape(about)}" src="data:image/png;base64,{address}">'

@@ -23,7 +23,7 @@ from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.changes import changes
 from gpusim.reports.comparison import Comparison, comparison_table
 from gpusim.reports.layout import plural, size
-from gpusim.reports.notebook.elements import headline, listed, note, picture, table
+from gpusim.reports.notebook.elements import advice_list, headline, listed, note, picture, table
 from gpusim.reports.plots.gains import plot_gains
 from gpusim.reports.quantities import deviations, duration, interval, percent, rate
 from gpusim.reports.trace import OF_NO_LINE
@@ -35,11 +35,18 @@ MOST_ROWS = 60  # of a table; a DataFrame has them all
 def trace_html(trace: Trace) -> str:
     """Return a trace as HTML: its findings, its lines, and its worst line's banks."""
     launch = f"grid {size(trace.launch.grid)}, block {size(trace.launch.block)}"
-    findings = listed(finding.sentence for finding in trace.findings)
-    conflicts = any(line_counts.conflicts(line) for line in trace.lines)
-    drawn = picture(trace.plot_banks if conflicts else trace.plot_divergence)
     lines = table(LINE_TITLES, _lines(trace), typed=1)
-    return f"{headline(trace.kernel, launch)}{findings}{lines}{drawn}"
+    found = advice_list(trace.findings)
+    return f"{headline(trace.kernel, launch)}{found}{lines}{_trace_picture(trace)}"
+
+
+def _trace_picture(trace: Trace) -> str:
+    """Return the picture of bank conflicts, else of divergence; nothing without either."""
+    if any(map(line_counts.conflicts, trace.lines)):
+        return picture(trace.plot_banks, "Words that each bank of shared memory serves")
+    if any(map(line_counts.divergent, trace.lines)):
+        return picture(trace.plot_divergence, "Threads that take each condition, by iteration")
+    return ""
 
 
 LINE_TITLES = (
@@ -80,9 +87,12 @@ def prediction_html(prediction: Prediction) -> str:
         table(("stall", "fraction"), ((name, percent(part)) for name, part in stalls)),
         table(line_fetches.TITLES, _fetches(prediction), typed=1),
     )
-    drawn = picture(prediction.plot_timeline) if prediction.timeline is not None else ""
-    sentences = listed(finding.sentence for finding in findings)
-    return headline(prediction.kernel, about) + sentences + "".join(tables) + drawn
+    drawn = (
+        picture(prediction.plot_timeline, "Warps over time")
+        if prediction.timeline is not None
+        else ""
+    )
+    return headline(prediction.kernel, about) + advice_list(findings) + "".join(tables) + drawn
 
 
 def _fetches(prediction: Prediction) -> Iterator[Sequence[str]]:
@@ -144,7 +154,9 @@ def ranking_html(ranking: Ranking) -> str:
     failed = listed(f"{name} cannot run: {reason}" for name, reason in ranking.failures)
     times = [one.time_us for one in ranking.forecasts]
     firsts = [one.first for one in ranking.forecasts]
-    drawn = picture(partial(plot_gains, *firsts, times_us=times, what=work.rstrip(", ")))
+    drawn = picture(
+        partial(plot_gains, *firsts, times_us=times, what=work.rstrip(", ")), "Times, step by step"
+    )
     return headline(first.device.name, about) + rows + failed + drawn
 
 
