@@ -16,8 +16,9 @@ from gpusim.cli import output
 from gpusim.cli.launch_choice import LaunchChoice
 from gpusim.driver.execution import LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.timeline import Duration, Timeline
-from gpusim.errors import GpusimError, KernelFault
+from gpusim.errors import GpusimError, InputError, KernelFault
 from gpusim.gpu.device import Device
+from gpusim.isa.ops import OPS
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.predict import predict_prepared
@@ -69,13 +70,16 @@ class Watched:
         is_advised = is_chosen and self._is_advised(one)
         prediction: Prediction | None = None
         if is_chosen and "time" in self.looks:
-            if is_subject or is_advised:
-                prediction = self._predict(prepared, timeline=is_subject)
-                self.predictions[one.identity] = prediction.time_us, _bound(prediction)
-            time_us, bound = self._predicted(one, prepared)
-            made = replace(made, time_us=time_us, bound=bound)
-            if is_advised and prediction is not None:
-                made = replace(made, advice=advice_on(prediction))
+            try:
+                if is_subject or is_advised:
+                    prediction = self._predict(prepared, timeline=is_subject)
+                    self.predictions[one.identity] = prediction.time_us, _bound(prediction)
+                time_us, bound = self._predicted(one, prepared)
+                made = replace(made, time_us=time_us, bound=bound)
+                if is_advised and prediction is not None:
+                    made = replace(made, advice=advice_on(prediction))
+            except InputError as error:  # it runs all the same
+                self.refused(f"no time: {error}")
         if is_chosen and "check" in self.looks:
             made = replace(made, findings=self._checked(running, one.watch))
         elif is_chosen and "count" in self.looks:
@@ -91,7 +95,9 @@ class Watched:
             equal = one.run(lambda: machine.run(running, step_limit=self.step_limit))
             made = replace(made, equal=equal)
         self._keep(replace(made, seconds=time.perf_counter() - begun))
-        was_watched = made.findings is not None
+        # A store to a surface is no access by address, which a watch would see.
+        is_seen = all(OPS[row.op].kind != "surface_store" for row in prepared.program.instructions)
+        was_watched = made.findings is not None and is_seen
         return Outcome(self._duration(made), was_watched)
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:

@@ -20,6 +20,7 @@ from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.module import ContextHeap, Function, Module
 from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
 from gpusim.driver.status import RefusedError
+from gpusim.driver.textures import texture_of
 from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
 from gpusim.driver.wire import Reply, Request
 from gpusim.errors import AssertionFault, GpusimError, InputError, KernelFault, LaunchError
@@ -27,6 +28,7 @@ from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
+from gpusim.launch.textures import Texture
 from gpusim.reports.layout import plural, size
 from gpusim.reports.program_timeline import stream_name
 from gpusim.sass.symbols import cpp_name, parameter_types
@@ -52,6 +54,7 @@ class Client:
         self.timeline = Timeline(device)
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
+        self._textures: dict[int, Texture] = {}
         self._heap = ContextHeap(self.arena)
         self._repeats = Repeats(self.arena, BYTES_PER_S)
         self._handles = self._streams = 0
@@ -351,6 +354,19 @@ class Client:
             blocks = 0
         return Reply(0, (blocks if threads <= attributes[0] else 0,))
 
+    def _texture(self, request: Request) -> Reply:
+        texture = texture_of(request.numbers)
+        if not self.arena.is_inside(texture.address, texture.bytes):
+            raise RefusedError(status.INVALID_VALUE)
+        handle = self._handle()
+        self._textures[handle] = texture
+        return Reply(0, (handle,))
+
+    def _forget_texture(self, request: Request) -> Reply:
+        if self._textures.pop(request.numbers[0], None) is None:
+            raise RefusedError(status.INVALID_HANDLE)
+        return Reply()
+
     # Launches
 
     def _launch(self, request: Request) -> Reply:
@@ -364,7 +380,7 @@ class Client:
         try:
             if how == _COOPERATIVE:
                 self._check_cooperative(function, launch)
-            ready = launching.prepared(function, launch, request.held, self.arena)
+            ready = launching.prepared(function, launch, request.held, self.arena, self._textures)
             one = replace(one, watch=self._watch(ready))
             if is_repeatable(ready):
                 exact = self._exact(function, launch, request.held)
@@ -640,6 +656,8 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "functions": Client._names,
     "variable": Client._variable,
     "occupancy": Client._occupancy,
+    "texture": Client._texture,
+    "no_texture": Client._forget_texture,
     "launch": Client._launch,
     "stream": Client._stream,
     "event": Client._event,

@@ -7,7 +7,7 @@ everything else is passed on as it is.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from gpusim.driver.module import Function
 from gpusim.isa.ops import Program
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Place, Prepared
+from gpusim.launch.textures import TEXTURES, Texture
 from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory
@@ -45,7 +46,13 @@ class _Bound:
         self.add(name, region.bytes, region.address, region.address)
 
 
-def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> Prepared:
+def prepared(
+    function: Function,
+    launch: Launch,
+    held: bytes,
+    arena: Arena,
+    textures: Mapping[int, Texture],
+) -> Prepared:
     """Return a launch with parameters of these bytes; GpusimError for unsimulated instructions."""
     code, module, bound = function.code, function.module, _Bound()
     given = list(_given(function, held, arena, bound))
@@ -60,6 +67,8 @@ def prepared(function: Function, launch: Launch, held: bytes, arena: Arena) -> P
             bound.arguments[name] = np.zeros(max(size, 1), np.uint8)
     if code.heap:
         bound.add_region(code.heap, module.heap.region)
+    if textures:
+        bound.arguments[TEXTURES] = dict(textures)
     if code.grid_barrier is not None:
         bound.arguments[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
     known = {place.start for place in bound.places.values()}

@@ -363,7 +363,7 @@ class Op:
     @property
     def is_untimed(self) -> bool:
         """Whether the machine runs it and the clock does not have it."""
-        return self.has_number
+        return self.has_number or self.unit == "tex"
 
     @property
     def only_describes(self) -> bool:
@@ -379,7 +379,7 @@ _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match",
     "elect", "reduce_lanes", "agrees", "warpsync", "collect", "bssy",
-    "get_token", "set_token",
+    "get_token", "set_token", "texture", "surface_load", "surface_store",
 )  # fmt: skip
 
 # Rules of linearity: whether the result moves by the same step each time, given for each source
@@ -637,6 +637,10 @@ OPS |= {
     "R2UR.AGREES": Op("alu", kind="agrees", convergent=True, sets_predicate=True),
     "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
     "CS2R.CLOCK": Op("alu", kind="clock"),
+    "TEX": Op("tex", kind="texture"),  # at coordinates, filtered
+    "TLD": Op("tex", kind="texture"),  # of an element
+    "SULD": Op("tex", kind="surface_load"),
+    "SUST": Op("tex", kind="surface_store"),
     "BMOV.GET": Op("cbu", kind="get_token"),
     "BMOV.SET": Op("cbu", kind="set_token"),
     "bits.LEPC": Op("alu", as_detail_says),

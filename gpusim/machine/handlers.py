@@ -12,6 +12,7 @@ from gpusim.machine import (
     convergence,
     driver_calls,
     named_barrier,
+    textures,
     values,
     warp,
 )
@@ -45,6 +46,9 @@ HANDLERS: Mapping[str, Handler] = {
     "collect": warp.collect,
     "agrees": warp.agrees,
     "clock": values.clock,
+    "texture": textures.fetch,
+    "surface_load": textures.load,
+    "surface_store": textures.store,
     "get_token": convergence.get_token,
     "set_token": convergence.set_token,
     "named_barrier": named_barrier.sync,

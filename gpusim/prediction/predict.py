@@ -159,9 +159,15 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
     """Refuse barriers that cannot open, and barriers that the clock does not model."""
     program = prepared.program
     if any(_is_untimed(instruction) for instruction in program.instructions):
+        is_texture = any(OPS[one.op].unit == "tex" for one in program.instructions)
+        what = (
+            "fetches from textures or accesses to surfaces"
+            if is_texture
+            else "barriers with numbers, for some warps of a block"
+        )
         raise InputError(
-            f"{prepared.kernel} has barriers with numbers, for some warps of a block: they are run "
-            "and counted, but how long they take is not simulated"
+            f"{prepared.kernel} has {what}: they are run and counted, but how long they take is "
+            "not simulated"
         )
     most, blocks = resident * gpu.gpu.sms, prepared.launch.blocks
     if program.layout is not None and program.layout.grid_barrier is not None and blocks > most:
@@ -173,7 +179,7 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
 
 
 def _is_untimed(instruction: Instruction) -> bool:
-    """Return whether a row is a barrier for some warps; a packed one is all of the block's."""
+    """Return whether a row has no time; a packed barrier is all of the block's."""
     return OPS[instruction.op].is_untimed and instruction.detail != "packed"
 
 

@@ -42,7 +42,10 @@ class RefusedError(UnknownFormError):
 REFUSED = {
     name: unit
     for unit, names in {
-        "textures and surfaces are": "TEX TLD TLD4 TXD TXQ TMML SULD SUST SUATOM SURED SUQUERY",
+        "textures in this form are": "TEX TLD",
+        "surfaces in this form are": "SULD SUST",
+        "gathers, gradients and queries of textures are": "TLD4 TXD TXQ TMML",
+        "atomics and queries of surfaces are": "SUATOM SURED SUQUERY",
         "tensor cores are": "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA LDSM STSM "
         "WARPGROUP WARPGROUPSET UTCHMMA UTCIMMA LDTM STTM",
         "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
@@ -1025,6 +1028,67 @@ def _to_uniform(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
     yield Micro("R2UR.AGREES", place, None, sources, (verdict.name,), row.guard)
 
 
+_AXES_OF_TEXTURES = {
+    "1D": (1, False), "2D": (2, False), "3D": (3, False),
+    "ARRAY_1D": (1, True), "ARRAY_2D": (2, True),
+}  # fmt: skip
+
+
+def _texture(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Fetch channels: the first two come to one pair of registers, the others to another."""
+    registers = [one for one in row.operands if one.kind == "R"]
+    where = next(number for number, one in enumerate(row.operands) if one.kind == "X")
+    kind = row.operands[where].name
+    if kind not in _AXES_OF_TEXTURES or registers[-1].name[0] != "U":
+        raise RefusedError(REFUSED[row.mnemonic])
+    axes, has_layer = _AXES_OF_TEXTURES[kind]
+    upper, lower, coordinates, *_, handle = registers
+    mask = [_number(one) for one in row.operands[where + 1 :]] or [0xF]
+    channels = tuple(number for number in range(4) if mask[0] >> number & 1)
+    names = [*several(lower.name, 2), *several(upper.name, 2)][: len(channels)]
+    _expect(not any(name.endswith("Z") for name in names), row)
+    sources = (handle.name, *_several_words(coordinates, axes + has_layer))
+    form = (axes, has_layer, row.mnemonic == "TLD", channels)
+    yield Micro(row.mnemonic, place, form, sources, tuple(names), row.guard)
+
+
+def _several_words(operand: Operand, count: int) -> tuple[Source, ...]:
+    return (ZERO,) * count if operand.is_zero else several(operand.name, count)
+
+
+_WIDTHS_OF_SURFACES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+
+
+def _surface(row: Row, place: int, address: Operand, handle: Operand) -> tuple[Any, Any]:
+    """Return the form of an access to a surface, and the registers of handle and coordinates."""
+    said = set(row.modifiers)
+    kind = next((one for one in row.modifiers if one[0] in "123" and one[1:2] == "D"), "")
+    signed = {"S8", "S16"} & said and row.mnemonic == "SULD"
+    if not kind or handle.name[0] != "U" or signed:
+        raise RefusedError(REFUSED[row.mnemonic])
+    width = next((_WIDTHS_OF_SURFACES[one] for one in said & _WIDTHS_OF_SURFACES.keys()), 4)
+    boundary = "trap" if "TRAP" in said else "zero" if "IGN" in said else "clamp"
+    axes, has_layer = int(kind[0]), kind.endswith("ARRAY")
+    _expect(len(address.terms) == 1 and not address.number, row)
+    first = Operand("R", address.terms[0].register)
+    sources = (handle.name, *_several_words(first, axes + has_layer))
+    return (axes, has_layer, width, boundary), sources
+
+
+def _surface_load(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    result, address, handle = row.operands[:3]
+    form, sources = _surface(row, place, address, handle)
+    results = () if result.is_zero else several(result.name, -(-form[2] // 4))
+    yield Micro("SULD", place, form, sources, results, row.guard)
+
+
+def _surface_store(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    address, value, handle = row.operands[:3]
+    form, sources = _surface(row, place, address, handle)
+    sources = (*sources, *_several_words(value, -(-form[2] // 4)))
+    yield Micro("SUST", place, form, sources, (), row.guard)
+
+
 _REDUCTIONS = {"POPC": "count", "AND": "and", "OR": "or"}
 RESULT_OF_BARRIER = "BR"
 
@@ -1210,6 +1274,9 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "to_uniform": _to_uniform,
     "match": _match,
     "redux": _redux,
+    "texture": _texture,
+    "surface_load": _surface_load,
+    "surface_store": _surface_store,
     "fence": _fence,
     "exchange": _exchange,
     "vote": _vote,

@@ -46,11 +46,16 @@ extern "C" __global__ void makes() {
 extern "C" __global__ void uses(int* out) { out[threadIdx.x] = 2 * slots[threadIdx.x][1]; }
 extern "C" __global__ void drops() { free(slots[threadIdx.x]); }
 extern "C" __global__ void prints() { printf("block %d of %d\\n", blockIdx.x, gridDim.x); }
-extern "C" __global__ void samples(float* out, unsigned long long texture) {
+extern "C" __global__ void gathers(float* out, unsigned long long texture) {
     float a, b, c, d;
-    asm volatile("tex.1d.v4.f32.s32 {%0, %1, %2, %3}, [%4, {%5}];"
-                 : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(texture), "r"(0));
+    asm volatile("tld4.r.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %5}];"
+                 : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(texture), "f"(0.0f));
     *out = a + b + c + d;
+}
+extern "C" __global__ void samples(float* out, cudaTextureObject_t from, cudaSurfaceObject_t to) {
+    float one = tex2D<float>(from, threadIdx.x + 0.75f, 1.5f);
+    out[threadIdx.x] = one;
+    surf2Dwrite(2 * one, to, threadIdx.x * 4, 0);
 }
 extern "C" __global__ void asserts(const int* x) {
     printf("before\\n");

@@ -149,7 +149,7 @@ print(begin < a < c < end, b < d)
         ('call("cuMemFree_v2", C.c_uint64(12345))', 1, "where no allocation begins"),
         ('x = take(8); call("cuMemFree_v2", x); call("cuMemFree_v2", x)', 1, "is freed twice"),
         ("x = take(8); to(x, bytes(9))", 1, "an allocation of 8 bytes, from its byte 0 on"),
-        ('call("cuArrayDestroy", None)', 801, "the program asks for cuArrayDestroy"),
+        ('call("cuMipmappedArrayDestroy", None)', 801, "the program asks for cuMipmappedArrayDe"),
         ('call("cuModuleLoadData", C.byref(module), b"nonsense")', 200, "neither a cubin"),
         ('launch("scale", 1, 2048)', 1, ""),
         ('launch("nothing", 1, 1)', 500, ""),
@@ -167,7 +167,7 @@ def test_a_launch_that_is_not_simulated_leaves_no_results(host: Host) -> None:
     ran = host.run(
         """
 x = take(4)
-launch("samples", 1, 1, x, C.c_uint64(0))
+launch("gathers", 1, 1, x, C.c_uint64(0))
 print(back(x, 4))
 """
     )
@@ -175,11 +175,72 @@ print(back(x, 4))
     assert ran.out == ["cuLaunchKernel 801", "cuMemcpyDtoH_v2 801", "None"]
 
 
+ARRAYS = """
+def array():
+    made = C.c_void_p()
+    call("cuArray3DCreate_v2", C.byref(made), struct.pack("3QiII", 8, 3, 0, 32, 1, 2))
+    return made
+def side(kind, memory=0, made=0, pitch=0):
+    host, device = (memory, 0) if kind == 1 else (0, memory)
+    return struct.pack("2QiQQQQ", 0, 0, kind, host, device, made, pitch)
+def copy(source, target):
+    return call("cuMemcpy2D_v2", source + target + struct.pack("2Q", 32, 3))
+source, target = array(), array()
+held = (C.c_float * 24)(*range(24))
+copy(side(1, C.addressof(held), pitch=32), side(3, made=source.value))
+from_array = struct.pack("i4xQ", 0, source.value) + bytes(128)
+to_array = struct.pack("i4xQ", 0, target.value) + bytes(128)
+texture, surface, x = C.c_uint64(), C.c_uint64(), take(32)
+how = struct.pack("5iIi3f4f12i", 1, 1, 1, 1, 0, 0, 0, *([0.0] * 7), *([0] * 12))
+call("cuTexObjectCreate", C.byref(texture), from_array, how, None)
+call("cuSurfObjectCreate", C.byref(surface), to_array)
+"""
+
+
+def test_a_texture_interpolates_and_a_surface_is_written(host: Host) -> None:
+    ran = host.run(
+        ARRAYS
+        + """
+launch("samples", 1, 8, x, texture, surface)
+print(struct.unpack("8f", back(x, 32)))
+copy(side(3, made=target.value), side(1, C.addressof(held), pitch=32))
+print(held[:9])
+call("cuTexObjectDestroy", texture)
+launch("samples", 1, 1, x, texture, surface)
+call("cuCtxSynchronize")
+"""
+    )
+    between = [8 + 0.25, 9.25, 10.25, 11.25, 12.25, 13.25, 14.25, 15.0]  # the last one is clamped
+    assert ran.out == [
+        str(tuple(between)), str([*(2 * one for one in between), 0.0]), "cuCtxSynchronize 700",
+    ]  # fmt: skip
+    assert "is no texture or surface object (block 0, thread 0)" in ran.err
+
+
+def test_a_launch_with_textures_runs_but_has_no_time(host: Host) -> None:
+    ran = host.run(ARRAYS + 'launch("samples", 1, 8, x, texture, surface)', "predict")
+    assert ran.code == 2
+    assert "how long they take is not simulated" in ran.err
+    assert not [line for line in ran.out if line.startswith("cu")]
+
+
+def test_what_a_surface_holds_has_a_value(host: Host) -> None:
+    ran = host.run(
+        ARRAYS
+        + """
+launch("samples", 1, 8, x, texture, surface)
+copy(side(3, made=target.value), side(1, C.addressof(held), pitch=32))
+""",
+        "check",
+    )
+    assert (ran.code, "uninitialised" in ran.err) == (0, False)
+
+
 def test_what_is_not_simulated_is_exit_code_2_and_the_programs_own_code_goes_first(
     host: Host,
 ) -> None:
-    assert host.run('call("cuArrayDestroy", None)').code == 2
-    assert host.run('call("cuArrayDestroy", None); sys.exit(7)').code == 7
+    assert host.run('call("cuMipmappedArrayDestroy", None)').code == 2
+    assert host.run('call("cuMipmappedArrayDestroy", None); sys.exit(7)').code == 7
 
 
 def test_a_check_of_a_program_finds_races_and_has_exit_code_1(host: Host) -> None:

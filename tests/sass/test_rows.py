@@ -276,7 +276,9 @@ def test_a_product_may_be_halved_before_it_is_rounded() -> None:
 @pytest.mark.parametrize(
     ("text", "unit"),
     [
-        ("TLD.LZ RZ, R5, R7, UR4, 0x0, 1D, 0x1", "textures and surfaces are"),
+        ("TLD4.R RZ, R4, R6, UR4, 0x0, 2D, 0x9", "gathers, gradients and queries of textures are"),
+        ("TEX.LL RZ, R8, R8, R15, UR4, 0x0, CUBE, 0x1", "textures in this form are"),
+        ("TEX.SCR.LL RZ, R5, R4, R8, 0x0, 0x58, 2D, 0x1", "textures in this form are"),
         ("HMMA.16816.F32 R4, R8, R12, R4", "tensor cores are"),
         ("UTMALDG.2D [UR8], [UR6]", "the tensor memory accelerator and its barriers are"),
         ("UCGABAR_WAIT", "clusters of blocks are"),

@@ -1,5 +1,6 @@
 // The driver's API as its documentation has it, served by a simulator; nothing of its inner tables.
 #define _GNU_SOURCE
+#include "arrays.h"
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -540,6 +541,103 @@ struct box { struct box_side from, to; size_t width, height, depth; };
 struct sheet_side { size_t x, y; int kind; const void *host; u64 device; void *array; size_t pitch; };
 struct sheet { struct sheet_side from, to; size_t width, height; };
 
+// ---- Arrays, textures and surfaces
+
+static unsigned bytes_of_format(int format) {  // 8, 16 or 32 bits: 1..3 without, 8..10 with a sign
+  if (format == HALF) return 2;
+  if (format == FLOAT) return 4;
+  int number = format >= SIGNED_8 ? format - SIGNED_8 : format - UNSIGNED_8;
+  return number >= 0 && number <= 2 ? 1u << number : 0;
+}
+API int cuArray3DCreate_v2(struct array **made, const struct array_size *size) {
+  CURRENT;
+  unsigned item = bytes_of_format(size->format) * size->channels;
+  if (!item || size->channels > 4 || size->channels == 3 || !size->width) return INVALID_VALUE;
+  if (size->flags & CUBE) return gpusim_refuse("cube maps");
+  struct array one = {0, (size->width * item + 31) / 32 * 32, 0, size->width, size->height, size->depth,
+                      size->format, size->channels, size->flags, item};
+  one.slice = one.pitch * (one.height ? one.height : 1);
+  int status = take(&one.address, one.slice * (one.depth ? one.depth : 1), DEVICE_MEMORY, NULL);
+  if (status) return status;
+  *made = malloc(sizeof **made);
+  **made = one;
+  return SUCCESS;
+}
+struct flat_size { size_t width, height; int format; unsigned channels; };
+API int cuArrayCreate_v2(struct array **made, const struct flat_size *size) {
+  struct array_size given = {size->width, size->height, 0, size->format, size->channels, 0};
+  return cuArray3DCreate_v2(made, &given);
+}
+API int cuArrayDestroy(struct array *array) {
+  CURRENT;
+  if (!array) return INVALID_HANDLE;
+  int status = give_back(array->address, DEVICE_MEMORY, NULL, 0);
+  if (!status) free(array);
+  return status;
+}
+API int cuArray3DGetDescriptor_v2(struct array_size *size, const struct array *array) {
+  if (!array) return INVALID_HANDLE;
+  *size = (struct array_size){array->width, array->height, array->depth, array->format, array->channels, array->flags};
+  return SUCCESS;
+}
+API int cuArrayGetDescriptor_v2(struct flat_size *size, const struct array *array) {
+  if (!array) return INVALID_HANDLE;
+  *size = (struct flat_size){array->width, array->height, array->format, array->channels};
+  return SUCCESS;
+}
+
+static int describe_texture(u64 *object, const struct resource *resource, const struct sampling *how) {
+  struct array one = {0};
+  if (resource->kind == OF_ARRAY) {
+    if (!resource->of.array) return INVALID_HANDLE;
+    one = *resource->of.array;
+  } else if (resource->kind == OF_LINEAR || resource->kind == OF_PITCHED) {
+    int is_linear = resource->kind == OF_LINEAR;
+    one.address = resource->of.linear.address, one.format = resource->of.linear.format;
+    one.channels = resource->of.linear.channels;
+    one.item = bytes_of_format(one.format) * one.channels;
+    if (!one.item) return INVALID_VALUE;
+    one.width = is_linear ? resource->of.linear.size / one.item : resource->of.pitched.width;
+    one.height = is_linear ? 0 : resource->of.pitched.height;
+    one.pitch = is_linear ? 0 : resource->of.pitched.pitch;
+  } else {
+    return gpusim_refuse("textures of mipmaps");
+  }
+  if (how && how->flags & AS_SRGB) return gpusim_refuse("textures of sRGB colours");
+  int is_integer = one.format != HALF && one.format != FLOAT && bytes_of_format(one.format) == 4;
+  unsigned border[4];
+  memcpy(border, how ? how->border : (float[4]){0}, sizeof border);
+  u64 made[1];
+  int status = ASK_FOR("texture", made, one.address, one.width, one.height, one.depth, one.pitch, one.slice,
+                       (u64)one.format, one.channels, one.flags & LAYERED, how ? (u64)how->modes[0] : 1,
+                       how ? (u64)how->modes[1] : 1, how ? (u64)how->modes[2] : 1, how && how->filter == 1,
+                       how && how->flags & NORMALIZED, how && !(how->flags & AS_INTEGER) && !is_integer,
+                       border[0], border[1], border[2], border[3]);
+  *object = made[0];
+  return status;
+}
+API int cuTexObjectCreate(u64 *object, const struct resource *resource, const struct sampling *how, const void *view) {
+  CURRENT;
+  return view ? gpusim_refuse("views of textures") : describe_texture(object, resource, how);
+}
+API int cuTexObjectDestroy(u64 object) { CURRENT; return ASK("no_texture", object); }
+API int cuSurfObjectCreate(u64 *object, const struct resource *resource) {
+  CURRENT;
+  return resource->kind == OF_ARRAY ? describe_texture(object, resource, NULL) : INVALID_VALUE;
+}
+API int cuSurfObjectDestroy(u64 object) { CURRENT; return ASK("no_texture", object); }
+
+// An array's side of a copy, as memory: what is copied does not tell them apart.
+static struct box_side as_memory(const struct box_side *side) {
+  struct box_side made = *side;
+  if (side->kind == ARRAY_SIDE) {
+    const struct array *array = side->array;
+    made.kind = DEVICE_SIDE, made.device = array->address, made.pitch = array->pitch;
+    made.height = array->height ? array->height : 1;
+  }
+  return made;
+}
+
 static u64 begin_of(const struct box_side *side) {
   u64 base = side->kind == HOST_SIDE ? (u64)side->host : side->device;
   return base + side->z * side->pitch * side->height + side->y * side->pitch + side->x;
@@ -551,8 +649,8 @@ static unsigned direction_of(int from, int to) {
 }
 static int copy_box(const struct box *box, int later, stream_t stream) {
   CURRENT;
-  const struct box_side *to = &box->to, *from = &box->from;
-  if (to->kind == ARRAY_SIDE || from->kind == ARRAY_SIDE) return gpusim_refuse("copies of CUDA arrays");
+  struct box_side to_memory = as_memory(&box->to), from_memory = as_memory(&box->from);
+  const struct box_side *to = &to_memory, *from = &from_memory;
   struct work work = {.kind = COPY, .to = begin_of(to), .from = begin_of(from), .to_pitch = to->pitch,
                       .from_pitch = from->pitch, .to_slice = to->pitch * to->height,
                       .from_slice = from->pitch * from->height, .width = box->width,
@@ -1063,11 +1161,12 @@ API int cuGraphAddKernelNode_v2(node_t *node, graph_t graph, const node_t *befor
   return status;
 }
 static struct work as_copy(const struct box *box) {
-  return (struct work){.kind = COPY, .to = begin_of(&box->to), .from = begin_of(&box->from),
-                       .to_pitch = box->to.pitch, .from_pitch = box->from.pitch,
-                       .to_slice = box->to.pitch * box->to.height, .from_slice = box->from.pitch * box->from.height,
+  struct box_side to = as_memory(&box->to), from = as_memory(&box->from);
+  return (struct work){.kind = COPY, .to = begin_of(&to), .from = begin_of(&from),
+                       .to_pitch = to.pitch, .from_pitch = from.pitch,
+                       .to_slice = to.pitch * to.height, .from_slice = from.pitch * from.height,
                        .width = box->width, .height = box->height, .depth = box->depth,
-                       .direction = direction_of(box->from.kind, box->to.kind), .is_asynchronous = 1};
+                       .direction = direction_of(from.kind, to.kind), .is_asynchronous = 1};
 }
 API int cuGraphAddMemcpyNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct box *box, context_t context) {
   (void)before, (void)count, (void)context;

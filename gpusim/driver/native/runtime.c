@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrays.h"
 #include "errors.h"
 
 #define API __attribute__((visibility("default")))
@@ -37,6 +38,9 @@ extern int cuMemcpyDtoD_v2(u64, u64, size_t), cuMemcpy(u64, u64, size_t);
 extern int cuMemcpyHtoDAsync_v2(u64, const void *, size_t, handle), cuMemcpyDtoHAsync_v2(void *, u64, size_t, handle);
 extern int cuMemcpyDtoDAsync_v2(u64, u64, size_t, handle), cuMemcpyAsync(u64, u64, size_t, handle);
 extern int cuMemcpy3D_v2(const void *), cuMemcpy3DAsync_v2(const void *, handle);
+extern int cuArray3DCreate_v2(struct array **, const struct array_size *), cuArrayDestroy(struct array *);
+extern int cuTexObjectCreate(u64 *, const struct resource *, const struct sampling *, const void *), cuTexObjectDestroy(u64);
+extern int cuSurfObjectCreate(u64 *, const struct resource *), cuSurfObjectDestroy(u64);
 extern int cuMemsetD8_v2(u64, unsigned char, size_t), cuMemsetD8Async(u64, unsigned char, size_t, handle);
 extern int cuMemsetD2D8_v2(u64, size_t, unsigned char, size_t, size_t);
 extern int cuMemsetD2D8Async(u64, size_t, unsigned char, size_t, size_t, handle);
@@ -436,22 +440,23 @@ API int cudaMemcpyFromSymbolAsync(void *to, const void *s, size_t n, size_t offs
 struct box_side { size_t x, y, z, lod; int kind; const void *host; u64 device; void *array, *reserved; size_t pitch, height; };
 struct box { struct box_side from, to; size_t width, height, depth; };
 struct position { size_t x, y, z; };
-struct copy_3d { void *from_array; struct position from_place; struct pitched from; void *to_array; struct position to_place; struct pitched to; struct extent extent; int kind; };
+struct copy_3d { const struct array *from_array; struct position from_place; struct pitched from; const struct array *to_array; struct position to_place; struct pitched to; struct extent extent; int kind; };
 
-static struct box_side side(const struct pitched *memory, struct position place, int is_host, int is_any) {
+static struct box_side side(const struct pitched *memory, const struct array *array, struct position place, int is_host, int is_any) {
   enum { HOST = 1, DEVICE, ARRAY, UNIFIED };
+  if (array) return (struct box_side){place.x * array->item, place.y, place.z, 0, ARRAY, NULL, 0, (void *)array, NULL, 0, 0};
   return (struct box_side){place.x, place.y, place.z, 0, is_any ? UNIFIED : is_host ? HOST : DEVICE, memory->pointer,
                            (u64)memory->pointer, NULL, NULL, memory->pitch, memory->height};
 }
 static struct box as_box(const struct copy_3d *given) {
   int kind = given->kind, is_any = kind == BY_ADDRESS;
-  return (struct box){side(&given->from, given->from_place, kind == HOST_TO_DEVICE || kind == HOST_TO_HOST, is_any),
-                      side(&given->to, given->to_place, kind == DEVICE_TO_HOST || kind == HOST_TO_HOST, is_any),
-                      given->extent.width, given->extent.height, given->extent.depth};
+  const struct array *array = given->from_array ? given->from_array : given->to_array;
+  return (struct box){side(&given->from, given->from_array, given->from_place, kind == HOST_TO_DEVICE || kind == HOST_TO_HOST, is_any),
+                      side(&given->to, given->to_array, given->to_place, kind == DEVICE_TO_HOST || kind == HOST_TO_HOST, is_any),
+                      given->extent.width * (array ? array->item : 1), given->extent.height, given->extent.depth};
 }
 static int copy_box(const struct copy_3d *given, handle stream, int later) {
   READY;
-  if (given->from_array || given->to_array) return note(gpusim_refuse("copies of CUDA arrays"));
   struct box box = as_box(given);
   return note(later ? cuMemcpy3DAsync_v2(&box, stream) : cuMemcpy3D_v2(&box));
 }
@@ -466,6 +471,145 @@ API int cudaMemcpy2DAsync(void *to, size_t tp, const void *from, size_t fp, size
 API int cudaMemcpy3D(const struct copy_3d *given) { return copy_box(given, NULL, 0); }
 API int cudaMemcpy3DAsync(const struct copy_3d *given, handle stream) { return copy_box(given, stream, 1); }
 
+// ---- Arrays, textures and surfaces
+
+struct channel { int x, y, z, w, f; };
+static int format_of(const struct channel *given, unsigned *channels) {
+  enum { SIGNED, UNSIGNED, REAL };
+  int bits = given->x, is_even = (!given->y || given->y == bits) && (!given->z || given->z == bits) && (!given->w || given->w == bits);
+  *channels = 1 + (given->y != 0) + (given->z != 0) + (given->w != 0);
+  int number = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : -1;
+  if (!is_even || number < 0) return 0;
+  if (given->f == REAL) return bits == 16 ? HALF : bits == 32 ? FLOAT : 0;
+  return given->f == SIGNED ? SIGNED_8 + number : given->f == UNSIGNED ? UNSIGNED_8 + number : 0;
+}
+API struct channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (struct channel){x, y, z, w, kind}; }
+API int cudaMalloc3DArray(struct array **array, const struct channel *given, struct extent size, unsigned flags) {
+  READY;
+  unsigned channels;
+  int format = format_of(given, &channels);
+  if (!format) return note(20);
+  struct array_size wanted = {size.width, size.height, size.depth, format, channels, flags};
+  return note(cuArray3DCreate_v2(array, &wanted));
+}
+API int cudaMallocArray(struct array **array, const struct channel *given, size_t width, size_t height, unsigned flags) {
+  return cudaMalloc3DArray(array, given, (struct extent){width, height, 0}, flags);
+}
+API int cudaFreeArray(struct array *array) { READY; return array ? note(cuArrayDestroy(array)) : 0; }
+static struct channel channels_of(int format, unsigned channels) {
+  int is_real = format == HALF || format == FLOAT;
+  int bits = format == HALF ? 16 : format == FLOAT ? 32 : 8 << (format >= SIGNED_8 ? format - SIGNED_8 : format - UNSIGNED_8);
+  return (struct channel){bits, channels > 1 ? bits : 0, channels > 2 ? bits : 0, channels > 3 ? bits : 0,
+                          is_real ? 2 : format < SIGNED_8};
+}
+API int cudaGetChannelDesc(struct channel *made, const struct array *array) { *made = channels_of(array->format, array->channels); return 0; }
+API int cudaArrayGetInfo(struct channel *made, struct extent *size, unsigned *flags, const struct array *array) {
+  if (made) *made = channels_of(array->format, array->channels);
+  if (size) *size = (struct extent){array->width, array->height, array->depth};
+  if (flags) *flags = array->flags;
+  return 0;
+}
+
+// Offsets and widths are bytes here, elements in a copy of three dimensions.
+static int to_array(const struct array *to, size_t x, size_t y, const void *from, size_t pitch, size_t width, size_t height, int kind, handle stream, int later) {
+  if (!to || x % to->item || width % to->item) return note(INVALID_VALUE);
+  struct copy_3d given = {.from = {(void *)from, pitch, width, height}, .to_array = to, .to_place = {x / to->item, y, 0},
+                          .extent = {width / to->item, height, 1}, .kind = kind};
+  return copy_box(&given, stream, later);
+}
+static int from_array(void *to, size_t pitch, const struct array *from, size_t x, size_t y, size_t width, size_t height, int kind, handle stream, int later) {
+  if (!from || x % from->item || width % from->item) return note(INVALID_VALUE);
+  struct copy_3d given = {.to = {to, pitch, width, height}, .from_array = from, .from_place = {x / from->item, y, 0},
+                          .extent = {width / from->item, height, 1}, .kind = kind};
+  return copy_box(&given, stream, later);
+}
+// Bytes that go on in the next row where one is full.
+static int line_to_array(const struct array *to, size_t x, size_t y, const char *from, size_t size, int kind, handle stream, int later) {
+  size_t row = to ? to->width * to->item : 0;
+  if (!to || x >= row) return note(INVALID_VALUE);
+  for (int status; size; x = 0, y++) {
+    size_t part = size < row - x ? size : row - x;
+    if ((status = to_array(to, x, y, from, row, part, 1, kind, stream, later))) return status;
+    from += part, size -= part;
+  }
+  return 0;
+}
+static int line_from_array(char *to, const struct array *from, size_t x, size_t y, size_t size, int kind, handle stream, int later) {
+  size_t row = from ? from->width * from->item : 0;
+  if (!from || x >= row) return note(INVALID_VALUE);
+  for (int status; size; x = 0, y++) {
+    size_t part = size < row - x ? size : row - x;
+    if ((status = from_array(to, row, from, x, y, part, 1, kind, stream, later))) return status;
+    to += part, size -= part;
+  }
+  return 0;
+}
+API int cudaMemcpy2DToArray(struct array *to, size_t x, size_t y, const void *from, size_t p, size_t w, size_t h, int kind) { return to_array(to, x, y, from, p, w, h, kind, NULL, 0); }
+API int cudaMemcpy2DToArrayAsync(struct array *to, size_t x, size_t y, const void *from, size_t p, size_t w, size_t h, int kind, handle stream) { return to_array(to, x, y, from, p, w, h, kind, stream, 1); }
+API int cudaMemcpy2DFromArray(void *to, size_t p, const struct array *from, size_t x, size_t y, size_t w, size_t h, int kind) { return from_array(to, p, from, x, y, w, h, kind, NULL, 0); }
+API int cudaMemcpy2DFromArrayAsync(void *to, size_t p, const struct array *from, size_t x, size_t y, size_t w, size_t h, int kind, handle stream) { return from_array(to, p, from, x, y, w, h, kind, stream, 1); }
+API int cudaMemcpyToArray(struct array *to, size_t x, size_t y, const void *from, size_t n, int kind) { return line_to_array(to, x, y, from, n, kind, NULL, 0); }
+API int cudaMemcpyToArrayAsync(struct array *to, size_t x, size_t y, const void *from, size_t n, int kind, handle stream) { return line_to_array(to, x, y, from, n, kind, stream, 1); }
+API int cudaMemcpyFromArray(void *to, const struct array *from, size_t x, size_t y, size_t n, int kind) { return line_from_array(to, from, x, y, n, kind, NULL, 0); }
+API int cudaMemcpyFromArrayAsync(void *to, const struct array *from, size_t x, size_t y, size_t n, int kind, handle stream) { return line_from_array(to, from, x, y, n, kind, stream, 1); }
+API int cudaMemcpy2DArrayToArray(struct array *to, size_t x, size_t y, const struct array *from, size_t from_x, size_t from_y, size_t w, size_t h, int kind) {
+  if (!to || !from || to->item != from->item) return note(INVALID_VALUE);
+  struct copy_3d given = {.to_array = to, .to_place = {x / to->item, y, 0}, .from_array = from,
+                          .from_place = {from_x / from->item, from_y, 0}, .extent = {w / to->item, h, 1}, .kind = kind};
+  return copy_box(&given, NULL, 0);
+}
+
+struct runtime_resource {
+  int kind;
+  union {
+    struct array *array;
+    struct { u64 address; struct channel channel; size_t size; } linear;
+    struct { u64 address; struct channel channel; size_t width, height, pitch; } pitched;
+    int reserved[32];
+  } of;
+  unsigned flags;
+};
+struct runtime_sampling {
+  int modes[3], filter, mode, srgb;
+  float border[4];
+  int is_normalized;
+  unsigned anisotropy;
+  int mipmap_filter;
+  float bias, least_level, most_level;
+  int others[2];
+};
+static int resource_of(const struct runtime_resource *given, struct resource *made) {
+  *made = (struct resource){.kind = given->kind};
+  if (given->kind == OF_ARRAY) {
+    made->of.array = given->of.array;
+  } else if (given->kind == OF_LINEAR || given->kind == OF_PITCHED) {
+    made->of.pitched.address = given->of.linear.address;
+    made->of.pitched.format = format_of(&given->of.linear.channel, &made->of.pitched.channels);
+    if (!made->of.pitched.format) return 20;
+    if (given->kind == OF_LINEAR) made->of.linear.size = given->of.linear.size;
+    else made->of.pitched.width = given->of.pitched.width, made->of.pitched.height = given->of.pitched.height, made->of.pitched.pitch = given->of.pitched.pitch;
+  }
+  return 0;
+}
+API int cudaCreateTextureObject(u64 *object, const struct runtime_resource *given, const struct runtime_sampling *how, const void *view) {
+  READY;
+  struct resource resource;
+  int status = resource_of(given, &resource);
+  if (status) return note(status);
+  struct sampling made = {.filter = how->filter, .flags = (how->mode ? 0 : AS_INTEGER) | (how->is_normalized ? NORMALIZED : 0) | (how->srgb ? AS_SRGB : 0)};
+  memcpy(made.modes, how->modes, sizeof made.modes);
+  memcpy(made.border, how->border, sizeof made.border);
+  return note(cuTexObjectCreate(object, &resource, &made, view));
+}
+API int cudaDestroyTextureObject(u64 object) { CALL(cuTexObjectDestroy(object)); }
+API int cudaCreateSurfaceObject(u64 *object, const struct runtime_resource *given) {
+  READY;
+  struct resource resource;
+  int status = resource_of(given, &resource);
+  return note(status ? status : cuSurfObjectCreate(object, &resource));
+}
+API int cudaDestroySurfaceObject(u64 object) { CALL(cuSurfObjectDestroy(object)); }
+
 API int cudaMemset(void *to, int value, size_t size) { CALL(cuMemsetD8_v2((u64)to, (unsigned char)value, size)); }
 API int cudaMemsetAsync(void *to, int value, size_t size, handle stream) { CALL(cuMemsetD8Async((u64)to, (unsigned char)value, size, stream)); }
 API int cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) { CALL(cuMemsetD2D8_v2((u64)to, pitch, (unsigned char)value, width, height)); }
@@ -473,8 +617,6 @@ API int cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_
 API int cudaMemset3D(struct pitched to, int value, struct extent extent) { CALL(cuMemsetD2D8_v2((u64)to.pointer, to.pitch, (unsigned char)value, extent.width, extent.height * extent.depth)); }
 API int cudaMemset3DAsync(struct pitched to, int value, struct extent extent, handle stream) { CALL(cuMemsetD2D8Async((u64)to.pointer, to.pitch, (unsigned char)value, extent.width, extent.height * extent.depth, stream)); }
 
-struct channel { int x, y, z, w, kind; };
-API struct channel cudaCreateChannelDesc(int x, int y, int z, int w, int kind) { return (struct channel){x, y, z, w, kind}; }
 
 // ---- Streams and events
 

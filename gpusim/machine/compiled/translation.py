@@ -46,6 +46,7 @@ WITHOUT_OPERANDS = frozenset((
 ))  # fmt: skip
 REFUSED = frozenset((
     "named_barrier", "arrive", "clock", "get_token", "set_token", "commit_copies", "await_copies",
+    "texture", "surface_load", "surface_store",
 ))  # fmt: skip
 
 

@@ -11,9 +11,11 @@ from gpusim.sass.mnemonics import (
     memory,
     packed,
     predicate,
+    textures,
 )
 
 # Each adds its rows to the table.
 ROOMS = (
     control, conversion, double, eight_bits, floating, half, integer, memory, packed, predicate,
+    textures,
 )  # fmt: skip
