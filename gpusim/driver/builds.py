@@ -20,6 +20,7 @@ from gpusim.errors import InputError
 from gpusim.host.disk_cache import DiskCache
 from gpusim.sass import wheels
 from gpusim.sass.compiler import Options
+from gpusim.sass.host_headers import HOST_HEADERS
 from gpusim.sass.includes import read
 from gpusim.sass.missing_headers import with_folders_around
 from gpusim.sass.source_text import plain_text
@@ -36,6 +37,8 @@ _MAIN = re.compile(r"\bmain\s*\(")
 _OF_OTHER_FILES = "ptxas fatal   : Unresolved extern"
 _DYNAMIC_PARALLELISM = "requires separate compilation mode"
 _SEPARATELY, _OPENMP = "-rdc=true", "-Xcompiler=-fopenmp"
+# A project's own helpers of CUDA's samples are taken before the stand-ins for them.
+_NOT_SOUGHT = frozenset(one for one in HOST_HEADERS if not one.startswith("helper_"))
 _LONGEST_S = 600
 _MOST_LINES, _MOST_FILES, _MOST_SOURCE_BYTES = 20, 500, 1 << 22
 
@@ -190,13 +193,14 @@ def _defines(text: str, name: str) -> bool:
     )
 
 
-def _folders_around(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+def _folders_around(files: Sequence[str], given: Sequence[str]) -> Iterator[str]:
     """Yield folders above the files with headers that they lack."""
-    given = tuple(one[2:] for one in options if one.startswith("-I"))
-    seen = dict.fromkeys(given)
+    folders = tuple(one[2:] for one in given if one.startswith("-I"))
+    seen = dict.fromkeys(folders)
     for file in map(Path, files):
         if file.suffix in SUFFIXES:
-            found = with_folders_around(read(file), str(file), Options(includes=given))
+            options = Options(includes=folders)
+            found = with_folders_around(read(file), str(file), options, _NOT_SOUGHT)
             yield from (one for one in found.includes if one not in seen)
             seen.update(dict.fromkeys(found.includes))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -66,14 +66,17 @@ def left_out(
     return Headers(contents={**contents, **dict.fromkeys(missing, "")}, missing=tuple(missing))
 
 
-def with_folders_around(text: str, file: str, options: Options) -> Options:
+def with_folders_around(
+    text: str, file: str, options: Options, known: Collection[str] = HOST_HEADERS
+) -> Options:
     """Return options with the nearest folders around a file that have headers it lacks.
 
     A build names them with -I: a folder above, one of `include`, `common` and the like in it, or
-    any of a project, which has a file such as `.git` or `CMakeLists.txt` at its top.
+    any of a project, which has a file such as `.git` or `CMakeLists.txt` at its top. `known` headers
+    are not looked for.
     """
     while True:
-        lacking = _lacking(text, file, options)
+        lacking = _lacking(text, file, options, known)
         more: dict[str, None] = {}
         for folder in _folders_around(file) if lacking else ():
             there = [name for name in lacking if _is_there(name, [folder])]
@@ -84,15 +87,13 @@ def with_folders_around(text: str, file: str, options: Options) -> Options:
         options = replace(options, includes=(*options.includes, *more))
 
 
-def _lacking(text: str, file: str, options: Options) -> list[str]:
+def _lacking(text: str, file: str, options: Options, known: Collection[str]) -> list[str]:
     """Return the headers that a text and its headers name and that no folder of theirs has."""
     folders = folders_of(file, options)
     found = includes(text, folders, options.definitions).found
     beside = [*folders, *(str(path.parent) for path in found)]
     wanted = {name for one in [text, *map(read, found)] for name in included(plain(one))}
-    return [
-        name for name in sorted(wanted) if name not in HOST_HEADERS and not _is_there(name, beside)
-    ]
+    return [name for name in sorted(wanted) if name not in known and not _is_there(name, beside)]
 
 
 def _folders_around(file: str) -> Iterator[Path]:
