@@ -57,6 +57,11 @@ extern "C" __global__ void samples(float* out, cudaTextureObject_t from, cudaSur
     out[threadIdx.x] = one;
     surf2Dwrite(2 * one, to, threadIdx.x * 4, 0);
 }
+extern "C" __global__ void depends(int* x, int add) {
+    asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    x[threadIdx.x] = 2 * x[threadIdx.x] + add;
+}
 extern "C" __global__ void asserts(const int* x) {
     printf("before\\n");
     assert(x[threadIdx.x] >= 0);

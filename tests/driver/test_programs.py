@@ -8,11 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from driver.host import KERNELS, Host, needs_compilers
+from driver.host import KERNELS, Host, cubin, needs_compilers
 
 import gpusim
+from gpusim.launch.grid import ComputeCapability
+from gpusim.sass.kernels import CubinFile
 
 pytestmark = needs_compilers
+HOPPER = ComputeCapability(9, 0)
 
 
 @pytest.fixture
@@ -173,6 +176,29 @@ print(back(x, 4))
     )
     assert ran.code == 2
     assert ran.out == ["cuLaunchKernel 801", "cuMemcpyDtoH_v2 801", "None"]
+
+
+def test_a_launch_that_may_begin_before_the_end_of_another_sees_its_results(host: Host) -> None:
+    assert {"ACQBULK", "PREEXIT"} <= {
+        row.mnemonic for row in CubinFile(cubin(), "").code("depends", HOPPER).section.rows
+    }
+    ran = host.run(
+        """
+kernel = C.c_void_p()
+call("cuModuleGetFunction", C.byref(kernel), module, b"depends")
+early = struct.pack("i4xi60x", 6, 1)  # programmatic stream serialization
+held = C.create_string_buffer(early)
+launching = struct.pack("7I4xQQI", 1, 1, 1, 32, 1, 1, 0, 0, C.addressof(held), 1)
+x = take(128)
+to(x, struct.pack("32i", *range(32)))
+for add in (1, 3):
+    values = C.c_uint64(x.value), C.c_int(add)
+    given = (C.c_void_p * 2)(*(C.cast(C.pointer(one), C.c_void_p) for one in values))
+    call("cuLaunchKernelEx", launching, kernel, given, None)
+print(struct.unpack("32i", back(x, 128))[31])
+"""
+    )
+    assert ran.out == [str(2 * (2 * 31 + 1) + 3)]
 
 
 ARRAYS = """
