@@ -27,7 +27,9 @@ _STAND_IN = "#include <words_of_frameworks.h>\n"
 _OF_STD = "#include <words_of_std.h>\n"
 # Libraries of the host and of kernels: NVRTC does not take all of their headers.
 _LIBRARIES = ("thrust", "cub")
-_OF_HEADERS = ("include", "inc", "common", "Common", "utils")  # names of folders
+_OF_HEADERS = (  # names of folders
+    "include", "inc", "common", "Common", "utils", "common/inc", "Common/inc", "common/include",
+)  # fmt: skip
 _MOST_LEVELS = 4
 # Files at the top of a project, and how far up and in how many of its folders headers are sought.
 _TOPS = (".git", ".hg", "CMakeLists.txt", "Makefile", "setup.py", "pyproject.toml", "LICENSE")
@@ -72,7 +74,7 @@ def with_folders_around(
     """Return options with the nearest folders around a file that have headers it lacks.
 
     A build names them with -I: a folder above, one of `include`, `common` and the like in it, or
-    any of a project, which has a file such as `.git` or `CMakeLists.txt` at its top. `known` headers
+    any of a project, which has a file such as `.git` or `CMakeLists.txt` at its top. `known` ones
     are not looked for.
     """
     while True:
