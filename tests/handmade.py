@@ -151,6 +151,7 @@ def trace_of(
         executions=list(executions),
         block_index=0,
         source_file="kernels.py",
+        traced_blocks=grid,
     )
 
 

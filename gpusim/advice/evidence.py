@@ -27,10 +27,11 @@ WORTH_SAYING = 0.02  # of a block's cycles
 
 @dataclass(frozen=True)
 class Numbered:
-    """An execution, and the iteration of its line that it belongs to."""
+    """An execution, the iteration of its line, and how many of the block it stands for."""
 
     execution: Execution
     iteration: int
+    times: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,12 @@ class Evidence:
     @cached_property
     def numbered(self) -> list[Numbered]:
         """Executions with their iterations."""
-        executions = self.trace.executions
-        return [Numbered(e, i) for e, i in zip(executions, iterations(executions), strict=True)]
+        executions, times = self.trace.executions, self._times
+        numbers = iterations(executions)
+        if times is None:
+            return [Numbered(e, i) for e, i in zip(executions, numbers, strict=True)]
+        pairs = zip(executions, numbers, strict=True)
+        return [Numbered(e, i, float(times[e.pc])) for e, i in pairs]
 
     @cached_property
     def by_line(self) -> dict[int, list[Numbered]]:
@@ -86,11 +91,33 @@ class Evidence:
         )
         return np.where(issued > 0, on / np.maximum(issued, 1e-9) / 32, 1.0)
 
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether the trace has all blocks of the launch and all their iterations."""
+        return self.is_whole_block and self.trace.traced_blocks == self.trace.launch.blocks
+
+    @property
+    def is_whole_block(self) -> bool:
+        """Whether the trace has all iterations of its blocks."""
+        return self._times is None
+
+    @cached_property
+    def _times(self) -> Array | None:
+        """How many executions of a block each one stands for, by pc; None where all are traced.
+
+        A prediction's block is traced without its uniform iterations, which its streams count.
+        """
+        if self.prediction is None or self.trace.traced_blocks > 1 or not self.instructions:
+            return None
+        traced = np.asarray(self.trace.blocks.by_pc("instructions"))
+        times = np.where(traced > 0, self.runs / np.maximum(traced, 1), 1.0)
+        return None if np.allclose(times, 1.0) else times
+
     def _of_a_block(self, counter: str) -> Array:
         if not self.instructions:
             return np.zeros(0)
-        blocks = max(1, self.trace.traced_blocks)
-        return np.asarray(self.trace.blocks.by_pc(counter) / blocks)
+        found = np.asarray(self.trace.blocks.by_pc(counter) / max(1, self.trace.traced_blocks))
+        return found if self._times is None else found * self._times
 
     @cached_property
     def cycles(self) -> float:
@@ -121,6 +148,11 @@ class Evidence:
         """Return the sum of a line's counters over the launch."""
         found = self.lines.get(line)
         return sum(found.counters.get(name, 0) for name in names) if found else 0
+
+    def of_a_block(self, line: int, *names: str) -> float:
+        """Return the sum of a line's counters over a block, the mean over blocks."""
+        pcs = [pc for pc, row in enumerate(self.instructions) if row.line == line]
+        return sum(float(self._of_a_block(name)[pcs].sum()) for name in names) if pcs else 0.0
 
     def pcs_by_line(self) -> Iterator[tuple[int, list[int]]]:
         """Yield each source line with its instructions that are issued."""

@@ -27,8 +27,8 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
             binds = space == "global" and _binds(evidence)
             if not meets and not binds:
                 continue
-            again = issued if tries else 0
-            cost = max(1.0, (replays + again) / max(1, evidence.trace.traced_blocks))
+            counted = (f"{space}_atomic_replays", *[f"{space}_atomics"] * tries)
+            cost = max(1.0, evidence.of_a_block(line, *counted))
             cost = max(cost, evidence.cycles if binds else 0.0)
             if not evidence.is_worth_saying(cost):
                 continue
@@ -38,10 +38,11 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
                 if meets
                 else "blocks of the whole grid meet at one address"
             )
+            number = f"{issued:,}" if evidence.is_whole else "its"
             yield Advice(
                 "atomics",
                 line,
-                f"line {line}: in {issued:,} atomics of {space} memory {what}; atomics on more "
+                f"line {line}: in {number} atomics of {space} memory {what}; atomics on more "
                 "addresses, or fewer after a reduction in the warp, would not.",
                 cost,
                 f"atomics@{line}",

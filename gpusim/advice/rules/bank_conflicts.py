@@ -18,7 +18,7 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
     """Lanes of a warp that want different words of one bank."""
     for line, numbered in evidence.by_line.items():
         shared = [p for p in numbered if p.execution.space == "shared"]
-        cost = sum(lanes.replays(p.execution) for p in shared)
+        cost = sum(p.times * lanes.replays(p.execution) for p in shared)
         if not evidence.is_worth_saying(cost):
             continue
         worst = max(
@@ -27,10 +27,10 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
         extra = evidence.count(line, "shared_load_bank_conflicts", "shared_store_bank_conflicts")
         total = evidence.count(line, "shared_load_wavefronts", "shared_store_wavefronts")
         message = f"line {line}: {_cause(worst.execution, evidence.trace.cc)}{when(worst, shared)}"
-        if total:
+        if total and evidence.is_whole:
             message += f"; {extra:,} of the line's {total:,} wavefronts are excessive"
-        else:
-            message += f"; {cost} excessive wavefronts in the block"
+        elif total:
+            message += f"; {100 * extra / total:.0f} % of the line's wavefronts are excessive"
         yield Advice(
             "bank-conflict",
             line,

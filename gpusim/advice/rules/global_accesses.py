@@ -34,8 +34,8 @@ def uncoalesced(evidence: Evidence) -> Iterable[Advice]:
     """Global accesses that fetch more sectors than their bytes need."""
     for line, numbered in evidence.by_line.items():
         accesses = _accesses(numbered)
-        sectors = sum(p.execution.sectors for p in accesses)
-        least = sum(_least_sectors(p.execution) for p in accesses)
+        sectors = sum(p.times * p.execution.sectors for p in accesses)
+        least = sum(p.times * _least_sectors(p.execution) for p in accesses)
         cost = (sectors - least) * SECTOR_CYCLES
         if not accesses or sectors < SECTORS_ABOVE_LEAST * least:
             continue
@@ -94,7 +94,7 @@ def narrow_loads(evidence: Evidence) -> Iterable[Advice]:
         if not found:
             continue
         width = sum(load.width_bytes for load in found)
-        cost = sum(p.execution.sectors for p in accesses) * (1 - 1 / len(found)) / 4
+        cost = sum(p.times * p.execution.sectors for p in accesses) * (1 - 1 / len(found)) / 4
         if not evidence.is_worth_saying(cost):
             continue
         yield Advice(
@@ -115,19 +115,26 @@ def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
         accesses = _accesses(numbered)
         told: list[Advice] = []
         for kind, verb in (("LD", "loads"), ("ST", "stores to")):
-            mine = [p.execution for p in accesses if p.execution.op.startswith(kind)]
-            mine = [e for e in mine if e.array]
-            for array in sorted({e.array or "" for e in mine}):
-                found = _repeated([e for e in mine if e.array == array], kind == "ST")
+            mine = [p for p in accesses if p.execution.op.startswith(kind) and p.execution.array]
+            for array in sorted({p.execution.array or "" for p in mine}):
+                found = _repeated([p for p in mine if p.execution.array == array], kind == "ST")
                 if found is None or not evidence.is_worth_saying(found[0]):
                     continue
                 cost, asked, distinct, cure = found
+                what, saved = (
+                    (f"{asked:,} bytes of {array}, {distinct:,} of them different", "the others")
+                    if evidence.is_whole_block
+                    else (
+                        f"each byte of {array} {asked / distinct:.3g} times in the iterations "
+                        "that were traced",
+                        "all but the first",
+                    )
+                )
                 told.append(
                     Advice(
                         "repeated-accesses",
                         line,
-                        f"line {line}: a block {verb} {asked:,} bytes of {array}, {distinct:,} of "
-                        f"them different; {cure} would save the others.",
+                        f"line {line}: a block {verb} {what}; {cure} would save {saved}.",
                         cost,
                         f"repeated-accesses@{line}",
                         explains=SYMPTOMS,
@@ -136,19 +143,20 @@ def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
         yield from sorted(told, key=lambda advice: -advice.cost)[:1]
 
 
-def _repeated(executions: Sequence[Execution], stores: bool) -> tuple[float, int, int, str] | None:
+def _repeated(accesses: Sequence[Numbered], stores: bool) -> tuple[float, int, int, str] | None:
     """Return cost, bytes, different bytes, and the cure of repeated accesses; None for none."""
+    executions = [p.execution for p in accesses]
     by_warp = Counter(e.warp for e in executions)
     if max(by_warp.values(), default=0) < OFTEN:
         return None
-    asked, sectors = 0, 0
+    asked = 0
+    sectors = sum(p.times * p.execution.sectors for p in accesses)
     different: set[int] = set()
     of_thread: Counter[tuple[int, int, int]] = Counter()
     for e in executions:
         places = {lane: (e.addresses or ())[lane] for lane in lanes.on_lanes(e)}
         asked += len(set(places.values())) * e.width_bytes
         different.update(places.values())
-        sectors += e.sectors
         of_thread.update((e.warp, lane, place) for lane, place in places.items())
     width = executions[0].width_bytes
     distinct = len(different) * width
