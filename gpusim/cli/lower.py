@@ -159,8 +159,9 @@ def _as_cuda(chosen: Namespace) -> str:
 def _document(lowered: Lowered, after: str | None, diff: bool) -> dict[str, Any]:
     from gpusim.reports import lowering
 
+    made = lowering.lowered_document(lowered)
     if diff:
-        return lowering.diff_document(lowered, after)
-    if after is not None:
-        return lowering.stage_document(lowered, after)
-    return lowering.lowered_document(lowered)
+        made["diff"] = lowering.diff_document(lowered, after)
+    elif after is not None:
+        made["after"] = lowering.stage_document(lowered, after)
+    return made

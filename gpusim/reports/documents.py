@@ -7,12 +7,13 @@ have (infinities, NaN) are strings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 Counters = dict[str, int]
 Times = dict[str, float]
 Size = tuple[int, int, int]
 Interval = tuple[float, float]
+SweepRow = dict[str, float | str | None]  # by the columns of a sweep's table
 Severity = Literal["error", "warning", "note"]
 
 
@@ -208,6 +209,15 @@ class SmallestLaunch(Findings):
     command: str
 
 
+class TriedLaunch(TypedDict):
+    """A launch of `gpusim check --explore`: its command line, the rules it breaks, or a refusal."""
+
+    command: str
+    size: int
+    rules: list[str]
+    refused: str
+
+
 class Explore(Head):
     """`gpusim check --explore`."""
 
@@ -217,7 +227,7 @@ class Explore(Head):
     refused: int
     lines_not_run: list[int]
     smallest: list[SmallestLaunch]
-    tried: list[dict[str, Any]]
+    tried: list[TriedLaunch]
 
 
 class Pass(TypedDict):
@@ -501,7 +511,7 @@ class Sweep(Head):
     """`gpusim sweep`, and its tables in files that end in .json; rows have the table's columns."""
 
     document: Literal["sweep"]
-    rows: list[dict[str, float | str | None]]
+    rows: list[SweepRow]
 
 
 class TunedLaunch(TypedDict):
@@ -510,11 +520,11 @@ class TunedLaunch(TypedDict):
     kernel: str
     device: str
     n: int | None
-    best: dict[str, Any] | None
+    best: SweepRow | None
     ties: int
     speedup: float | None
-    candidates: list[dict[str, Any]]
-    cannot_run: list[Any]
+    candidates: list[SweepRow]
+    cannot_run: list[SweepRow]
     dropped: int
 
 
@@ -542,14 +552,34 @@ class LoweredInstruction(TypedDict):
 class LoweredLine(TypedDict):
     """A source line in SSA form and machine code."""
 
-    line: int
+    line: int | None
     text: str
     ssa: list[str]
     instructions: list[LoweredInstruction]
 
 
+LoweringPass = TypedDict(
+    "LoweringPass",
+    {"pass": str, "form": str, "lines": int, "changed": bool, "added": int, "removed": int},
+)
+LoweringPass.__doc__ = "A pass: the form after it, its lines, and how many it added and removed."
+
+
+class StageLine(TypedDict):
+    """A line of a form, with the line of the source that it comes from."""
+
+    line: int | None
+    text: str
+
+
+LoweringStage = TypedDict("LoweringStage", {"pass": str, "form": str, "lines": list[StageLine]})
+LoweringStage.__doc__ = "The whole form after a pass, of --after."
+LoweringDiff = TypedDict("LoweringDiff", {"pass": str, "diff": list[str]})
+LoweringDiff.__doc__ = "The change by a pass as a unified diff, of --diff."
+
+
 class Lower(Head):
-    """`gpusim lower`."""
+    """`gpusim lower`; `after` and `diff` by the options of these names."""
 
     document: Literal["lower"]
     kernel: str
@@ -562,10 +592,10 @@ class Lower(Head):
     shared_bytes: int
     local_bytes: int
     convergence_barriers: int
-    passes: list[dict[str, int | str | bool | None]]
+    passes: list[LoweringPass]
     lines: list[LoweredLine]
-    after: NotRequired[Any]
-    diff: NotRequired[Any]
+    after: NotRequired[LoweringStage]
+    diff: NotRequired[list[LoweringDiff]]
 
 
 class CatalogueKernel(TypedDict):
@@ -721,6 +751,40 @@ class ProgramLaunch(TypedDict):
     error: NotRequired[str]
 
 
+class ProgramKernel(TypedDict):
+    """All launches of a kernel together; `findings` counts those of checks."""
+
+    kernel: str
+    launches: int
+    time_us: NotRequired[float]
+    counters: NotRequired[Counters]
+    findings: NotRequired[int]
+
+
+class ProgramWork(TypedDict):
+    """All work of a kind: pieces and time; bytes and bandwidth of copies and memsets."""
+
+    kind: str
+    pieces: int
+    time_us: float
+    bytes: NotRequired[int]
+    gbps: NotRequired[float]
+
+
+class StreamWork(TypedDict):
+    """A piece of work on a stream; of a launch with its number and its overhead at the begin."""
+
+    process: int
+    kind: str
+    name: str
+    stream: int
+    begin_us: float
+    end_us: float
+    bytes: int
+    number: int
+    overhead_us: float
+
+
 class Program(Head):
     """`trace`, `predict`, `check` and `report` of a whole program."""
 
@@ -729,11 +793,11 @@ class Program(Head):
     device: str
     exit_code: int
     launches: list[ProgramLaunch]
-    kernels: list[dict[str, Any]]
+    kernels: list[ProgramKernel]
     findings: list[Finding]
     refused: list[str]
-    work: list[dict[str, Any]]
-    timeline: list[dict[str, Any]]
+    work: list[ProgramWork]
+    timeline: list[StreamWork]
 
 
 DOCUMENTS: Mapping[str, type] = {

@@ -144,28 +144,15 @@ def stage_document(lowered: Lowered, label: str) -> dict[str, Any]:
     """Return the form after a pass, ready for JSON."""
     stage = lowered.stage(label)
     lines = [{"line": number or None, "text": text} for number, text in stage.lines]
-    return {
-        "kernel": lowered.program.name,
-        "lowering": lowered.program.lowering,
-        "generator": lowered.program.generator,
-        "pass": label,
-        "form": SSA if stage.is_ssa else CODE,
-        "lines": lines,
-    }
+    return {"pass": label, "form": SSA if stage.is_ssa else CODE, "lines": lines}
 
 
-def diff_document(lowered: Lowered, label: str | None = None) -> dict[str, Any]:
-    """Return the change by each pass, or by one of them, ready for JSON."""
-    passes = [
-        {**_pass_document(change), "diff": [] if change.is_selection else change.diff()}
+def diff_document(lowered: Lowered, label: str | None = None) -> list[dict[str, Any]]:
+    """Return the change by each pass, or by one of them, as unified diffs, ready for JSON."""
+    return [
+        {"pass": change.after.label, "diff": [] if change.is_selection else change.diff()}
         for change in chosen_changes(lowered, label)
     ]
-    return {
-        "kernel": lowered.program.name,
-        "lowering": lowered.program.lowering,
-        "generator": lowered.program.generator,
-        "passes": passes,
-    }
 
 
 def _pass_document(change: Change) -> dict[str, Any]:

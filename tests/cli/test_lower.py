@@ -82,6 +82,9 @@ def test_after_a_pass_the_form_is_what_the_pass_left(run: Run, own: str) -> None
     assert run(*given, "store_to_load_forwarding")[1].count(" = load ") == 1
     assert "branch" not in code
     assert " EXIT" in code  # the branch around the rest has become a guarded exit
+    document = json.loads(run(*given, "simplify", "--json")[1])
+    assert (document["after"]["pass"], document["after"]["form"]) == ("simplify", "SSA")
+    assert all(line["text"] in after for line in document["after"]["lines"])
 
 
 def test_the_diff_of_a_pass_is_what_it_took_and_what_it_put_there(run: Run, own: str) -> None:
@@ -93,6 +96,10 @@ def test_the_diff_of_a_pass_is_what_it_took_and_what_it_put_there(run: Run, own:
     assert [line.split()[3:5] for line in removed[:1]] == [["=", "load"]]
     assert [line.split()[4] for line in added] == ["add"]  # of one value with itself
     assert "sroa: no change" in run(*given)[1]
+    document = json.loads(run(*given, "--after", "store_to_load_forwarding", "--json")[1])
+    (change,) = document["diff"]
+    assert change["pass"] == "store_to_load_forwarding"
+    assert set(removed + added) <= set(change["diff"])
 
 
 def test_at_o0_there_are_no_passes_over_the_ssa_form(run: Run, own: str) -> None:

@@ -98,4 +98,6 @@ def picture(draw: Callable[[], Any], about: str) -> str:
     content = io.BytesIO()
     save_to(figure, content, "png")
     address = base64.b64encode(content.getvalue()).decode("ascii")
-    return f'<img alt="{escape(about)}" src="data:image/png;base64,{address}">'
+    return (
+        f'<img alt="{escape(about)}" style="max-width: 100%" src="data:image/png;base64,{address}">'
+    )
