@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpusim import machine
@@ -48,6 +49,7 @@ class Watched:
     looks: frozenset[str]
     step_limit: int
     l2: str = "cold"
+    is_lenient: bool = False
     launches: list[ProgramLaunch] = field(default_factory=list)
     host_findings: list[HostFinding] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
@@ -191,15 +193,16 @@ class Watched:
         self.subjects[one.kernel] = Subject(named, steps, forecast)
 
     def _checked(self, prepared: Prepared, watch: MemoryWatch | None) -> Findings:
-        if watch is None:
-            return check_prepared(prepared, self.device, step_limit=self.step_limit)
-        found = check_prepared(
+        check = partial(
+            check_prepared,
             prepared,
             self.device,
             step_limit=self.step_limit,
-            uninitialised=watch.uninitialised,
-            observers=(watch.touched,),
+            lenient=self.is_lenient,
         )
+        if watch is None:
+            return check()
+        found = check(uninitialised=watch.uninitialised, observers=(watch.touched,))
         return replace(found, found=tuple(_with_freed(one, watch) for one in found))
 
     def _duration(self, made: ProgramLaunch) -> Duration | None:

@@ -53,12 +53,14 @@ OPTIONS = (
     Option("-D", "a macro", "NAME[=VALUE]", None, True, "define"),
     Option("-l", "a library to link with", "NAME", None, True, "library"),
     Option("--std", "the C++ of the files (nvcc's own choice)", "STANDARD", None, False, "std"),
+    Option("-G", "compile the files without optimisation, as nvcc -G", destination="debug"),
     Option("--nvcc", "a further option for nvcc, as in --nvcc=-O0", "OPTION", None, True),
     STEP_LIMIT,
     FORMAT,
     JSON,
     SARIF,
     Option("--strict", "let warnings of check count as errors"),
+    Option("--lenient", "take locks and flags for acquires without a fence, in check"),
     PERFETTO,
     Option("--out", "where findings, JSON or the page go (report.html)", "FILE"),
 )
@@ -135,8 +137,11 @@ def _has_page(command: str, kind: str) -> bool:
 
 def _check(command: str, chosen: Namespace, kind: str) -> None:
     """Raise InputError for options that do not go together, before the program runs."""
-    if chosen.strict and command != "check":
-        raise InputError(f"--strict is of gpusim check, not of gpusim {command}")
+    for flag in ("strict", "lenient"):
+        if getattr(chosen, flag) and command != "check":
+            raise InputError(f"--{flag} is of gpusim check, not of gpusim {command}")
+    if chosen.debug and not chosen.files:
+        raise InputError("-G cannot be given here: a program behind -- is compiled already")
     if kind not in ("text", "json") and command not in FINDING:
         raise InputError(
             f"--format {kind} has findings: gpusim {', '.join(FINDING)}, not {command}"
@@ -179,7 +184,8 @@ def run(
     looks = LOOKS[command]
     if command == "predict" and kind != "text":  # they take as long as some predictions
         looks |= {"advise"}
-    watched = Watched(device, choice, looks, steps, one_of(chosen.l2, L2_KNOWN, "--l2"))
+    l2 = one_of(chosen.l2, L2_KNOWN, "--l2")
+    watched = Watched(device, choice, looks, steps, l2, chosen.lenient)
     if _has_page(command, kind):
         from gpusim.reports.page.program import MOST_SECTIONS
 
@@ -219,6 +225,7 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
     options += [f"-D{macro}" for macro in chosen.define or ()]
     options += [f"-l{name}" for name in chosen.library or ()]
     options += [f"-std={chosen.std}"] if chosen.std else []
+    options += ["-G"] if chosen.debug else []
     options += chosen.nvcc or ()
     return [str(builds.built(chosen.files, options, architecture, output.complain))]
 

@@ -924,8 +924,8 @@ def _indexed_branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
 
 def _call_driver(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Call a function of the driver, with two arguments and its result."""
-    _expect(len(row.operands) == 1 and row.operands[0].kind == "R", row)
-    sources = (row.operands[0].name, *FIRST_ARGUMENT, *SECOND_ARGUMENT)
+    _expect(len(row.operands) == 1 and row.operands[0].kind in "RC", row)
+    sources = (*_words(row.operands[0], "u", row), *FIRST_ARGUMENT, *SECOND_ARGUMENT)
     yield Micro("CALL.ABS", place, None, sources, FIRST_ARGUMENT, row.guard)
 
 

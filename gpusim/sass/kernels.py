@@ -46,6 +46,7 @@ from gpusim.sass.compiler import Options
 from gpusim.sass.embedded import cuda_of
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
+from gpusim.sass.linking import ADDRESS_BANK, linked
 from gpusim.sass.memory_order import PtxOrders
 from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values
@@ -63,7 +64,7 @@ _ENUMERATION = re.compile(r"\benum\s+(?:class\s+|struct\s+)?(\w+)")
 DEFAULT_ARCHITECTURE = "sm_90"
 POINTERS = np.ndarray | ArraySpec | NullPointer
 GRID_BARRIER_WORDS = 8
-KERNEL_BANK, ADDRESS_BANK = 2, 4
+KERNEL_BANK = 2
 
 
 @dataclass(frozen=True)
@@ -454,7 +455,8 @@ def _code(held: cubin.Cubin, name: str, symbol: str, text: str, generator: str, 
     section = listing.section(text, symbol, (file,), kernel.text if kernel else b"")
     if section is None or kernel is None:
         raise InputError(f"{file}: the machine code of {name} is not there")
-    return Code(name, kernel, held, section, generator)
+    whole = linked(kernel, held, section, text, (file,))
+    return Code(name, whole.kernel, whole.cubin, whole.section, generator)
 
 
 class CodeKernel(MachineCode):

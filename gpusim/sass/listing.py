@@ -79,30 +79,34 @@ class Section:
     labels: dict[str, int] = field(default_factory=dict)
 
 
-def section(text: str, name: str, files: Sequence[str] = (), code: bytes = b"") -> Section | None:
+def section(
+    text: str, name: str, files: Sequence[str] = (), code: bytes = b"", begin_address: int = 0
+) -> Section | None:
     """Return the section of a kernel or function, None where the listing has none of that name.
 
     `files` are the user's own, preferred for lines, `code` are the instructions'
-    bytes. InputError where the listing has other rows than these.
+    bytes. Addresses count from `begin_address` on. InputError where the listing has other rows
+    than `code`.
     """
     begin = text.find(f".section\t.text.{name},")
     if begin < 0:
         return None
     end = text.find("\t.section\t", begin + 1)
-    found = _section(name, text[begin : end if end >= 0 else len(text)], frozenset(files))
-    return _with_bits(found, code) if code else found
+    text = text[begin : end if end >= 0 else len(text)]
+    found = _section(name, text, frozenset(files), begin_address)
+    return _with_bits(found, code, begin_address) if code else found
 
 
-def _with_bits(found: Section, code: bytes) -> Section:
+def _with_bits(found: Section, code: bytes, begin: int) -> Section:
     """Return a section with the bits of each row."""
-    places = [row.address for row in found.rows]
+    places = [row.address - begin for row in found.rows]
     if places != list(range(0, len(code), BYTES_PER_ROW)):
         raise InputError(
             f"the listing of {found.name} has {len(places)} instructions in another order than "
             f"its {len(code)} bytes of machine code"
         )
     rows = [
-        replace(row, bits=int.from_bytes(code[row.address :][:BYTES_PER_ROW], "little"))
+        replace(row, bits=int.from_bytes(code[row.address - begin :][:BYTES_PER_ROW], "little"))
         if row.bits is None
         else row
         for row in found.rows
@@ -110,9 +114,9 @@ def _with_bits(found: Section, code: bytes) -> Section:
     return replace(found, rows=rows)
 
 
-def _section(name: str, text: str, own: frozenset[str]) -> Section:
+def _section(name: str, text: str, own: frozenset[str], begin: int) -> Section:
     made = Section(name)
-    made.labels.update(_labels(text))
+    made.labels.update((label, begin + address) for label, address in _labels(text))
     chain: list[Place] = []
     waits = False  # for the place that the one before was inlined at
     place = NOWHERE
@@ -120,7 +124,8 @@ def _section(name: str, text: str, own: frozenset[str]) -> Section:
         if match := _ROW.match(line):
             if chain:
                 place, chain, waits = _outermost(chain, own), [], False
-            made.rows.append(_row(match, place, made.labels))
+            row = _row(match, place, made.labels)
+            made.rows.append(replace(row, address=begin + row.address))
         elif match := _PLACE.match(line):
             if not waits:
                 chain = []

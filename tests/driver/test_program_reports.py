@@ -101,6 +101,8 @@ def test_the_summary_keeps_within_the_width(width: int, capsys: pytest.CaptureFi
         (["report", "--format", "gcc", "--", "app"], "check, trace, predict, not report"),
         (["trace", "--format", "sarif", "--", "app"], "standard output is the program's"),
         (["check", "--format", "gcc", "--json", "--out", "x", "--", "app"], "have one format"),
+        (["run", "--lenient", "--", "app"], "--lenient is of gpusim check"),
+        (["check", "-G", "--", "app"], "-G cannot be given here"),
         (["trace", "--out", "x.json", "--", "app"], "--out is of --json"),
         (["trace", "--perfetto", "x.json", "--", "app"], "gpusim predict and gpusim report"),
         (["report", "--out", "page.txt", "--", "app"], "ends in .html"),

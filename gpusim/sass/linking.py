@@ -1,0 +1,112 @@
+"""What is left to the linker in a kernel's code: functions in sections of their own, and addresses.
+
+With -G each function has a section, called by its address, and addresses of variables are numbers
+in instructions. A kernel's section gets the functions that it reaches behind its own rows, where
+calls and returns are as within one section; addresses of variables become words of bank 4, as in
+optimised code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpusim.sass import listing
+from gpusim.sass.cubin import Cubin, KernelCode
+from gpusim.sass.listing import Row, Section
+from gpusim.sass.operands import Operand
+
+ADDRESS_BANK, ADDRESS_BYTES = 4, 8
+_ADDRESS = re.compile(r"32@(lo|hi)\((?:\((\S+) \+ (0x[0-9a-f]+)\)|([^\s()]+))\)$")
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A kernel with its functions, and the cubin with the addresses that they ask for."""
+
+    kernel: KernelCode
+    cubin: Cubin
+    section: Section
+
+
+def linked(
+    kernel: KernelCode, held: Cubin, section: Section, text: str, files: Sequence[str]
+) -> Linked:
+    """Return a kernel's code with the functions of the listing `text` that it calls."""
+    parts, found = [kernel.text], [section]
+    known = {kernel.name}
+    for part in found:
+        for name in _called(part.rows):
+            if name in known or name not in held.kernels:
+                continue
+            known.add(name)
+            code, begin = held.kernels[name].text, sum(map(len, parts))
+            called = listing.section(text, name, files, code, begin)
+            if called is not None:
+                parts.append(code)
+                found.append(replace(called, labels={**called.labels, name: begin}))
+    addresses = _Addresses(held)
+    rows = [addresses.resolved(_within(row, known)) for part in found for row in part.rows]
+    labels = {name: place for part in found for name, place in part.labels.items()}
+    whole = kernel if len(found) == 1 else replace(kernel, text=b"".join(parts))
+    return Linked(whole, addresses.cubin, Section(section.name, rows, labels))
+
+
+def _called(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the names of functions that rows call by their addresses."""
+    for row in rows:
+        if _is_call(row):
+            yield row.operands[0].name
+
+
+def _is_call(row: Row) -> bool:
+    return row.name.startswith("CALL.ABS") and [one.kind for one in row.operands] == ["L"]
+
+
+def _within(row: Row, known: set[str]) -> Row:
+    """Return a call of a known function, or a return, as within a section."""
+    modifiers = ("REL", *row.modifiers[1:])
+    if _is_call(row) and row.operands[0].name in known:
+        return replace(row, modifiers=modifiers)
+    if row.name.startswith("RET.ABS") and len(row.operands) == 1:
+        register, _, _ = row.operands[0].name.partition(" ")
+        return replace(row, modifiers=modifiers, operands=(Operand("R", register), Operand("L")))
+    return row
+
+
+@dataclass
+class _Addresses:
+    """Words of bank 4 for addresses in instructions; `cubin` has those asked for so far."""
+
+    cubin: Cubin
+    _words: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def resolved(self, row: Row) -> Row:
+        """Return a row with words of bank 4 in place of addresses."""
+        if _is_call(row):
+            word = self._word(row.operands[0].name, 0)
+            return replace(row, operands=(Operand("C", bank=ADDRESS_BANK, number=word),))
+        if not any(one.kind == "X" and _ADDRESS.match(one.name) for one in row.operands):
+            return row
+        return replace(row, operands=tuple(map(self._resolved, row.operands)))
+
+    def _resolved(self, operand: Operand) -> Operand:
+        found = _ADDRESS.match(operand.name) if operand.kind == "X" else None
+        if found is None:
+            return operand
+        half, name, added, plain = found.groups()
+        word = self._word(name or plain, int(added or "0", 16))
+        return Operand("C", bank=ADDRESS_BANK, number=word + (4 if half == "hi" else 0))
+
+    def _word(self, name: str, added: int) -> int:
+        """Return the offset of an address in bank 4, behind those that the file has there."""
+        if (name, added) not in self._words:
+            held = self.cubin
+            end = max((*held.addresses, *held.functions), default=-ADDRESS_BYTES) + ADDRESS_BYTES
+            if name in held.variables:
+                found = replace(held, addresses={**held.addresses, end: (name, added)})
+            else:
+                found = replace(held, functions={**held.functions, end: name})
+            self.cubin, self._words[name, added] = found, end
+        return self._words[name, added]
