@@ -35,6 +35,15 @@ class Coverage:
         left = [f"{count:,} not comparable ({REASONS[why]})" for why, count in self._left]
         return ", ".join([words, *left, *lines_not_run(sorted(self.lines_not_run))])
 
+    def __add__(self, other: Coverage) -> Coverage:
+        """Return what two checks of a kernel have compared: lines that ran in neither are left."""
+        return Coverage(
+            self.accesses + other.accesses,
+            self.ordered + other.ordered,
+            self.not_compared + other.not_compared,
+            self.lines_not_run & other.lines_not_run,
+        )
+
     @property
     def _left(self) -> list[tuple[str, int]]:
         return sorted((why, count) for why, count in self.not_compared.items() if count)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from textwrap import wrap
 
 from rich.text import Text
 
+from gpusim.checking.coverage import Coverage, lines_not_run
 from gpusim.reports.checking import MOST_SHOWN
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, integer, plural, size
@@ -60,8 +63,33 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
         yield from one.lines(width)
     if len(shown) > MOST_SHOWN:
         yield Text(f"\nand {plural(len(shown) - MOST_SHOWN, 'more finding')}", DIM)
+    yield from _coverage(report, width)
     for text in dict.fromkeys(report.refused):
         yield Text(f"not simulated: {text}", BAD)
+
+
+def _coverage(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield what the checks of a program's launches have compared."""
+    checked = [one for one in report.launches if one.findings is not None]
+    if not checked:
+        return
+    kernels: dict[str, Coverage] = {}
+    for one in checked:
+        assert one.findings is not None
+        made = one.findings.coverage
+        kernels[one.kernel] = kernels[one.kernel] + made if one.kernel in kernels else made
+    whole = sum((replace(one, lines_not_run=set()) for one in kernels.values()), Coverage())
+    where = f"in {len(checked):,} of {plural(len(report.launches), 'launch')} with these inputs"
+    if not any(one.findings for one in checked):
+        where = f"no hazards found {where}"
+    words = [f"{where.replace('launchs', 'launches')}: {whole}"]
+    for name, all_of_it in kernels.items():
+        left = lines_not_run(sorted(all_of_it.lines_not_run))
+        words += [f"{short(name)}: {said}" for said in left]
+    yield Text("")
+    for part in words:
+        for line in wrap(part, width):
+            yield Text(line, DIM)
 
 
 def kernels_table(kernels: Sequence[KernelSum]) -> Columns:

@@ -11,6 +11,7 @@ import pytest
 from driver.host import Host, needs_compilers
 
 from gpusim.advice.records import Advice
+from gpusim.checking.coverage import Coverage
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.cli.app import main
 from gpusim.driver.timeline import TO_DEVICE, Duration, Timeline
@@ -81,6 +82,23 @@ def test_events_for_perfetto_have_the_pages_times() -> None:
         ("launch overhead", 1), ("scale(float*, int)", 10),
     ]  # fmt: skip
     assert spans[2]["args"] == {"launch": 1}
+
+
+def test_the_summary_says_what_was_compared_and_which_lines_no_launch_of_a_kernel_ran() -> None:
+    def checked(number: int, accesses: int, lines: set[int]) -> ProgramLaunch:
+        made = Findings("k", "", (1, 1, 1), (32, 1, 1), "9.0", coverage=Coverage(accesses, 2))
+        made.coverage.lines_not_run |= lines
+        launch = ProgramLaunch(number, 7, "k", (1, 1, 1), (32, 1, 1), 0, 20, 0.1)
+        return replace(launch, findings=made)
+
+    left = replace(checked(3, 0, set()), findings=None)
+    launches = [checked(1, 1000, {3, 4, 9}), checked(2, 500, {4, 5, 9}), left]
+    lines = program_summary(ProgramReport(("a.out",), "H200", 0, launches), 120)
+    assert [str(line) for line in lines][-2:] == [
+        "no hazards found in 2 of 3 launches with these inputs: "
+        "1,500 accesses, 4 pairs of accesses ordered",
+        "k: lines 4, 9 not run",
+    ]
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
