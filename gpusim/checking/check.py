@@ -141,7 +141,7 @@ def check_prepared(
     reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
     sink = Sink()
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient)
-    is_alone = left_out is None and not observers and order is None
+    is_alone = left_out is None and not observers and order is None and before is None
     examination = _examination(prepared, checker, step_limit) if is_alone else None
     is_over = examination is not None and _is_clean_at_once(examination, checker, sink)
     with suppress(_OverError):

@@ -19,8 +19,9 @@ from gpusim.machine.compiled.layout import IN
 Array = np.ndarray[Any, Any]
 
 CELL_BYTES, STAMP_BYTES = 16, 4  # of an element; of one of local memory
-# The bits of an access's block, and the flag of accesses by several.
-_BLOCK, _OF_BLOCKS = ((1 << 24) - 1) << 14, 4
+# The bits of an access's block, thread, thread and flags; the flag of accesses by several blocks.
+_BLOCK, _THREAD, _WHO = ((1 << 24) - 1) << 14, ((1 << 34) - 1) << 4, (1 << 38) - 1
+_OF_BLOCKS = 4
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,10 @@ class Comparison:
 (local $p i32) (local $e i32) (local $met i32) (local $base i64) (local $mine i64)
 (local $stamp i32) (local $c v128) (local $h v128) (local $block v128) (local $limit v128)
 (local $last i32) (local $n i32) (local $k i32) (local $total i32) (local $is_slow i32)
+(local $q i32) (local $r i64) (local $unmet i64)
 (local.set $met (i32.load offset=52 (local.get $W)))
+(local.set $unmet (i64.shl (i64.extend_i32_u (i32.add (i32.const 1) (local.get $met)))
+  (i64.const 38)))
 (local.set $base (i64.load offset=56 (local.get $W)))
 (local.set $stamp (i32.wrap_i64 (i64.shr_u (local.get $base) (i64.const 9))))
 (local.set $block (i64x2.splat (i64.and (local.get $base) (i64.const {_BLOCK}))))
@@ -189,43 +193,64 @@ class Comparison:
     (local.set $last (select (i32.const 0) (local.get $p) (local.get $is_slow)))))"""
 
     def _quickly(self, number: int) -> str:
-        """Return the comparison with a cell, whose accesses a barrier orders before this one."""
-        at = CELL_BYTES * number
-        before = "(i64x2.gt_s (local.get $limit) (local.get $c))"
+        """Return the comparison with a cell, quick where all accesses there are ordered before.
+
+        They are where they are none, or of the thread itself alone, or before its last barrier.
+        """
+        at, mask = CELL_BYTES * number, _BLOCK
         if self.space == "global":
-            mask = f"(v128.const i64x2 {_BLOCK | _OF_BLOCKS} {_BLOCK | _OF_BLOCKS})"
-            ours = f"(i64x2.eq (local.get $block) (v128.and (local.get $c) {mask}))"
-            zero = "(i64x2.eq (local.get $c) (v128.const i64x2 0 0))"
-            held = f"(v128.not {zero})"
-            is_quick = (
-                f"(i64x2.all_true (v128.or (v128.not (local.get $h)) (v128.and {ours} {before})))"
-            )
-        else:
-            mask = f"(v128.const i64x2 {_BLOCK} {_BLOCK})"
-            held = f"(i64x2.eq (local.get $block) (v128.and (local.get $c) {mask}))"
-            is_quick = f"(i64x2.all_true (v128.or (v128.not (local.get $h)) {before}))"
-            if self.kind == "load":
-                is_quick = f"(i32.and (local.get $k) {is_quick})"
-        count, offset, kept = "(i32.and (local.get $k) (i32.const 1))", at + 8, "$n"
+            mask |= _OF_BLOCKS
+        ours = (
+            "(i64x2.eq (local.get $block) (v128.and (local.get $c)"
+            f" (v128.const i64x2 {mask} {mask})))"
+        )
+        none = "(i64x2.eq (local.get $c) (v128.const i64x2 0 0))"
+        if self.space == "shared":
+            none = f"(v128.not {ours})"
+        mine = (
+            f"(i64x2.eq (v128.and (local.get $c) (v128.const i64x2 {_WHO} {_WHO}))"
+            " (i64x2.splat (i64.and (local.get $mine) (i64.const 0x3FFFFFFFFF))))"
+        )
+        before = f"(v128.and {ours} (i64x2.gt_s (local.get $limit) (local.get $c)))"
+        ordered = f"(i64x2.bitmask (v128.or (local.get $h) (v128.or {before} {mine})))"
+        code = f"""(local.set $c (v128.load offset={at} (local.get $p)))
+  (local.set $h {none})
+  (local.set $k (i32.xor (i32.const 3) (i64x2.bitmask (local.get $h))))"""
         if self.kind == "store":
-            count, offset, kept = "(i32.popcnt (local.get $k))", at, "$total"
-        slowly = f"(local.set $is_slow (i32.const 1)) {self._slowly(number)}"
-        if self.kind == "load":
-            # The thread has loaded the element since: the reader stays.
-            same = f"(i64.xor (local.get $mine) (i64.load offset={at + 8} (local.get $p)))"
-            first = "(v128.const i64x2 0 -1)"
-            ordered = is_quick.replace("(local.get $h)", f"(v128.andnot (local.get $h) {first})")
-            slowly = f"""(if (i32.and (i64.lt_u {same} (i64.const 8)) {ordered})
-      (then (local.set $n (i32.add (local.get $n) {count})))
-      (else {slowly}))"""
-        return f"""(local.set $c (v128.load offset={at} (local.get $p)))
-  (local.set $h {held})
-  (local.set $k (i64x2.bitmask (local.get $h)))
-  (if {is_quick}
+            return f"""{code}
+  (if (i32.eq (i32.const 3) {ordered})
     (then
-      (local.set {kept} (i32.add (local.get {kept}) {count}))
-      (i64.store offset={offset} (local.get $p) (local.get $mine)))
-    (else {slowly}))"""
+      (local.set $total (i32.add (local.get $total) (i32.popcnt (local.get $k))))
+      (i64.store offset={at} (local.get $p) (local.get $mine)))
+    (else {self._slowly(number)}))"""
+        is_quick = f"(i32.and (i32.const 1) {ordered})"
+        if self.space == "shared":
+            is_quick = f"(i32.and (local.get $k) {is_quick})"
+        return f"""{code}
+  (local.set $q {ordered})
+  (if {is_quick.replace(ordered, "(local.get $q)")}
+    (then
+      (local.set $n (i32.add (local.get $n) (i32.and (local.get $k) (i32.const 1))))
+      {self._read(at + 8)})
+    (else (local.set $is_slow (i32.const 1)) {self._slowly(number)}))"""
+
+    def _read(self, at: int) -> str:
+        """Return code that enters a reader beside the one before it, as `$others` does."""
+        store = f"i64.store offset={at} (local.get $p) (i64.or (local.get $mine)"
+        return f"""(local.set $r (i64x2.extract_lane 1 (local.get $c)))
+      (local.set $x (i64.and (i64.const {_THREAD}) (i64.xor (local.get $r) (local.get $mine))))
+      (if (i32.and (i32.const 2) (local.get $q))
+        (then (i64.store offset={at} (local.get $p) (local.get $mine)))
+        (else (if (i64.lt_u (local.get $x) (i64.const 0x200))
+          (then ({store} (select
+            (i64.or (i64.and (local.get $r) (i64.const 7))
+              (i64.extend_i32_u (i64.ne (local.get $x) (i64.const 0))))
+            (i64.and (local.get $r) (i64.const 6))
+            (i64.ge_u (local.get $r) (local.get $unmet))))))
+          (else ({store} (select
+            (i64.or (i64.const 2) (i64.and (local.get $r) (i64.const 4)))
+            (i64.const 4)
+            (i64.lt_u (local.get $x) (i64.const 0x4000)))))))))"""
 
     def _slowly(self, number: int) -> str:
         """Return the comparison with a cell."""
