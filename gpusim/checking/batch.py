@@ -60,13 +60,15 @@ class Batch:
         self._copy_shared(copies)
         self._copy_local(copies)
 
-    def shared_for(self, step: Step, elements: int, history: History | None) -> Shadow:
+    def shared_for(
+        self, step: Step, elements: int, history: History | None, *, has_flags: bool
+    ) -> Shadow:
         """Return the shadow of shared memory, with as many copies as a step tells apart.
 
-        With a history, or asynchronous copies, every block has its own.
+        With flags that may order its accesses, or asynchronous copies, every block has its own.
         """
         placement = self.clocks.placement
-        is_alike = history is None and self.groups is None
+        is_alike = not has_flags and self.groups is None
         told_apart = _told_apart(step) if is_alike else placement.copies
         if placement.folded and told_apart > self.shared_copies:
             self._copy_shared(told_apart)

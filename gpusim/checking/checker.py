@@ -298,7 +298,8 @@ class Checker(Observer):
         if not step.on.any():
             return
         placement, elements = step.placement, self._layout.sizes["shared"]
-        shadow = batch.shared_for(step, elements, self._history("shared"))
+        has_flags = self._flags is not None and self._flags.reach_shared
+        shadow = batch.shared_for(step, elements, self._history("shared"), has_flags=has_flags)
         copies = batch.shared_copies if placement.folded else 1
         element = step.addresses // self._layout.element_bytes["shared"]
         if copies > 1 or not placement.folded:

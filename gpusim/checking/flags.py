@@ -18,6 +18,11 @@ class Flags:
     ) -> None:
         self._releases = releases
         every = accesses.values()
+        # Whether flags, or fences behind others, may order accesses to shared memory.
+        self.reach_shared = has_fences or any(
+            access.kind == "atomic" and access.space != "global" and _acquires(access)
+            for access in every
+        )
         self._polled = {_memory(access).place for access in every if access.polls}
         # Without fences only atomics' own elements are ordered by them.
         self._acquired = {

@@ -14,7 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import numpy as np
 
 from gpusim.checking.access import Access, Timeline
-from gpusim.checking.element_access import Array, ElementAccess, thread_of, time_of, unordered
+from gpusim.checking.element_access import (
+    BLOCK_SHIFT,
+    THREAD_SHIFT,
+    Array,
+    ElementAccess,
+    thread_of,
+    time_of,
+    unordered,
+)
 from gpusim.checking.ledger import Ledger, last_of_each
 from gpusim.isa.ops import OPS, Program
 
@@ -72,6 +80,18 @@ class History:
         for pc in np.unique(pcs).tolist():
             self._made.setdefault(pc, Ledger(_last_of_threads)).add(rows[pcs == pc])
         self._latest = max(self._latest, int(time_of(packed).max()))
+
+    def for_blocks(self, blocks: Array, elements: int) -> History:
+        """Return that of each block's own memory of so many elements, copied from the first's."""
+        made = History(self._timeline, self._accesses)
+        made._latest = self._latest
+        moved = np.arange(len(blocks)) * elements
+        later = (blocks - blocks[0]) << (BLOCK_SHIFT + THREAD_SHIFT)
+        each = np.stack([moved, later], axis=1)[:, None]
+        for pc, held in self._made.items():
+            own = made._made[pc] = Ledger(_last_of_threads)
+            own.add((held.rows[None] + each).reshape(-1, 2))
+        return made
 
     def outlive(self, earlier: Array, touch: ElementAccess) -> Array:
         """Return a mask of earlier accesses to keep: the touch does not make them redundant.

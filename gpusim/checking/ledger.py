@@ -44,6 +44,11 @@ class Ledger:
             rows.append(part[first[entry] + within])
         return np.concatenate(entries), np.concatenate(even(rows))
 
+    @property
+    def rows(self) -> Array:
+        """All rows."""
+        return np.concatenate(even(self._parts))
+
     def clear(self) -> None:
         """Forget all rows."""
         self._parts.clear()

@@ -53,7 +53,10 @@ class Shadow:
 
     def for_blocks(self, blocks: Array) -> Shadow:
         """Return a shadow of each block's own memory, copied from the first block's."""
-        made = Shadow(0, self.history)
+        history = None
+        if self.history is not None:
+            history = self.history.for_blocks(blocks, len(self.writer))
+        made = Shadow(0, history)
         later = (blocks - blocks[0])[:, None] << (BLOCK_SHIFT + THREAD_SHIFT)
         for name in ("writer", "reader"):
             known = getattr(self, name)

@@ -21,6 +21,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
+from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import Same
 
@@ -33,6 +34,8 @@ Array = np.ndarray[Any, Any]
 # Steps of a check take 0.1 to 0.4 ms on a Xeon of 2.1 GHz. Loading a module takes 10 ms, the first
 # of a process 60 more; making one takes 15 ms and 0.5 ms an instruction.
 LOAD_STEPS, FIRST_STEPS, STEPS, STEPS_EACH = 50, 300, 100, 3
+# What a step of NumPy's takes at least, and a byte of an array with its elements in linear memory.
+STEP_NS, BYTE_NS = 100_000, 8
 MOST_BYTES = 1 << 28  # of arrays that are kept as they were
 MOST_PROGRAMS = 256
 _MODULES = "gpusim.machine.compiled.modules"
@@ -62,7 +65,7 @@ class Examination:
         None if NumPy has to begin: arrays are then as they were, and kept.
         """
         self._is_open &= self._is_possible()
-        if self._is_open and _MODULES in sys.modules:
+        if self._is_open and _MODULES in sys.modules and self._outlasts_copies():
             found = self._attempt("known")
             if found is not None:
                 return found
@@ -105,6 +108,14 @@ class Examination:
             return False
         size = sum(one.stop - one.start for one in every)
         return size <= MOST_BYTES and evaluator.serves((), prepared.cc.major)
+
+    def _outlasts_copies(self) -> bool:
+        """Return whether the steps of a launch may take longer than its memory takes to be made."""
+        program = self.prepared.program
+        if loop_bodies(program):
+            return True
+        size = sum(one.stop - one.start for one in self._allocations.values())
+        return size * BYTE_NS < len(program.instructions) * STEP_NS
 
     def _attempt(self, source: str) -> Examined | None:
         from gpusim.machine.compiled import evaluator, examination, modules

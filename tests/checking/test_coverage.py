@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -77,3 +78,29 @@ def test_pairs_of_flags_have_no_order() -> None:
     assert not found.errors
     assert found.coverage.not_compared["strong"] >= 1
     assert "not comparable (atomics and flags" in str(found.coverage)
+
+
+@cuda.jit
+def crossed_by_block(x, out, first):
+    s = cuda.shared.array(64, np.int32)
+    flags = cuda.volatile(s)
+    t, b = cuda.threadIdx.x, first + cuda.blockIdx.x
+    flags[t] = t
+    s[t ^ 1] = t
+    cuda.syncwarp()
+    flags[t ^ 2] = flags[t]
+    held = s[(t + 16 * x[b]) % 64]
+    out[64 * b + t] = held + flags[(t + 32 * x[b]) % 64]
+
+
+def test_blocks_that_part_keep_the_accesses_they_made_as_one() -> None:
+    x = np.arange(4, dtype=np.int32)
+
+    def counts(blocks: int, first: int) -> Counter[tuple[str, tuple[int, ...]]]:
+        out = np.zeros(256, np.int32)
+        found = gpusim.check(crossed_by_block[blocks, 64], x, out, np.int32(first))
+        return Counter({(one.rule, one.lines): one.count for one in found})
+
+    each = sum((counts(1, block) for block in range(4)), Counter())
+    assert counts(4, 0) == each
+    assert len(each) > 3

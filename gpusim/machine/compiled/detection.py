@@ -212,23 +212,26 @@ class Comparison:
             " (i64x2.splat (i64.and (local.get $mine) (i64.const 0x3FFFFFFFFF))))"
         )
         before = f"(v128.and {ours} (i64x2.gt_s (local.get $limit) (local.get $c)))"
-        ordered = f"(i64x2.bitmask (v128.or (local.get $h) (v128.or {before} {mine})))"
         code = f"""(local.set $c (v128.load offset={at} (local.get $p)))
   (local.set $h {none})
-  (local.set $k (i32.xor (i32.const 3) (i64x2.bitmask (local.get $h))))"""
+  (local.set $k (i32.xor (i32.const 3) (i64x2.bitmask (local.get $h))))
+  (local.set $h (v128.or (local.get $h) {before}))
+  (local.set $q (i64x2.bitmask (v128.or (local.get $h) {mine})))"""
         if self.kind == "store":
             return f"""{code}
-  (if (i32.eq (i32.const 3) {ordered})
+  (if (i32.eq (i32.const 3) (local.get $q))
     (then
       (local.set $total (i32.add (local.get $total) (i32.popcnt (local.get $k))))
       (i64.store offset={at} (local.get $p) (local.get $mine)))
     (else {self._slowly(number)}))"""
-        is_quick = f"(i32.and (i32.const 1) {ordered})"
+        is_quick = "(i32.and (i32.const 1) (local.get $q))"
         if self.space == "shared":
             is_quick = f"(i32.and (local.get $k) {is_quick})"
+        # A store of the lane's own is in order for no other lane.
         return f"""{code}
-  (local.set $q {ordered})
-  (if {is_quick.replace(ordered, "(local.get $q)")}
+  (local.set $is_slow (i32.or (local.get $is_slow) (i32.and (i32.const 1)
+    (i32.xor (i32.const 1) (i64x2.bitmask (local.get $h))))))
+  (if {is_quick}
     (then
       (local.set $n (i32.add (local.get $n) (i32.and (local.get $k) (i32.const 1))))
       {self._read(at + 8)})
