@@ -78,9 +78,7 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
     return True
 
 
-def branch_if_apart(
-    context: Context, group: Group, instruction: Instruction, on: Array
-) -> bool | None:
+def branch_if_apart(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Branch where not all live lanes that a mask names are here, or where they are together.
 
     Lanes with a guard that is false are not here, and do not branch.
@@ -92,8 +90,6 @@ def branch_if_apart(
     taken = on & apart[None, :, None]
     ways = (group.decided(taken), group.decided(group.mask & ~taken)) if here is not None else None
     context.report(group, instruction, on, taken=taken)
-    if not apart.any():
-        return None
     if ways is not None:
         _send(context, group, instruction, taken, ways)
     else:

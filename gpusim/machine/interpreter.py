@@ -1,7 +1,9 @@
-"""The interpreter: selects the group to run, by default the split that has waited longest.
+"""The interpreter: selects the group to run, by default the splits that are furthest behind.
 
-All splits at its pc run together until they branch, exit or join others. Instructions are
-executed by the `handlers`; here groups are chosen and deadlock is reported.
+All splits at the lowest pc run together until they branch, exit or join others, so that warps meet
+again where the shorter of their paths ends. Lanes of a warp that part run in the same order,
+whatever other warps do. Instructions are executed by the `handlers`; here groups are chosen and
+deadlock is reported.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ from gpusim.machine.state import (
     AT_WARP,
     READY,
     Batch,
+    Splits,
 )
 from gpusim.machine.storage import Allocation
 from gpusim.machine.turns import Turns
 from gpusim.program.loops import pure, swapping
-from gpusim.program.polling import polls
+from gpusim.program.polling import awaits
 
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
@@ -43,11 +46,8 @@ Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
 
-# Instructions after which divergence between warps matters. If fewer than half of the warps
-# run together, as rays that each hit other triangles, a run takes several times as many steps.
-LONG = 4096
-# One turn in this many goes to the split that has waited longest, at any pc: a split behind
-# may wait for one that is ahead, in a way that `polls` does not see.
+# One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
+# may wait for one that is ahead, in a way that `awaits` does not see.
 FAIR_TURNS = 32
 
 
@@ -89,9 +89,8 @@ class Interpreter:
         self._lone = pure(batch.program)
         self._has_lone = bool(self._lone.any())
         self.warps_run = 0  # the warps of all executed steps
-        self._waits = bool(self._swapping or polls(batch.program))
-        self._ran = self._could_run = 0
-        self._are_apart = False
+        waits = bool(self._swapping or awaits(batch.program))
+        self._is_fair = waits or on_fault is not None
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
@@ -117,7 +116,10 @@ class Interpreter:
                     return True
                 continue
             if self.repetition.arrive(group, self.context.executed):
-                return False
+                if self._is_fair:
+                    return False
+                self._is_fair = True
+                self.repetition.begin_again(self.context.executed)
             if self._loops is not None and group.pc in self._loops.heads:
                 self._loops.arrive(group)
                 self.repetition.is_endless = self._loops.is_endless
@@ -125,11 +127,19 @@ class Interpreter:
             try:
                 self._run_group(group)
             except BlocksDisagreeError:
-                self.batch.splits.pc[group.which] = group.pc
-                self.batch.unfold()
+                group = self._unfolded(group)
+                self._run_group(group)
             warps = len(group.which) * self.batch.placement.copies
             self.warps_run += (self.context.executed - before) * warps
         return True
+
+    def _unfolded(self, group: Group) -> Group:
+        """Return a group of a folded batch as one of all its blocks, in the midst of its turn."""
+        batch, copies = self.batch, self.batch.placement.copies
+        batch.splits.pc[group.which] = group.pc
+        begins = np.arange(copies)[:, None] * len(batch.splits)
+        batch.unfold()
+        return Group(batch, _by_row(batch.splits, (begins + group.which).reshape(-1)))
 
     def _goes_on(self) -> bool:
         """Release lanes of a warp that wait for each other, if all lanes wait; report a fault.
@@ -177,43 +187,57 @@ class Interpreter:
             if len(which) == len(splits):
                 splits = self.batch.splits = splits.take(which)
                 which = np.arange(len(splits))
-        elif count < len(splits) or np.count_nonzero(splits.pc != splits.pc[0]):
-            which = np.flatnonzero(ready)
-            first = self._next_split(which)
-            which = which[splits.pc[which] == splits.pc[first]]
-            rows = splits.row[which]
-            if (rows[1:] < rows[:-1]).any():
-                which = which[np.argsort(rows, kind="stable")]
-            if int(splits.pc[first]) in self._swapping:
-                warps = self.batch.placement.warps_per_block
-                which = which[cas_loops.go_with(splits.row[which], splits.row[first], warps)]
+        elif self._is_fair:
+            which = self._longest_waiting(np.flatnonzero(ready))
         else:
-            which = np.arange(len(splits))
-        self._note_turn(len(which), int(count))
+            which = self._furthest_behind(np.flatnonzero(ready))
         self.batch.clock += 1
         splits.last_run[which] = self.batch.clock
         return Group(self.batch, which)
 
-    def _next_split(self, ready: Array) -> int:
-        """Return the split to run next; splits in pure loops go before all others.
+    def _longest_waiting(self, ready: Array) -> Array:
+        """Return the splits at the pc of the one that has waited longest: nobody waits for ever.
 
-        It is the split that has waited longest. In a long run with diverged warps,
-        without spin loops, it is the one furthest behind: warps reconverge
-        where the shorter of their paths ends, and are run together from there on.
+        Splits in pure loops go before all others.
         """
         splits, first = self.batch.splits, ready
         if self._has_lone:
             inside = self._lone[splits.pc[ready]]
             first = ready[inside] if inside.any() else ready
-        is_fair = not self._are_apart or self.batch.clock % FAIR_TURNS == 0
-        return int(first[(splits.last_run if is_fair else splits.pc)[first].argmin()])
+        one = int(first[splits.last_run[first].argmin()])
+        which = _by_row(splits, ready[splits.pc[ready] == splits.pc[one]])
+        if int(splits.pc[one]) in self._swapping:
+            warps = self.batch.placement.warps_per_block
+            which = which[cas_loops.go_with(splits.row[which], splits.row[one], warps)]
+        return which
 
-    def _note_turn(self, running: int, ready: int) -> None:
-        """Count the splits that run and could run; in a long run, decide whether they are few."""
-        if not self._are_apart:
-            self._ran, self._could_run = self._ran + running, self._could_run + ready
-            is_long = self.context.executed >= LONG and not self._waits
-            self._are_apart = bool(is_long and 2 * self._ran < self._could_run)
+    def _furthest_behind(self, ready: Array) -> Array:
+        """Return the splits at the lowest pc, of each warp one: that with its lowest lane.
+
+        In some turns, the first of a warp that has waited longest; if all at its pc are the first
+        of their warps, so that splits with equal paths stay together.
+        """
+        splits = self.batch.splits
+        if self.batch.clock % FAIR_TURNS == 0:
+            firsts = self._first_of_rows(ready)
+            one = int(firsts[splits.last_run[firsts].argmin()])
+            which = ready[splits.pc[ready] == splits.pc[one]]
+            if np.isin(which, firsts).all():
+                return _by_row(splits, which)
+        pc = splits.pc[ready]
+        which = _by_row(splits, ready[pc == pc.min()])
+        rows = splits.row[which]
+        return self._first_of_rows(which) if (rows[1:] == rows[:-1]).any() else which
+
+    def _first_of_rows(self, which: Array) -> Array:
+        """Return, of some splits, the one of each row that runs first."""
+        splits = self.batch.splits
+        lane = splits.mask[0, which].argmax(axis=1)
+        order = np.lexsort((lane, splits.pc[which], splits.row[which]))
+        rows = splits.row[which[order]]
+        is_first = np.ones(len(order), dtype=bool)
+        is_first[1:] = rows[1:] != rows[:-1]
+        return np.asarray(which[order[is_first]])
 
     def _run_group(self, group: Group) -> None:
         while True:
@@ -250,3 +274,9 @@ class Interpreter:
         row, first = int(splits.row[tells]), self._instructions[int(splits.pc[tells])]
         block = int(placement.blocks[0 if placement.folded else row // placement.warps_per_block])
         return BarrierError(message, FaultPlace(first.line, block))
+
+
+def _by_row(splits: Splits, which: Array) -> Array:
+    """Return some splits in the order of their rows."""
+    rows = splits.row[which]
+    return which[np.argsort(rows, kind="stable")] if (rows[1:] < rows[:-1]).any() else which

@@ -91,8 +91,8 @@ def _outlasts_copies(context: Context) -> bool:
 class Takeover:
     """Whether, and with which module, a launch goes over to compiled code.
 
-    A launch whose steps are recorded goes over after a fixed number of them, as the order of its
-    paths is the evaluator's: it does not depend on what the process ran before.
+    A launch whose steps are recorded goes over after a fixed number of them: whether iterations
+    of loops are left out does not depend on what the process ran before.
     """
 
     cc_major: int

@@ -13,7 +13,7 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
-from gpusim.machine.state import AT_WARP, union_of_runs
+from gpusim.machine.state import AT_WARP, READY, union_of_runs
 from gpusim.machine.value_divergence import agreed_words, diverge_by
 from gpusim.program.memoisation import once
 
@@ -83,6 +83,8 @@ def match(context: Context, group: Group, instruction: Instruction, on: Array) -
 def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Hold the group until the lanes in its mask arrive."""
     op, mask = OPS[instruction.op], group.read(instruction.src[0], np.uint32)
+    if _gives_way(context, group):
+        return True
     if op.is_replayed:
         _report_missing(context, group, instruction, mask, on)
     if _waits(context, group, mask):
@@ -143,6 +145,8 @@ def _waits(context: Context, group: Group, mask: Array) -> bool:
     batch = context.batch
     if not batch.is_diverged():
         return False
+    if _gives_way(context, group):
+        return True
     named = _named(group, mask)
     live = batch.splits.lanes(batch.rows)[:, group.rows]
     missing = (named & live & ~group.mask).any(axis=(0, 2))
@@ -154,6 +158,20 @@ def _waits(context: Context, group: Group, mask: Array) -> bool:
     splits.pc[group.which] = group.pc
     splits.state[group.which[missing]] = AT_WARP
     release(context)
+    return True
+
+
+def _gives_way(context: Context, group: Group) -> bool:
+    """End the turn of a group that came here in it if other lanes of its warps are behind."""
+    splits = context.batch.splits
+    if int(splits.pc[group.which[0]]) == group.pc or not context.batch.is_diverged():
+        return False
+    behind = (splits.state == READY) & (splits.pc <= group.pc)
+    behind[group.which] = False
+    if not np.isin(splits.row[behind], group.rows).any():
+        return False
+    group.settle()
+    splits.pc[group.which] = group.pc
     return True
 
 

@@ -62,7 +62,7 @@ def test_a_barrier_opens_for_each_block_when_its_last_warp_comes() -> None:
         cuda.syncthreads()
 
     out = np.array([9, 0], np.int32)
-    assert openings(kernel[2, 64], out) == [([1], {5}, "BAR"), ([0], {5}, "BAR")]
+    assert openings(kernel[2, 64], out) == [([0], {5}, "BAR"), ([1], {5}, "BAR")]
 
 
 def test_a_barrier_opens_too_when_those_who_are_missing_leave() -> None:

@@ -24,7 +24,6 @@ from gpusim.prediction.workload import Budget
 
 CC = ComputeCapability(9, 0)
 H200 = device.load("h200")
-FIRST = ("fresh", "joins")  # which warp is the first to touch a sector
 COLUMNS = ("pc", "is_on", "is_taken", "cost", "lines", "fresh", "written", "joins", "lanes")
 
 
@@ -36,18 +35,12 @@ def own(kernel: Kernel, grid: object, block: object, *args: object) -> KernelLau
     return KernelLaunch(kernel[grid, block], args)  # type: ignore[index]
 
 
-def rows(
-    stream: BlockStream, *, in_order: bool, among_warps: bool = True
-) -> list[list[tuple[object, ...]]]:
-    """Return what each warp runs with its loops written out, an instruction a row.
-
-    Without `among_warps`, the columns FIRST are left out.
-    """
+def rows(stream: BlockStream, *, in_order: bool) -> list[list[tuple[object, ...]]]:
+    """Return what each warp runs with its loops written out, an instruction a row."""
     found = []
     for warp in stream.warps:
         whole = warp.written_out(lambda _, times: times)
-        names = [name for name in COLUMNS if among_warps or name not in FIRST]
-        columns = [getattr(whole, name).tolist() for name in names]
+        columns = [getattr(whole, name).tolist() for name in COLUMNS]
         made = list(zip(*columns, strict=True))
         found.append(made if in_order else sorted(made))
     return found
@@ -64,29 +57,17 @@ def fresh_sectors(stream: BlockStream) -> Counter[int]:
 
 
 def expect_alike(
-    launch: KernelLaunch,
-    *,
-    skips: bool = True,
-    in_order: bool = True,
-    among_warps: bool = True,
-    level: str = "O3",
+    launch: KernelLaunch, *, skips: bool = True, in_order: bool = True, level: str = "O3"
 ) -> None:
-    """Expect loops that are kept once to be, written out, what is run in full.
-
-    NumPy runs both: compiled code has an order of its own where lanes part, and among warps.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GPUSIM_FAST", "0")
-        short = classes_of(launch, skips=True, level=level)
-        whole = classes_of(launch, skips=False, level=level)
+    """Expect loops that are kept once to be, written out, what is run in full."""
+    short = classes_of(launch, skips=True, level=level)
+    whole = classes_of(launch, skips=False, level=level)
     assert [c.ranges for c in short.classes] == [c.ranges for c in whole.classes]
     for one, other in zip(short.classes, whole.classes, strict=True):
         assert not other.stream.loops
         assert one.stream.instructions == other.stream.instructions
         assert one.stream.fresh_sectors == other.stream.fresh_sectors
-        ours, theirs = (
-            rows(each.stream, in_order=in_order, among_warps=among_warps) for each in (one, other)
-        )
+        ours, theirs = (rows(each.stream, in_order=in_order) for each in (one, other))
         assert ours == theirs
         assert fresh_sectors(one.stream) == fresh_sectors(other.stream)
     assert any(c.stream.loops for c in short.classes) == skips
@@ -258,7 +239,7 @@ def test_loops_of_reductions_and_scans_are_kept_once(
     name: str, n: int, options: dict[str, int]
 ) -> None:
     job = catalogue_job(Request(name, n, block=64, **options))  # type: ignore[arg-type]
-    expect_alike(job.launches[0], in_order=False, among_warps=name != "naive_scan")
+    expect_alike(job.launches[0], in_order=False)
 
 
 def test_a_loop_through_addresses_that_are_hashed_is_run_in_full() -> None:

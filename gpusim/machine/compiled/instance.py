@@ -210,7 +210,6 @@ class _OneWarp:
             state=np.zeros(count, np.int64),
             last_run=np.zeros(count, np.int64),
         )
-        batch.splits.mask[0, split] = _lanes(warp[places[split] + 1 : places[split] + 2])[0]
         for number, (register, dtype) in enumerate(
             zip(instruction.src, self._made.operands[pc], strict=True)
         ):

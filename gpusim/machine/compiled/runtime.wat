@@ -14,6 +14,9 @@
 (global $shift (export "shift") (mut i64) (i64.const 0))
 (global $sum_bytes (export "sum_bytes") (mut i32) (i32.const 0)) ;; of a warp
 
+;; The lowest block of code of the other splits of the warp that are ready: far away if none is.
+(global $next (mut i32) (i32.const -1))
+
 (func $append (param $W i32) (param $pc i32) (param $mask i32) (param $path i32) (local $S i32)
   (local $n i32)
   (local.set $n (i32.load (local.get $W)))
@@ -22,6 +25,7 @@
   (i32.store offset=68 (local.get $S) (local.get $mask))
   (i32.store offset=72 (local.get $S) (i32.const 0))
   (i32.store offset=76 (local.get $S) (local.get $path))
+  (if (i32.lt_u (local.get $pc) (global.get $next)) (then (global.set $next (local.get $pc))))
   (i32.store (local.get $W) (i32.add (local.get $n) (i32.const 1))))
 
 ;; Remove a split; the last one takes its place.
@@ -312,6 +316,46 @@
     (memory.fill (i32.load offset=16 (local.get $W)) (i32.const 0) (local.get $local_bytes))))
   (call $start (local.get $W)))
 
+;; The split of a warp to run: of those that are ready the one at the lowest block of code, with the
+;; lowest lane; -1 if none is. The next one's block is kept. Splits at one block have been elsewhere in
+;; other warps, where one of them comes alone: their paths are new.
+(func $furthest_behind (param $W i32) (result i32) (local $S i32) (local $i i32) (local $n i32)
+  (local $first i32) (local $least i32) (local $key i32) (local $next i32)
+  (local.set $first (i32.const -1))
+  (local.set $least (i32.const -1))
+  (local.set $next (i32.const -1))
+  (local.set $n (i32.load (local.get $W)))
+  (local.set $S (local.get $W))
+  (block $done (loop $each
+    (br_if $done (i32.ge_u (local.get $i) (local.get $n)))
+    (if (i32.eqz (i32.load offset=72 (local.get $S))) (then
+      (local.set $key (i32.or (i32.shl (i32.load offset=64 (local.get $S)) (i32.const 5))
+        (i32.ctz (i32.load offset=68 (local.get $S)))))
+      (if (i32.lt_u (local.get $key) (local.get $least))
+        (then
+          (local.set $next (i32.shr_u (local.get $least) (i32.const 5)))
+          (local.set $least (local.get $key))
+          (local.set $first (local.get $i)))
+        (else
+          (local.set $key (i32.shr_u (local.get $key) (i32.const 5)))
+          (if (i32.lt_u (local.get $key) (local.get $next))
+            (then (local.set $next (local.get $key))))))))
+    (local.set $S (i32.add (local.get $S) (i32.const 16)))
+    (local.set $i (i32.add (local.get $i) (i32.const 1)))
+    (br $each)))
+  (global.set $next (local.get $next))
+  (local.set $least (i32.shr_u (local.get $least) (i32.const 5)))
+  (if (i32.eq (local.get $next) (local.get $least)) (then
+    (block $done (loop $each
+      (br_if $done (i32.eqz (local.get $i)))
+      (local.set $i (i32.sub (local.get $i) (i32.const 1)))
+      (local.set $S (i32.sub (local.get $S) (i32.const 16)))
+      (if (i32.and (i32.eqz (i32.load offset=72 (local.get $S)))
+          (i32.eq (local.get $least) (i32.load offset=64 (local.get $S))))
+        (then (i32.store offset=76 (local.get $S) (call $new_path))))
+      (br $each)))))
+  (local.get $first))
+
 (func $block (param $first i32) (param $size i32) (param $warps i32) (result i32)
   (local $w i32) (local $W i32) (local $i i32) (local $S i32)
   (local $ran i32) (local $live i32) (local $waits i32) (local $path i32)
@@ -321,18 +365,13 @@
     (local.set $waits (i32.const 0)) (local.set $w (i32.const 0))
     (local.set $W (local.get $first))
     (loop $warp
-      (local.set $i (i32.const 0))
       (block $over (loop $split
-        (br_if $over (i32.ge_u (local.get $i) (i32.load (local.get $W))))
-        (local.set $S (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4))))
-        (if (i32.eqz (i32.load offset=72 (local.get $S)))
-          (then
-            (call $warp (local.get $W) (local.get $i))
-            (if (i32.lt_s (i32.load offset=36 (local.get $W)) (i32.const 0))
-              (then (return (i32.const 2))))
-            (local.set $ran (i32.const 1))
-            (local.set $i (i32.const 0)))
-          (else (local.set $i (i32.add (local.get $i) (i32.const 1)))))
+        (local.set $i (call $furthest_behind (local.get $W)))
+        (br_if $over (i32.lt_s (local.get $i) (i32.const 0)))
+        (call $warp (local.get $W) (local.get $i))
+        (if (i32.lt_s (i32.load offset=36 (local.get $W)) (i32.const 0))
+          (then (return (i32.const 2))))
+        (local.set $ran (i32.const 1))
         (br $split)))
       (local.set $i (i32.const 0))
       (block $over (loop $split

@@ -256,9 +256,10 @@ class _Translator:
 (local.set $pc (i32.load offset=64 (local.get $x)))
 (local.set $M (i32.load offset=68 (local.get $x)))
 (local.set $h (i32.load offset=76 (local.get $x)))
-(loop $L {opens}(br_table {table} (local.get $pc)))
+(block $yield (loop $L {opens}(br_table {table} (local.get $pc)))
 {body})
-(unreachable)))"""
+(unreachable))
+{self._hold("(local.get $pc)", layout.READY)}))"""
 
     def _start(self) -> str:
         """Return the function that sets the registers that are read before they are written."""
@@ -311,6 +312,8 @@ class _Translator:
         last = end - 1
         if OPS[self._rows[last].op].kind not in CONTROL:
             code.append(self._flushed(segment, end)[0])
+            if end < len(self._rows) and _waits(self._rows[end]):
+                code.append(self._yield(number + 1))
         return "\n".join(code)
 
     def _flushed(
@@ -469,6 +472,8 @@ class _Translator:
             parts.append(
                 "(unreachable)" if is_always else "(if (local.get $on) (then (unreachable)))"
             )
+            if kind == "trap":
+                parts.append(self._yield(number + 1))
         elif kind in CALLED or kind == "compute":
             parts.append(self._among_lanes(pc, row))
         else:
@@ -677,7 +682,12 @@ class _Translator:
 
     def _called(self, pc: int, row: Instruction) -> str:
         """Return a call of the machine's handler."""
-        call = f"(call $host (i32.const {pc}) (local.get $W) (local.get $i) (local.get $on))"
+        # The split's lanes are kept: others may have left it since its turn began.
+        call = (
+            "(i32.store offset=68 (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4)))"
+            " (local.get $M))"
+            f"(call $host (i32.const {pc}) (local.get $W) (local.get $i) (local.get $on))"
+        )
         return f"(if (local.get $on) (then {call}))" if row.guard is not None else call
 
     def _access(self, pc: int, row: Instruction, kind: str) -> str:
@@ -828,7 +838,17 @@ class _Translator:
                 f" (i32.store offset={layout.TURNS} (local.get $W) (local.get $y))"
                 " (if (i32.lt_s (local.get $y) (i32.const 0)) (then (return)))"
             )
-        return f"(local.set $pc {block}) {turn} {self._turned(block)} (br $L)"
+        behind = "(i32.ge_u (local.get $pc) (global.get $next))"
+        return (
+            f"(local.set $pc {block}) {turn} {self._turned(block)} (br_if $yield {behind}) (br $L)"
+        )
+
+    def _yield(self, block: int) -> str:
+        """Return code before a basic block that ends the turn where another split is behind."""
+        return (
+            f"(if (i32.ge_u (i32.const {block}) (global.get $next)) (then"
+            f" (local.set $pc (i32.const {block})) (br $yield)))"
+        )
 
     def _turned(self, block: str) -> str:
         """Return code that notes a turn to a block in the path, where that is kept."""
@@ -836,9 +856,12 @@ class _Translator:
             return ""
         return f"(local.set $h {self._path(block)})"
 
-    def _hold(self, block: int, state: int, barrier: int = 0, lanes: str = "(local.get $M)") -> str:
+    def _hold(
+        self, block: int | str, state: int, barrier: int = 0, lanes: str = "(local.get $M)"
+    ) -> str:
+        at = block if isinstance(block, str) else f"(i32.const {block})"
         return (
-            f"(call $hold (local.get $W) (local.get $i) (i32.const {block}) {lanes}"
+            f"(call $hold (local.get $W) (local.get $i) {at} {lanes}"
             f" (i32.const {state}) (i32.or (local.get $h) (i32.const {barrier})))"
         )
 
@@ -859,7 +882,8 @@ class _Translator:
         if row.guard is None:
             return go
         divergent = self._add(pc, "divergent", "(i32.const 1)") if row.op == "BRA" else ""
-        return self._parting(divergent, go, f"(i32.const {target})")
+        parting = self._parting(divergent, go, f"(i32.const {target})")
+        return f"{parting} {self._yield(number + 1)}"
 
     def _parting(self, divergent: str, go: str, target: str) -> str:
         return f"""(if (local.get $on) (then
@@ -884,7 +908,7 @@ class _Translator:
         if self._recording:
             chosen = "(i32.and (local.get $on) (i32.sub (i32.const 0) (local.get $z)))"
             parts.append(self._decided(pc, "(local.get $on)", chosen))
-        return " ".join((*parts, f"(if (local.get $z) (then {taken}))"))
+        return " ".join((*parts, f"(if (local.get $z) (then {taken}))", self._yield(number + 1)))
 
     def _named(self) -> str:
         """Set $x to the lanes that the first operand of a lane names, $z to those of all lanes."""
@@ -950,7 +974,7 @@ class _Translator:
 (call $append (local.get $W) {block} (local.get $y) {self._path(block)})
 {self._rest("(local.get $y)")}
 (local.set $on (i32.and (local.get $on) (i32.xor (local.get $y) (i32.const -1))))
-(br $target{pc})))"""
+(br $target{pc}))) {self._yield(number + 1)}"""
 
     def _exit(self, number: int, pc: int, row: Instruction) -> str:
         live = f"(i32.load offset={layout.LIVE} (local.get $W))"
@@ -960,7 +984,8 @@ class _Translator:
 {self._rest("(local.get $on)")}
 (if (local.get $M) (then {self._hold(number + 1, layout.READY)})
 (else (call $remove (local.get $W) (local.get $i))))
-(call $release (local.get $W)) (call $gather (local.get $W)) (return)))"""
+(call $release (local.get $W)) (call $gather (local.get $W)) (return)))
+{self._yield(number + 1)}"""
 
     def _bsync(self, number: int, pc: int, row: Instruction) -> str:
         hold = self._hold(number, layout.AT_BSYNC, int(row.detail))
