@@ -1,7 +1,8 @@
 """Tables of text: columns of natural width, some of them folded to fit the terminal.
 
 `rich.table` has no cell over several columns and no hanging indents, which source lines need at
-80 columns, and breaks names within words; `gpusim trace` takes 9 to 15 % more CPU time with it.
+80 columns, and breaks names within words. It takes 19 ms of CPU time more, 5 of them to import,
+of the 0.33 s of `gpusim trace reduce2`.
 """
 
 from __future__ import annotations

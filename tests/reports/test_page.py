@@ -17,8 +17,10 @@ from pages import replayed, subject
 
 import gpusim
 from gpusim import catalogue, cuda
+from gpusim.advice.records import Advice
 from gpusim.cli.app import main
 from gpusim.isa.ops import Instruction
+from gpusim.prediction.removals import Replay, parse
 from gpusim.reports.page import render
 from gpusim.reports.page.pairing import pairs
 from gpusim.reports.page.sections import Remark, SourceRow, Subject
@@ -120,6 +122,15 @@ def test_findings_stand_on_the_page_with_those_of_other_analyses_first() -> None
     assert first_severity(read) == "error"
     kinds = read.text_of("strong")
     assert kinds == ["data-race", *(f.kind for f in subject().trace.findings)]
+
+
+def test_a_finding_has_its_gain_before_its_sentence() -> None:
+    trace = replace(subject().trace)
+    gain = Replay(parse("bank-conflicts@81"), 8.0, 0.5)
+    vars(trace)["findings"] = [Advice("bank-conflict", 81, "line 81: stride 4.", gain=gain)]
+    item = plain(replace(subject(), trace=trace)).partition('<li class="note">')[2]
+    words = re.sub(r"<[^>]*>", " ", item.partition("</li>")[0]).split()
+    assert " ".join(words) == "bank-conflict without it 8.00 us, 2.0x line 81: stride 4."
 
 
 def first_severity(read: Read) -> str | None:

@@ -72,7 +72,8 @@ def few_blocks(evidence: Evidence) -> Iterator[Advice]:
     sms, blocks = made.device.gpu.sms, made.launch.blocks
     places = made.occupancy.blocks * sms
     if blocks < sms:
-        message = f"Small grid: {blocks:,} blocks leave {sms - blocks} of {sms} SMs idle."
+        few = "1 block leaves" if blocks == 1 else f"{blocks:,} blocks leave"
+        message = f"Small grid: {few} {sms - blocks} of {sms} SMs idle."
     elif blocks < (1 - LARGE_TAIL) * places:
         part = f"{100 * blocks / places:.0f} % of a wave"
         message = f"Small grid: {part}; a full one has {places:,} blocks."
