@@ -15,6 +15,7 @@ from textwrap import wrap
 from rich.text import Text
 
 GAP = 2
+TAB = 4
 ROOMY, NARROW = 24, 8  # columns of text that folds: before headings do, and at least
 # Where a word may be broken: before an underscore or a member's dot, behind an opening bracket.
 _JOINT = re.compile(r"(?=_)|(?=\.[A-Za-z])|(?<=[(\[,])")
@@ -64,8 +65,9 @@ class Columns:
         self.rows: list[list[tuple[str, str]]] = []
 
     def row(self, *cells: Cell) -> None:
-        """Add a row of texts, each alone or with a style."""
-        self.rows.append([cell if isinstance(cell, tuple) else (cell, "") for cell in cells])
+        """Add a row of texts, each alone or with a style; tabs are as wide as `TAB`."""
+        styled = [cell if isinstance(cell, tuple) else (cell, "") for cell in cells]
+        self.rows.append([(text.expandtabs(TAB), style) for text, style in styled])
 
     def fit(self, width: int) -> Fit:
         """Return the layout in `width` columns.

@@ -198,6 +198,14 @@ def test_a_long_source_line_spans_the_columns_on_its_right() -> None:
     ]
 
 
+def test_a_source_line_indented_by_tabs_is_shown_whole() -> None:
+    made = Columns(Column("line"), Column("source", "left", "span", hang=4), Column("count"))
+    made.row("1", "\t\tout[i] = numbers[i] + numbers[i + 1];", "7")
+    text = "\n".join(line.plain for line in made.lines(36))
+    assert "\t" not in text
+    assert "".join(text.split()) == "linesourcecount1out[i]=numbers[i]+numbers[i+1];7"
+
+
 def test_headings_fold_before_text_is_narrow_and_the_gap_shrinks_last() -> None:
     made = Columns(Column("name", "left", "fold"), Column("load sectors"), Column("us"))
     made.row("reduction", "12", "3")

@@ -12,6 +12,7 @@ from gpusim.advice.records import NONE, Advice
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.traffic import Fetch
 from gpusim.reports import line_counts, line_fetches
+from gpusim.reports.columns import TAB
 from gpusim.reports.generators import made_by
 from gpusim.reports.layout import plural, size
 from gpusim.reports.page.code import CodeRow, code_rows
@@ -138,7 +139,7 @@ def _source(
 ) -> tuple[tuple[str, ...], tuple[SourceRow, ...]]:
     """Return the names of the counts and a row for each line that became anything."""
     columns = _line_columns(trace, forecast)
-    texts = dedent("\n".join(line.text or " " for line in trace.lines)).split("\n")
+    texts = dedent("\n".join(line.text or " " for line in trace.lines)).expandtabs(TAB).split("\n")
     rows = [
         SourceRow(
             line.line,
