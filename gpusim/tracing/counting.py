@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, Placement, Ran, Step, Sums
 from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.program.memoisation import Same
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS, CounterSpec
 from gpusim.tracing.tally import Access, Seen, SummedTally, Tally
@@ -131,6 +133,22 @@ def _rise(rows: Array) -> bool:
     return len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())
 
 
+@lru_cache(maxsize=MOST_PROGRAMS)
+def _wanted(same: Same[Program], _: int) -> tuple[list[CounterSpec], list[Wanted]]:
+    """Return the counters known of a program, and by pc the numbers of those that it moves.
+
+    The number of counters is a part of the key: there may be new ones.
+    """
+    program = same.held
+    specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
+    kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]
+    wanted = {
+        kind: tuple(number for number, spec in enumerate(specs) if spec.applies(*kind))
+        for kind in set(kinds)
+    }
+    return specs, [wanted[kind] for kind in kinds]
+
+
 class Counters(Observer):
     """Counts every step. Blocks with the same table of warps and counters share one table."""
 
@@ -145,13 +163,8 @@ class Counters(Observer):
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
-        self.specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
-        kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]
-        wanted = {
-            kind: tuple(number for number, spec in enumerate(self.specs) if spec.applies(*kind))
-            for kind in set(kinds)
-        }
-        self._wanted = [wanted[kind] for kind in kinds]
+        specs, self._wanted = _wanted(Same(program), len(COUNTERS))
+        self.specs = list(specs)
         self.by_pc = np.zeros((len(program.instructions), len(self.specs)), dtype=np.int64)
         self.warps = launch.warps_per_block
         self.table_of_block = np.zeros(launch.blocks, dtype=np.int32)
@@ -199,7 +212,7 @@ class Counters(Observer):
 
     def _linear(self, sums: Mapping[int, Sums]) -> _Linear:
         """Return the counters as functions of a table of sums, kept for each program."""
-        key = id(sums), tuple(self.specs)
+        key = id(sums), len(self.specs)
         if key not in _LINEAR:
             while len(_LINEAR) >= MOST_PROGRAMS:
                 del _LINEAR[next(iter(_LINEAR))]

@@ -43,9 +43,7 @@ class CompiledLaunch:
     def __init__(self, context: Context, compiled: Compiled, observers: Sequence[Observer]) -> None:
         self._compiled, self._made = compiled, compiled.made
         self._allocations = context.allocations
-        batch = context.batch
-        one = Batch(batch.program, batch.launch, np.zeros(1, np.int64), batch.liveness)
-        self._context = Context(one, context.arguments, context.allocations)
+        self._context = _of_one_block(context)
         self._listeners, self._steps = hooks(observers, "ran"), hooks(observers, "compiled_steps")
         self._watched = watched(observers)
         self._arrays_end = memory.arrays_end(self._made, self._allocations)
@@ -93,12 +91,12 @@ class CompiledLaunch:
             raise LeftError("a batch larger than linear memory")
         shift = memory.first_address(self._allocations) - memory.arrays_begin(made)
         instance.reach(place.end, shift)
-        if not self._has_arrays:
-            memory.bring_arrays(instance.memory, place, self._allocations)
-            memory.bring_constants(instance.memory, place, context)
-            self._has_arrays = True
         turns = min(step_limit, 2**31 - 1)
         try:
+            if not self._has_arrays:
+                memory.bring_arrays(instance.memory, place, self._allocations)
+                memory.bring_constants(instance.memory, place, context)
+                self._has_arrays = True
             memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())
         except NotDerivedError as error:
             raise LeftError(str(error)) from error
@@ -133,6 +131,15 @@ def most_blocks(made: Translation, warps: int) -> int:
     """Return the number of blocks of so many warps to run at a time, where no steps are kept."""
     most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * made.sum_count + 16))
     return max(1, most // warps)
+
+
+def _of_one_block(context: Context) -> Context:
+    """Return the context of a launch's first block, which has not begun."""
+    batch = context.batch
+    if not context.executed and len(batch.placement.blocks) == 1:
+        return context
+    one = Batch(batch.program, batch.launch, np.zeros(1, np.int64), batch.liveness)
+    return Context(one, context.arguments, context.allocations)
 
 
 def watched(observers: Sequence[Observer]) -> dict[int, int]:

@@ -69,11 +69,7 @@ class Instance:
         made_now = wasmtime.Instance(self._store, module, [called, drained, taken])
         exports: Any = made_now.exports(self._store)
         self._memory = exports["memory"]
-        self._run, self._run_anew = exports["run"], exports["run_anew"]
-        self._globals = {
-            name: exports[name]
-            for name in ("shift", "marks", "marks_size", "notes", "notes_end", "sum_bytes")
-        }
+        self._run, self._notes_to = exports["run"], exports["notes"]
         self._ends = {name: exports[name] for name in _ENDS if made.records}
         self._exports = exports
         self.notes: list[Array] = []
@@ -96,7 +92,6 @@ class Instance:
             self._memory.grow(self._store, missing // PAGE + 1)
             self.memory = self._seen()
         self.shift = shift
-        self._globals["shift"].set_value(self._store, shift)
 
     def set(self, values: Mapping[str, int]) -> None:
         """Set globals of the module."""
@@ -119,30 +114,41 @@ class Instance:
 
         self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes = [], most_notes
-        end = place.notes_at + layout.NOTES * layout.NOTE_BYTES
-        for name, value in (
-            ("notes", place.notes_at),
-            ("notes_end", end),
-            ("marks", place.marks_at - arrays_begin(self.made) // SECTOR_BYTES),
-            ("marks_size", place.mark_bytes),
-            ("sum_bytes", place.sum_bytes),
-        ):
-            self._globals[name].set_value(self._store, value)
+        self._tell(place, turns)
         self._recorded_blocks = 0
         self._begin_records()
-        size = place.warps_at, self.made.warp_bytes, place.warps, place.blocks
         try:
-            if place.anew:
-                memory = 32 * place.local_bytes, place.shared_step
-                ended = self._run_anew(self._store, *size, place.blocks_at, *memory, turns)
-            else:
-                ended = self._run(self._store, *size)
+            ended = self._run(self._store)
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
             raise LeftError("no warp makes progress" if ended == 1 else "it has had too many turns")
-        self._drain()
+        if most_notes:
+            self._drain()
         self._take_steps()
+
+    def _tell(self, place: BatchMemory, turns: int) -> None:
+        """Write down the numbers of a batch for the module."""
+        launched = layout.Launched(
+            shift=self.shift & 0xFFFFFFFF,
+            shift_above=self.shift >> 32,
+            marks=place.marks_at - arrays_begin(self.made) // SECTOR_BYTES,
+            mark_bytes=place.mark_bytes,
+            notes=place.notes_at,
+            notes_end=place.notes_at + layout.NOTES * layout.NOTE_BYTES,
+            sum_bytes=place.sum_bytes,
+            is_anew=int(place.anew),
+            warps_at=place.warps_at,
+            warp_bytes=self.made.warp_bytes,
+            warps=place.warps,
+            blocks=place.blocks,
+            entries=place.blocks_at,
+            local_bytes=32 * place.local_bytes,
+            shared_bytes=place.shared_step,
+            turns=turns,
+        )
+        held = self.memory[layout.LAUNCHED : layout.LAUNCHED + 4 * len(launched)]
+        held.view(np.uint32)[:] = np.array(launched, np.int64).astype(np.uint32)
 
     def _begin_records(self) -> None:
         assert self._place is not None
@@ -165,10 +171,10 @@ class Instance:
         """Take the steps that are written down; with enough of them, no more are wanted."""
         place = self._place
         assert place is not None
-        end = int(self._globals["notes"].value(self._store))
+        end = int(self._notes_to.value(self._store))
         held = self.memory[place.notes_at : end].view(np.int32)
         self.notes.append(held.reshape(-1, layout.NOTE_BYTES // 4).copy())
-        self._globals["notes"].set_value(self._store, place.notes_at)
+        self._notes_to.set_value(self._store, place.notes_at)
         if len(self.notes) * layout.NOTES > self._most_notes:
             words = self.memory[place.warps_at :][: place.held * self.made.warp_bytes]
             words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0

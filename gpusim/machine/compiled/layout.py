@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import resources
+from typing import NamedTuple
 
 from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES
 
@@ -15,6 +16,7 @@ OPERAND_BYTES = 256
 OPERANDS = 20
 ARRAY_COUNT = 512
 SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
+LAUNCHED = 528  # the numbers of a batch, as `Launched`
 IN = 1024
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH = 12288
@@ -40,7 +42,34 @@ SPLITS, SPLIT_BYTES = 64, 16
 TOKENS = SPLITS + 32 * SPLIT_BYTES
 READY, AT_BARRIER, AT_BSYNC, AT_WARP, AT_MASK = range(5)
 
+
+class Launched(NamedTuple):
+    """The numbers of a batch: where what lies, its sizes, and whether its blocks begin anew.
+
+    `shift` maps global memory, 64 bits in two words; then those of marks and notes, and the
+    arguments of the module's function that runs it.
+    """
+
+    shift: int
+    shift_above: int
+    marks: int
+    mark_bytes: int
+    notes: int
+    notes_end: int
+    sum_bytes: int
+    is_anew: int
+    warps_at: int
+    warp_bytes: int
+    warps: int
+    blocks: int
+    entries: int = 0
+    local_bytes: int = 0
+    shared_bytes: int = 0
+    turns: int = 0
+
+
 _PLACES: Mapping[str, int] = {
+    "LAUNCHED": LAUNCHED,
     "IN": IN,
     "IN_LAST": IN + 31 * 8,
     "SCRATCH": SCRATCH,

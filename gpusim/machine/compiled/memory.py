@@ -6,16 +6,16 @@ arrays and batch stay untouched until a run has ended.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.isa.ops import Instruction
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
-from gpusim.machine.banks import word
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
@@ -171,14 +171,16 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
     batch, rows = context.batch, context.instructions
     group: Any = _Everyone(batch)
     held: dict[int, list[Array]] = {}
-    for (kind, where, number), cell in made.cells.items():
+    words, others = made.constants or _constants(made, rows)
+    made.constants = words, others
+    for bank, places in words.items():
+        _bring_words(memory, context.banks.get(bank, np.zeros(0, np.uint8)), places)
+    for kind, where, number, cell in others:
         value: Any
         if kind == "constant":
             value = values.constant_value(context, rows[where])
         elif kind == "axis":
             value = context.allocations[rows[where].detail[0]].array.shape[number]
-        elif kind == "bank":
-            value = word(context.banks, where, number)
         else:
             if where not in held:
                 held[where] = values.bank_values(context, group, rows[where])
@@ -197,6 +199,42 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
     for at, targets in made.jumps.values():
         blocks = np.array([starts.get(pc, -1) for pc in targets], np.int32)
         memory[at : at + blocks.nbytes] = blocks.view(np.uint8)
+
+
+def _word_of_bank(
+    rows: Sequence[Instruction], kind: str, where: int, number: int
+) -> tuple[int, int] | None:
+    """Return the bank and offset of a constant that is a whole word there."""
+    if kind == "bank":
+        return where, number
+    if kind != "words" or rows[where].src or rows[where].detail[1][2] < WORD_BYTES:
+        return None
+    bank, offset, *_ = rows[where].detail[1]
+    return bank, offset + WORD_BYTES * number
+
+
+def _constants(
+    made: Translation, rows: Sequence[Instruction]
+) -> tuple[dict[int, Array], list[tuple[str, int, int, Place]]]:
+    """Return the offsets of words in each constant bank with their places, and other constants."""
+    words: dict[int, list[tuple[int, int]]] = {}
+    others = []
+    for (kind, where, number), cell in made.cells.items():
+        place = _word_of_bank(rows, kind, where, number)
+        if place is None:
+            others.append((kind, where, number, cell))
+        else:
+            words.setdefault(place[0], []).append((place[1], cell.offset))
+    return {bank: np.array(places).T for bank, places in words.items()}, others
+
+
+def _bring_words(memory: Array, bank: Array, places: Array) -> None:
+    """Copy words of a constant bank, which end within it; NotDerivedError where they do not."""
+    offsets, to = places
+    if (offsets % WORD_BYTES).any() or int(offsets.max()) + WORD_BYTES > len(bank):
+        raise NotDerivedError("constants behind the end of their bank")
+    words = bank[: len(bank) // WORD_BYTES * WORD_BYTES].view(np.uint32)
+    memory.view(np.uint32)[to // WORD_BYTES] = words[offsets // WORD_BYTES]
 
 
 def _set_cell(memory: Array, place: Place, value: Array) -> None:

@@ -11,8 +11,8 @@
 ;; barrier. There, the upper 24 bits are else a hash of the path of a split, where the order of
 ;; atomics shows: splits with the same hash run together in NumPy's machine as well.
 
-(global $shift (export "shift") (mut i64) (i64.const 0))
-(global $sum_bytes (export "sum_bytes") (mut i32) (i32.const 0)) ;; of a warp
+(global $shift (mut i64) (i64.const 0))
+(global $sum_bytes (mut i32) (i32.const 0)) ;; of a warp
 
 ;; The lowest block of code of the other splits of the warp that are ready: far away if none is.
 (global $next (mut i32) (i32.const -1))
@@ -239,9 +239,27 @@
   (i32.store offset=76 (local.get $S) (call $new_path))
   (i32.store offset=72 (local.get $S) (i32.const 0)))
 
-;; Run blocks of threads, warp after warp to their next barrier. 0: all have ended; 1: one stands
-;; still; 2: a warp has had too many turns.
-(func (export "run") (param $W i32) (param $size i32) (param $warps i32) (param $blocks i32)
+;; Run a batch from its numbers in memory (`Launched` of layout.py): a call with arguments, or a global
+;; that is set, takes the host longer than a short launch. 0: all warps have ended; 1: one stands still;
+;; 2: a warp has had too many turns.
+(func (export "run") (result i32) (local $at i32)
+  (local.set $at (i32.const @LAUNCHED@))
+  (global.set $shift (i64.load (local.get $at)))
+  (global.set $marks (i32.load offset=8 (local.get $at)))
+  (global.set $marks_size (i32.load offset=12 (local.get $at)))
+  (global.set $notes (i32.load offset=16 (local.get $at)))
+  (global.set $notes_end (i32.load offset=20 (local.get $at)))
+  (global.set $sum_bytes (i32.load offset=24 (local.get $at)))
+  (if (i32.load offset=28 (local.get $at)) (then (return (call $run_anew
+    (i32.load offset=32 (local.get $at)) (i32.load offset=36 (local.get $at))
+    (i32.load offset=40 (local.get $at)) (i32.load offset=44 (local.get $at))
+    (i32.load offset=48 (local.get $at)) (i32.load offset=52 (local.get $at))
+    (i32.load offset=56 (local.get $at)) (i32.load offset=60 (local.get $at))))))
+  (call $go_on (i32.load offset=32 (local.get $at)) (i32.load offset=36 (local.get $at))
+    (i32.load offset=40 (local.get $at)) (i32.load offset=44 (local.get $at))))
+
+;; Run blocks of threads that have begun, warp after warp to their next barrier.
+(func $go_on (param $W i32) (param $size i32) (param $warps i32) (param $blocks i32)
   (result i32) (local $end i32)
   (block $done (loop $next
     (br_if $done (i32.eqz (local.get $blocks)))
@@ -254,7 +272,7 @@
 
 ;; Run blocks from their start, one after the other in the memory of one block. A block with the sums
 ;; of the one before it shares them: their number is written into its entry.
-(func (export "run_anew") (param $W i32) (param $size i32) (param $warps i32) (param $blocks i32)
+(func $run_anew (param $W i32) (param $size i32) (param $warps i32) (param $blocks i32)
   (param $entry i32) (param $local_bytes i32) (param $shared_bytes i32) (param $turns i32)
   (result i32) (local $end i32) (local $w i32) (local $V i32) (local $sums i32) (local $size_of_sums i32)
   (local $last i32) (local $class i32)
@@ -705,8 +723,8 @@
     (br_if $next (local.tee $count (i32.sub (local.get $count) (i32.const 1))))))
 
 ;; Tables of marks: the first, and the bytes of each.
-(global $marks (export "marks") (mut i32) (i32.const 0))
-(global $marks_size (export "marks_size") (mut i32) (i32.const 0))
+(global $marks (mut i32) (i32.const 0))
+(global $marks_size (mut i32) (i32.const 0))
 
 ;; Give lanes that are off the address of one that is on: the first's, or behind it the last's.
 (func $fit_wide (param $on i32) (local $off i32) (local $l i32) (local $begin i32)
@@ -894,7 +912,7 @@
 
 ;; Write a step down: its pc, warp, lanes, addresses of 64 bits (1) or 32 bits (2) of these.
 (global $notes (export "notes") (mut i32) (i32.const 0))
-(global $notes_end (export "notes_end") (mut i32) (i32.const 0))
+(global $notes_end (mut i32) (i32.const 0))
 (func $note (param $W i32) (param $pc i32) (param $mask i32) (param $on i32) (param $taken i32)
   (param $space i32)
   (if (i32.ge_u (global.get $notes) (global.get $notes_end)) (then (call $drain)))

@@ -63,7 +63,8 @@ class Translation:
     `orders` those of paths to atomics that show their order.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
-    these one that it ran for some lane (of those with a guard).
+    these one that it ran for some lane (of those with a guard). `constants` are the cells as
+    `memory.py` sets them, once it has.
     """
 
     text: str = ""
@@ -78,6 +79,7 @@ class Translation:
     orders: list[int] = field(default_factory=list)
     operands: dict[int, list[DType]] = field(default_factory=dict)
     touched: list[Touched] = field(default_factory=list)
+    constants: Any = None
     rows_of_sums: dict[int, Sums] = field(default_factory=dict)
     length: int = 0
     warp_bytes: int = 0
