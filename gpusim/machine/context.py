@@ -20,6 +20,29 @@ Array = np.ndarray[Any, Any]
 OnFault = Callable[[KernelFault], None]
 
 
+_READS_OF_A_WAIT, _LONGEST_SKIP = 64, 1 << 20
+
+
+class Wait:
+    """The time that a clock skips while lanes only wait for it: `skipped`, in ticks.
+
+    Readings by one instruction with no change of memory between are a loop that ends by the time
+    alone; behind 64 of them the clock skips twice as much each time.
+    """
+
+    def __init__(self) -> None:
+        self.skipped = 0
+        self._reads = 0
+        self._last = (-1, -1)
+
+    def read(self, pc: int, changes: int) -> None:
+        """Take note of a reading, with the number of changes of memory before it."""
+        self._reads = self._reads + 1 if self._last == (pc, changes) else 0
+        self._last = pc, changes
+        if self._reads >= _READS_OF_A_WAIT:
+            self.skipped += min(1 << (self._reads - _READS_OF_A_WAIT), _LONGEST_SKIP)
+
+
 class Context:
     """A batch with its launch's scalars by name, arrays by name, and observers.
 
@@ -49,6 +72,7 @@ class Context:
         self.on_fault = on_fault
         self.instructions = batch.program.instructions
         self.executed = 0
+        self.wait = Wait()
         self.changes = Changes() if changes is None else changes
         self.printed: list[bytes] | None = None  # the output of printf
         self.banks: dict[int, Array] = {}

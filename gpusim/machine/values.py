@@ -94,8 +94,12 @@ def special(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def clock(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Read a clock: the number of executed instructions, as no time is modelled here."""
-    now = np.uint64(context.executed)
+    """Read a clock: the number of executed instructions, as no time is modelled here.
+
+    It runs on faster where nothing but the same reading happens: lanes that only wait for a time.
+    """
+    context.wait.read(group.pc, context.changes.count)
+    now = np.uint64(context.executed + context.wait.skipped)
     words = (now & np.uint64(0xFFFFFFFF), now >> np.uint64(32))
     words = words[::-1] if instruction.detail == "upper" else words
     for register, word in zip(instruction.dst, words, strict=False):

@@ -146,6 +146,18 @@ print(begin < a < c < end, b < d)
     assert ran.out == ["True True"]
 
 
+def test_a_kernel_that_only_waits_for_a_clock_ends_soon(host: Host) -> None:
+    ran = host.run(
+        """
+x = take(32)
+for ticks in (100, 100_000_000):
+    launch("waits", 4, 32, x, C.c_int64(ticks))
+    print([ticks <= one < 2 * ticks + 4000 for one in struct.unpack("4q", back(x, 32))])
+""",
+    )
+    assert ran.out == [str([True] * 4)] * 2
+
+
 @pytest.mark.parametrize(
     ("text", "status", "words"),
     [
