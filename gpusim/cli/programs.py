@@ -62,7 +62,7 @@ OPTIONS = (
     Option("--strict", "let warnings of check count as errors"),
     Option("--lenient", "take locks and flags for acquires without a fence, in check"),
     PERFETTO,
-    Option("--out", "where findings, JSON or the page go (report.html)", "FILE"),
+    Option("--out", "where findings, JSON or the page of check or report go", "FILE"),
 )
 DESCRIPTION = {
     "run": "Run a program on a simulated GPU; its launches are only executed.",
@@ -120,19 +120,29 @@ def main(command: str, arguments: Sequence[str]) -> int:
         _print_summary(report)
     else:
         output.tell("".join(_formatted(report, kind)))
-    if _has_page(command, kind):
-        from gpusim.reports.page import program as page
-
-        page.write(report, watched.subjects, Path(chosen.out or PAGE))
-        output.complain(f"{chosen.out or PAGE} is the page")
+    if _has_page(command, chosen, kind):
+        _write_page(command, Path(chosen.out or PAGE), watched, report)
     if code:
         return code
     found = command == "check" and (watched.has_errors or (chosen.strict and watched.has_warnings))
     return FOUND if found else REFUSED if watched.is_refused else 0
 
 
-def _has_page(command: str, kind: str) -> bool:
-    return command == "report" and kind == "text"
+def _has_page(command: str, chosen: Namespace, kind: str) -> bool:
+    is_asked = command == "report" or (command == "check" and chosen.out is not None)
+    return is_asked and kind == "text"
+
+
+def _write_page(command: str, path: Path, watched: Watched, report: ProgramReport) -> None:
+    if command == "check":
+        from gpusim.reports.page import checks
+
+        checks.write(report, path)
+    else:
+        from gpusim.reports.page import program
+
+        program.write(report, watched.subjects, path)
+    output.complain(f"{path} is the page")
 
 
 def _check(command: str, chosen: Namespace, kind: str) -> None:
@@ -151,12 +161,14 @@ def _check(command: str, chosen: Namespace, kind: str) -> None:
             "--json and --sarif of a program go to a file, for standard output is the program's: "
             "give --json --out FILE"
         )
-    if _has_page(command, kind):
+    if _has_page(command, chosen, kind):
         from gpusim.reports.page import render
 
         render.check(Path(chosen.out or PAGE))
     elif chosen.out is not None and kind == "text":
-        raise InputError("--out is of --json, --sarif, --format, and of the page of gpusim report")
+        raise InputError(
+            "--out is of --json, --sarif, --format, and of the pages of gpusim check and report"
+        )
     if chosen.perfetto is not None and "time" not in _looks(command):
         raise InputError("--perfetto shows predicted times: gpusim predict and gpusim report")
 
@@ -186,7 +198,7 @@ def run(
         looks |= {"advise"}
     l2 = one_of(chosen.l2, L2_KNOWN, "--l2")
     watched = Watched(device, choice, looks, steps, l2, chosen.lenient)
-    if _has_page(command, kind):
+    if command == "report" and kind == "text":
         from gpusim.reports.page.program import MOST_SECTIONS
 
         watched.most_subjects = MOST_SECTIONS

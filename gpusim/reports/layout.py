@@ -56,9 +56,9 @@ def heading(text: str, note: str = "") -> Text:
     return line
 
 
-def plural(number: int, noun: str) -> str:
-    """Return "1 warp" or "4 warps"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def plural(number: int, noun: str, several: str = "") -> str:
+    """Return "1 warp" or "4 warps"; `several` is a plural that takes more than an s."""
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def size(values: Sequence[int]) -> str:

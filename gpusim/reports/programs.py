@@ -47,7 +47,7 @@ def launch_line(one: ProgramLaunch) -> str:
 def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
     """Yield the summary: a row for each kernel, then errors and refusals."""
     kernels = by_kernel(report.launches)
-    total = plural(len(report.launches), "launch").replace("launchs", "launches")
+    total = plural(len(report.launches), "launch", "launches")
     yield Text(f"{total} of {plural(len(kernels), 'kernel')} on {report.device} (simulated)", TITLE)
     if kernels:
         yield from kernels_table(kernels[:_MOST_KERNELS]).lines(width)

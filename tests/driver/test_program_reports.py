@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from gpusim.driver.timeline import TO_DEVICE, Duration, Timeline
 from gpusim.gpu.device import load
 from gpusim.reports.diagnostics import gcc
 from gpusim.reports.layout import console
+from gpusim.reports.page import checks
 from gpusim.reports.page import program as page
 from gpusim.reports.perfetto import program_events
 from gpusim.reports.program_findings import program_diagnostics
@@ -214,3 +216,37 @@ def test_a_programs_findings_go_to_editors_and_hosts_by_format(
     assert len(found) == 2
     assert all("without it" in text for text in found)
     assert "2 launches of 1 kernel" in predicted.err
+
+
+@needs_compilers
+def test_the_page_of_a_check_has_each_finding_with_its_lines_threads_and_fix(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2")
+    out = tmp_path / "checked.html"
+    ran = Host(tmp_path, capfd).run(
+        """
+x = take(256)
+for turn in range(2): launch("race", 1, 64, x)
+launch("count", 1, 32)
+call("cuMemFree_v2", C.c_uint64(12345))
+""",
+        *("check", "--out", str(out)),
+    )
+    assert ran.code == 1
+    assert f"{out} is the page" in ran.err
+    text = out.read_text()
+    assert text.count('<article class="finding error"') == 2
+    assert "launch 1 and 1 more launch of race, 128 times" in text
+    assert "thread 63 (block 0, warp 1, lane 31) writes s[63]" in text
+    assert "put __syncthreads() between the two accesses" in text
+    assert re.findall(r'<h2 id="file-\d">([^<]*)', text) == ["without lines", "host"]
+    assert "0x3039 is freed, where no allocation begins" in text
+
+
+def test_a_page_of_a_check_without_findings_says_so_and_shows_no_foreign_markup() -> None:
+    pytest.importorskip("jinja2")
+    text = checks.page(report(kernel="<script>evil"))
+    assert "No hazards found" in text
+    assert "<script>evil" not in text
+    assert "2 launches only ran." in text

@@ -84,7 +84,7 @@ def title(command: Sequence[str]) -> str:
 
 def _about(report: ProgramReport) -> str:
     ended = "" if not report.exit_code else f"; exit code {report.exit_code}"
-    launches = plural(len(report.launches), "launch").replace("launchs", "launches")
+    launches = plural(len(report.launches), "launch", "launches")
     kernels = plural(len({one.kernel for one in report.launches}), "kernel")
     return f"{launches} of {kernels} on {report.device}, simulated{ended}"
 
