@@ -1,15 +1,14 @@
 """Fetches from textures, and loads and stores of surfaces.
 
 As the CUDA C++ programming guide has it ("Texture fetching"): the nearest element is that of the
-coordinate rounded down; between elements, weights have 8 bits of fraction, here rounded to the
-nearest. A surface's first coordinate counts bytes.
+coordinate rounded down; between elements, weights have 8 bits of fraction. How they are rounded was
+measured on an H200 (driver 580.159.04, CUDA 13.0, 2026-11-23) by `validate/textures/fetches.cu`. A
+surface's first coordinate counts bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -192,47 +191,81 @@ def _sampled(texture: Texture, form: Fetch, places: Sequence[Array], held: Array
     if form.has_layer:
         layer = coordinates.pop(0).astype(np.int64)
         offset = np.clip(layer, 0, max(texture.depth, 1) - 1) * texture.slice_pitch
-    sizes = [texture.width, texture.height, 0 if texture.is_layered else texture.depth]
+    # A texture without an axis has one element along it, as a GPU has it (tex1D with a border).
+    sizes = (texture.width, max(texture.height, 1), max(texture.depth, 1))
     steps = (texture.element_bytes, texture.pitch, texture.slice_pitch)
     taps = [
-        _taps(texture, form, axis, place, size)
-        for axis, (place, size) in enumerate(zip(coordinates, sizes, strict=False))
-        if size
+        _taps(texture, form, axis, place, sizes[axis]) for axis, place in enumerate(coordinates)
     ]
-    read = partial(_read, texture, held)
+
+    def read(corner: Sequence[int]) -> Array:
+        """Return the elements at a corner: 0 or 1 along each axis."""
+        where, inside = offset, np.ones(len(offset), bool)
+        for axis, number in enumerate(corner):
+            index = taps[axis].elements[number]
+            where, inside = where + np.maximum(index, 0) * steps[axis], inside & (index >= 0)
+        parts = held[where[:, None] + np.arange(texture.element_bytes)]
+        return _values(texture, np.ascontiguousarray(parts).view(texture.dtype), inside)
+
     if not texture.is_linear or form.by_index:
-        for axis, ((index, _),) in enumerate(taps):
-            offset = offset + np.maximum(index, 0) * steps[axis]
-        inside = np.all([index >= 0 for ((index, _),) in taps], axis=0)
-        return _bits(_values(texture, read(offset), inside))
+        return _bits(read([0] * len(taps)))
     total = np.zeros((len(offset), texture.channels))
-    for corner in product(*taps):
-        where, weight, inside = offset, np.ones(len(offset)), np.ones(len(offset), bool)
-        for axis, (index, part) in enumerate(corner):
-            where = where + np.maximum(index, 0) * steps[axis]
-            weight, inside = weight * part, inside & (index >= 0)
-        total += weight[:, None] * _values(texture, read(where), inside)
-    return _bits(total.astype(np.float32))
+    for corner, weight in _weights([one.weight for one in taps]):
+        total += weight[:, None] * read(corner)
+    return _bits(_filtered(texture, total / WEIGHTS))
 
 
-def _taps(
-    texture: Texture, form: Fetch, axis: int, place: Array, size: int
-) -> list[tuple[Array, Array]]:
-    """Return the elements along an axis, -1 outside of it, and their weights."""
+class Taps(NamedTuple):
+    """The elements along an axis, -1 outside of it, and the weight of the second, of WEIGHTS."""
+
+    elements: tuple[Array, ...]
+    weight: Array
+
+
+def _taps(texture: Texture, form: Fetch, axis: int, place: Array, size: int) -> Taps:
+    """Return the elements along an axis that a coordinate stands for."""
+    none = np.zeros(len(place))
     if form.by_index:
         index = place.view(np.int32).astype(np.int64)
-        return [(np.where((index >= 0) & (index < size), index, -1), np.ones(len(index)))]
+        return Taps((np.where((index >= 0) & (index < size), index, -1),), none)
     at = np.nan_to_num(place.view(np.float32).astype(np.float64), posinf=2.0**40, neginf=-(2.0**40))
     at = at * size if texture.is_normalized else at
     mode = texture.modes[axis]
     if not texture.is_linear:
-        return [(_index(np.floor(at), size, mode, texture), np.ones(len(at)))]
+        return Taps((_index(np.floor(at), size, mode, texture),), none)
     first = np.floor(at - 0.5)
-    part = np.rint((at - 0.5 - first) * WEIGHTS) / WEIGHTS
-    return [
-        (_index(first, size, mode, texture), 1 - part),
-        (_index(first + 1, size, mode, texture), part),
-    ]
+    both = (_index(first, size, mode, texture), _index(first + 1, size, mode, texture))
+    # A coordinate that is clamped stands for one element.
+    weight = np.where(both[0] == both[1], 0, _rounded((at - 0.5 - first) * WEIGHTS))
+    return Taps(both, weight)
+
+
+def _rounded(value: Array) -> Array:
+    return np.floor(value + 0.5)
+
+
+def _weights(seconds: Sequence[Array]) -> Iterator[tuple[tuple[int, ...], Array]]:
+    """Yield the corners with their weights, whole numbers of WEIGHTS that add up to it.
+
+    An H200 rounds the weight of a plane's far corner, and completes the sums of rows and columns
+    with the others. Of a volume it does so with the first and third axis, and splits these weights
+    along the second, ties towards the second element where the first axis has its second.
+    """
+    if len(seconds) == 1:
+        yield (0,), WEIGHTS - seconds[0]
+        yield (1,), seconds[0]
+        return
+    x, y = seconds[0], seconds[-1]
+    far = _rounded(x * y / WEIGHTS)
+    plane = {(0, 0): WEIGHTS - x - y + far, (1, 0): x - far, (0, 1): y - far, (1, 1): far}
+    for corner, weight in plane.items():
+        if len(seconds) == 2:
+            yield corner, weight
+        else:
+            part = weight * seconds[1] / WEIGHTS
+            second = _rounded(part) if corner[0] else np.ceil(part - 0.5)
+            yield (corner[0], 0, corner[1]), weight - second
+            yield (corner[0], 1, corner[1]), second
 
 
 def _index(number: Array, size: int, mode: int, texture: Texture) -> Array:
@@ -248,23 +281,37 @@ def _index(number: Array, size: int, mode: int, texture: Texture) -> Array:
     return np.clip(index, 0, size - 1)
 
 
-def _read(texture: Texture, held: Array, offset: Array) -> Array:
-    """Return the channels of the elements at byte offsets."""
-    parts = held[offset[:, None] + np.arange(texture.element_bytes)]
-    return np.ascontiguousarray(parts).view(texture.dtype)
-
-
 def _values(texture: Texture, read: Array, inside: Array) -> Array:
-    """Return elements as the type that a fetch gives; the border's where they lie outside."""
+    """Return elements as the type that a fetch gives; the border's where they lie outside.
+
+    Interpolated fractions are numbers of 16 bits.
+    """
+    colours = np.array(texture.border[: texture.channels], np.float32)
     if texture.dtype.kind == "f":
-        values = read.astype(np.float32)
+        values, border = read.astype(np.float32), colours
     elif texture.reads_fractions:
         largest = np.iinfo(texture.dtype).max
         values = np.maximum(read.astype(np.float32) / np.float32(largest), np.float32(-1))
+        border = colours
+        if texture.is_linear:
+            values = np.maximum(read * (_steps(texture) / largest), -_steps(texture))
+            border = colours * np.float64(_steps(texture))
     else:
-        return np.where(inside[:, None], read, np.zeros_like(read))
-    border = np.array(texture.border[: texture.channels], np.float32)
+        bits = colours.view(np.uint32).astype(np.uint64)
+        values, border = read, bits.astype(texture.dtype)
     return np.where(inside[:, None], values, border)
+
+
+def _steps(texture: Texture) -> int:
+    """Return the steps up to 1 of an interpolated fraction."""
+    return 32767 if texture.dtype.kind == "i" else 65535
+
+
+def _filtered(texture: Texture, sums: Array) -> Array:
+    """Return interpolated elements."""
+    if texture.reads_fractions and texture.dtype.kind != "f":
+        return (_rounded(sums) / _steps(texture)).astype(np.float32)
+    return sums.astype(np.float32)
 
 
 def _bits(values: Array) -> Array:

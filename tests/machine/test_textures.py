@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim.launch.textures import BORDER, CLAMP, MIRROR, WRAP, Texture
-from gpusim.machine.textures import Access, Fetch, _bytes_of, _sampled
+from gpusim.machine.textures import Access, Fetch, _bytes_of, _sampled, _weights
 
 Array = np.ndarray[Any, Any]
 LINE = np.array([10, 20, 40, 80], np.float32)
@@ -63,6 +63,30 @@ def test_between_elements_weights_have_8_bits() -> None:
         10 + step,
         10 + step,
     ]
+
+
+def test_a_texture_of_one_axis_has_a_border_along_the_second() -> None:
+    how = line(modes=(BORDER,) * 3, is_linear=True, border=(8.0, 0, 0, 0))
+    along, zero = (np.array([one], np.float32).view(np.uint32) for one in (1.5, 0.0))
+    bits = _sampled(how, Fetch(2, False, False, (0,)), [along, zero], LINE.view(np.uint8))
+    assert bits.view(np.float32)[0, 0] == (20 + 8) / 2  # as an H200 has it, of tex1D
+
+
+def test_weights_of_a_plane_are_whole_and_add_up() -> None:
+    seconds = [np.array([100.0]), np.array([50.0])]
+    weights = {corner: int(weight[0]) for corner, weight in _weights(seconds)}
+    assert weights == {(1, 1): 20, (1, 0): 80, (0, 1): 30, (0, 0): 126}  # 100 * 50 / 256 = 19.5
+    volume = dict(_weights([*seconds, np.array([200.0])]))
+    assert sum(int(weight[0]) for weight in volume.values()) == 256
+    assert sum(int(w[0]) for (_, _, z), w in volume.items() if z) == 200
+
+
+def test_a_border_of_whole_numbers_has_the_bits_of_the_colour() -> None:
+    held = np.arange(4, dtype=np.int32)
+    how = Texture(0, 4, 0, 0, 0, 0, held.dtype, 1, modes=(BORDER,) * 3, border=(7.5, 0, 0, 0))
+    place = np.array([9.0], np.float32).view(np.uint32)
+    bits = _sampled(how, Fetch(1, False, False, (0,)), [place], held.view(np.uint8))
+    assert bits.view(np.float32)[0, 0] == 7.5
 
 
 def test_a_plane_interpolates_between_four_elements() -> None:
