@@ -352,6 +352,9 @@ class Client:
             blocks = occupancy_of(function, launch, self.device)
         except LaunchError:
             blocks = 0
+        except GpusimError as error:  # an instruction that is not simulated
+            self.execution.refused(str(error))
+            raise RefusedError(status.NOT_SUPPORTED) from None
         return Reply(0, (blocks if threads <= attributes[0] else 0,))
 
     def _texture(self, request: Request) -> Reply:

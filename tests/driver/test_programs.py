@@ -274,6 +274,19 @@ copy(side(3, made=target.value), side(1, C.addressof(held), pitch=32))
     assert (ran.code, "uninitialised" in ran.err) == (0, False)
 
 
+def test_the_occupancy_of_code_that_is_not_simulated_is_refused_in_a_sentence(host: Host) -> None:
+    ran = host.run(
+        """
+kernel, blocks = C.c_void_p(), C.c_int()
+call("cuModuleGetFunction", C.byref(kernel), module, b"gathers")
+call("cuOccupancyMaxActiveBlocksPerMultiprocessor", C.byref(blocks), kernel, 32, C.c_size_t(0))
+"""
+    )
+    assert ran.out == ["cuOccupancyMaxActiveBlocksPerMultiprocessor 801"]
+    assert "gathers, gradients and queries of textures are not simulated" in ran.err
+    assert "internal error" not in ran.err
+
+
 def test_what_is_not_simulated_is_exit_code_2_and_the_programs_own_code_goes_first(
     host: Host,
 ) -> None:
