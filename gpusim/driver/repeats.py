@@ -21,7 +21,7 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.prepared import Prepared
 
 BYTES_PER_S = 1e9  # of a digest: it decides what is worth one, not what results
-_MOST_DIGESTED, _MOST_KEPT = 1 << 31, 1 << 28  # bytes
+_MOST_DIGESTED, _MOST_KEPT = 1 << 30, 1 << 28  # bytes
 _MOST_TRIES = 3
 _PLACE = struct.Struct("<QQ")
 

@@ -16,6 +16,7 @@ from gpusim.driver.server import Server
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device
 from gpusim.host.files import shown
+from gpusim.sass import wheels
 
 _BY_SIGNAL = 128
 
@@ -30,15 +31,27 @@ def run(command: Sequence[str], device: Device, execution: Execution) -> int:
         server = Server(Path(place), device, execution)
         try:
             variables = environment(os.environ, folder, server.path)
-            variables["PATH"] = f"{_builds(Path(place))}{os.pathsep}{variables.get('PATH', '')}"
+            for name, more in _for_builds(Path(place), folder).items():
+                before = variables.get(name)
+                variables[name] = f"{more}{os.pathsep}{before}" if before else more
             variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
             return _run(command, variables)
         finally:
             server.close()
 
 
+def _for_builds(place: Path, runtime: Path) -> dict[str, str]:
+    """Return what a program that compiles others, such as make, finds first, by variables.
+
+    An nvcc; and for compilers of C++ CUDA's headers, where they are, and the runtime to link with.
+    """
+    made = {"PATH": str(_builds(place)), "LIBRARY_PATH": str(runtime)}
+    headers = [str(one) for one in wheels.folders("include") if (one / "cuda_runtime.h").is_file()]
+    return made | ({"CPATH": os.pathsep.join(headers)} if headers else {})
+
+
 def _builds(place: Path) -> Path:
-    """Return a folder with an nvcc for a program that compiles others, such as make."""
+    """Return a folder with an nvcc."""
     folder = place / "bin"
     folder.mkdir()
     script = folder / "nvcc"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,29 @@ def test_what_the_linker_misses_is_taken_from_the_files_around_and_kept(
     monkeypatch.setattr(builds._Build, "link", fail)
     assert main(command) == 0
     assert capfd.readouterr().out == "42 of 3 threads\n"
+
+
+MAKEFILE = """
+app: threads.o sums.o main.o
+\tg++ -fopenmp -o app main.o threads.o sums.o -lcudart && ./app
+sums.o: ../include/sums.cu
+\tnvcc -arch=sm_60 -O2 -c -o sums.o ../include/sums.cu
+%.o: %.cu
+\tnvcc -Xcompiler -fopenmp -I../include -c $<
+%.o: %.cpp
+\tg++ -include cuda_runtime.h -c $<
+"""
+
+
+@pytest.mark.slow
+@needs_compilers
+@pytest.mark.skipif(not _has_nvcc() or shutil.which("make") is None, reason="needs nvcc and make")
+def test_a_makefile_compiles_with_nvcc_and_the_compiler_of_cpp(
+    project: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (project / "src" / "Makefile").write_text(MAKEFILE)
+    assert main(["run", "--", "make", "-C", str(project / "src")]) == 0
+    assert "42 of 3 threads\n" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize(
