@@ -287,18 +287,19 @@ def _values(texture: Texture, read: Array, inside: Array) -> Array:
     Interpolated fractions are numbers of 16 bits.
     """
     colours = np.array(texture.border[: texture.channels], np.float32)
+    values: Array = read
+    border: Array = colours
     if texture.dtype.kind == "f":
-        values, border = read.astype(np.float32), colours
+        values = read.astype(np.float32)
+    elif texture.reads_fractions and texture.is_linear:
+        steps = _steps(texture)
+        values = np.maximum(read * (steps / np.iinfo(texture.dtype).max), -steps)
+        border = colours * np.float64(steps)
     elif texture.reads_fractions:
-        largest = np.iinfo(texture.dtype).max
-        values = np.maximum(read.astype(np.float32) / np.float32(largest), np.float32(-1))
-        border = colours
-        if texture.is_linear:
-            values = np.maximum(read * (_steps(texture) / largest), -_steps(texture))
-            border = colours * np.float64(_steps(texture))
+        largest = np.float32(np.iinfo(texture.dtype).max)
+        values = np.maximum(read.astype(np.float32) / largest, np.float32(-1))
     else:
-        bits = colours.view(np.uint32).astype(np.uint64)
-        values, border = read, bits.astype(texture.dtype)
+        border = colours.view(np.uint32).astype(np.uint64).astype(texture.dtype)
     return np.where(inside[:, None], values, border)
 
 
