@@ -52,6 +52,8 @@ OF_FEW_WARPS = {
     "tiles": ("hit_triangles", "direct_conv", "thin_product", "gravity", "paged_attention"),
 }  # fmt: skip
 
+FEW_WARPS = 256  # of a launch that is checked
+
 # Of `validate/others`, at their smallest size: loops that data determine, few or divergent warps.
 RECORDED = ("sph_density", "viterbi", "hit_triangles")
 
@@ -206,6 +208,58 @@ def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
         "first_seconds": first,
         "equal": all(one.tobytes() == other.tobytes() for one, other in pairs)
         and bool((numpys[2].by_pc == kept[2].by_pc).all()),
+    }
+
+
+def checks() -> dict[str, Any]:
+    """Check the smallest launches of other kernels with few warps, step by step and compiled."""
+    from gpusim.errors import GpusimError
+
+    rows = []
+    try:
+        for launch in _launches():
+            if launch.is_smallest:
+                rows.append(_checked(launch))
+    except GpusimError as error:
+        return {"missing": str(error)}
+    return {"rows": [row for row in rows if row is not None]}
+
+
+def _checked(launch: Any) -> dict[str, Any] | None:
+    """Return the seconds of a check step by step, and with a module; None for many warps."""
+    from gpusim import machine
+    from gpusim.checking.check import LEVEL, check_prepared
+    from gpusim.codegen.programs import prepare
+    from gpusim.gpu.device import load
+    from gpusim.machine import examination
+    from validate.others.compare import configured
+
+    gpu, kernel = load("h200"), configured(launch, "nvcc")
+    sizes = prepare(kernel, launch.copied(), machine.DEFAULT_CC, LEVEL).launch
+    if sizes.blocks * sizes.warps_per_block > FEW_WARPS:
+        return None
+
+    def run(*, is_fast: bool) -> tuple[float, Any]:
+        prepared = prepare(kernel, launch.copied(), gpu.cc, LEVEL, asks=True)
+        with _environment("GPUSIM_FAST", str(int(is_fast))):
+            started = time.process_time()
+            found = check_prepared(prepared, gpu)
+            return time.process_time() - started, found.to_dict()
+
+    slow, expected = run(is_fast=False)
+    first, _ = run(is_fast=True)
+    names = ("FIRST_STEPS", "LOAD_STEPS", "STEPS", "STEPS_EACH")
+    bars = {name: getattr(examination, name) for name in names}
+    vars(examination).update(dict.fromkeys(names, 1))
+    run(is_fast=True)
+    vars(examination).update(bars)
+    kept, found = min((run(is_fast=True) for _ in range(REPEATS)), key=lambda made: made[0])
+    return {
+        "kernel": launch.kernel.name,
+        "numpy_seconds": slow,
+        "first_seconds": first,
+        "kept_seconds": kept,
+        "equal": found == expected,
     }
 
 
@@ -573,6 +627,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
         speed,
         others,
         evaluators,
+        checks,
         data_dependent,
         clock,
         planning,

@@ -27,6 +27,7 @@ LEAST_OF_OTHERS_PER_S, LEAST_MEDIAN_PER_S = 2e6, 10e6
 LEAST_DATA_DEPENDENT_PER_S = 10e6
 LEAST_KEPT_PER_S, LEAST_MEDIAN_KEPT_PER_S = 5e6, 25e6
 MOST_TIMES_NUMPY, LEAST_TIMES_OF_FEW_WARPS = 1.1, 40.0
+LEAST_TIMES_OF_CHECKS = 10.0
 MOST_SECONDS = 3.0
 MOST_BYTES = 500e6
 LEAST_RATIO = 3000.0
@@ -182,6 +183,23 @@ def _evaluators(results: dict[str, Any]) -> Iterator[str]:
                 f" {count / row['kept_seconds']:9.1f} {times:6.1f}"
                 f"{_mark(times >= LEAST_TIMES_OF_FEW_WARPS)}"
             )
+
+
+def _checks(results: dict[str, Any]) -> Iterator[str]:
+    found = results["checks"]
+    if "missing" in found:
+        yield f"checks of few warps: not measured ({found['missing']})"
+        return
+    rows = found["rows"]
+    times = sorted(row["numpy_seconds"] / row["kept_seconds"] for row in rows)
+    unequal = [row["kernel"] for row in rows if not row["equal"]]
+    median = statistics.median(times)
+    yield (
+        f"checks of {len(rows)} launches of few warps, nvcc's code, compiled code kept: median "
+        f"{median:.1f} times as fast as step by step (bar: {LEAST_TIMES_OF_CHECKS:.0f}), least "
+        f"{times[0]:.1f}, most {times[-1]:.1f}{_mark(median >= LEAST_TIMES_OF_CHECKS)}; not equal: "
+        f"{', '.join(unequal) or 'none'}"
+    )
 
 
 def _data_dependent(results: dict[str, Any]) -> Iterator[str]:
@@ -353,6 +371,7 @@ REPORTS = {
     "speed": _speed,
     "others": _others,
     "evaluators": _evaluators,
+    "checks": _checks,
     "data_dependent": _data_dependent,
     "clock": _clock,
     "advice": _advice,

@@ -36,7 +36,6 @@ Array = np.ndarray[Any, Any]
 LOAD_STEPS, FIRST_STEPS, STEPS, STEPS_EACH = 50, 300, 100, 3
 # What a step of NumPy's takes at least, and a byte of an array with its elements in linear memory.
 STEP_NS, BYTE_NS = 100_000, 8
-MOST_BYTES = 1 << 28  # of arrays that are kept as they were
 MOST_PROGRAMS = 256
 _MODULES = "gpusim.machine.compiled.modules"
 
@@ -97,8 +96,8 @@ class Examination:
         return allocated(self.prepared)
 
     def _is_possible(self) -> bool:
-        """Return whether compiled code may serve the launch, and its arrays can be kept."""
-        from gpusim.machine.compiled import evaluator
+        """Return whether compiled code may serve the launch, in its linear memory."""
+        from gpusim.machine.compiled import evaluator, memory
 
         prepared = self.prepared
         if prepared.rehearsal is not None or Same(prepared.program) in _refused:
@@ -107,7 +106,8 @@ class Examination:
         if any(one.flat is None or one.copy is not None or one.heap for one in every):
             return False
         size = sum(one.stop - one.start for one in every)
-        return size <= MOST_BYTES and evaluator.serves((), prepared.cc.major)
+        size += self.cells.size(prepared.launch.warps_per_block)
+        return size <= memory.MOST_BYTES and evaluator.serves((), prepared.cc.major)
 
     def _outlasts_copies(self) -> bool:
         """Return whether the steps of a launch may take longer than its memory takes to be made."""
