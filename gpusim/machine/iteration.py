@@ -58,10 +58,16 @@ def _pair(now: Array, later: Array) -> Pair:
     return Pair(now, later, moves=not np.array_equal(now, later))
 
 
-def _of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair:
-    """Return a pair as another type of its size: a register never set has none."""
-    if pair.now.dtype == dtype or pair.now.dtype.itemsize != dtype.itemsize:
+def _of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair | None:
+    """Return a pair as another type; None where it holds values of another size.
+
+    A register never set has zeros, of any type.
+    """
+    if pair.now.dtype == dtype:
         return pair
+    if pair.now.dtype.itemsize != dtype.itemsize:
+        is_zero = not (pair.now.any() or pair.later.any())
+        return _still(np.zeros(pair.now.shape, dtype)) if is_zero else None
     return Pair(pair.now.view(dtype), pair.later.view(dtype), pair.moves)
 
 
@@ -173,6 +179,10 @@ class _Iteration:
         if found is None:
             raise DiffersError
         begin = self._group.of_rows(found)
+        if begin.dtype != now.dtype:  # other values have had it in between
+            if begin.dtype.itemsize != now.dtype.itemsize:
+                raise DiffersError
+            begin = begin.view(now.dtype)
         pair = _pair(begin, now if self._group.is_full else np.where(self._group.mask, now, begin))
         self._carried[register] = pair
         if pair.moves:
@@ -184,8 +194,9 @@ class _Iteration:
     def _write(self, register: int, pair: Pair | None, on: Array) -> None:
         if not (on | ~self._group.mask).all():
             old = self._read(register)
-            if pair is not None and old is not None:
+            if old is not None and pair is not None:
                 old = _of_type(old, pair.now.dtype)
+            if pair is not None and old is not None:
                 pair = _pair(np.where(on, pair.now, old.now), np.where(on, pair.later, old.later))
             else:
                 pair = None
@@ -360,10 +371,12 @@ def _until_it_wraps(pair: Pair) -> Array:
 
 def _until_equal(a: Pair, b: Pair) -> Array:
     """Return the number of iterations, with this one, with the same result of a comparison."""
-    apart = a.now.astype(np.int64) - b.now.astype(np.int64)
-    step = a.step - b.step
-    near = np.where(apart > 0, -step, step)  # by how much they come nearer
-    count = -(-np.abs(apart) // np.maximum(near, 1))
+    difference = a.now.astype(np.int64) - b.now.astype(np.int64)
+    is_above, step = a.now > b.now, a.step - b.step
+    apart = np.where(is_above, difference, -difference).astype(np.uint64)  # up to 2^64 - 1
+    near = np.where(is_above, -step, step)  # by how much they come nearer
+    each = np.maximum(near, 1).astype(np.uint64)
+    count = np.minimum(apart // each + (apart % each > 0), np.uint64(ENDLESS)).astype(np.int64)
     count = np.where(near > 0, count, ENDLESS)
     return np.asarray(np.where((apart == 0) & (step != 0), 1, count))
 

@@ -27,6 +27,12 @@ def test_a_random_kernel_gives_what_the_lanes_give_one_by_one(seed: int) -> None
     assert differences(seed) == []
 
 
+# A loop whose comparison is 2^63 from its other side; a register that held a value of another size.
+@pytest.mark.parametrize("seed", [1718245474, 1514873910])
+def test_a_kernel_that_failed_once_gives_what_the_lanes_give(seed: int) -> None:
+    assert differences(seed) == []
+
+
 @pytest.mark.slow
 def test_thousands_of_random_kernels_give_what_the_lanes_give_one_by_one() -> None:
     first = SEED or random.SystemRandom().randrange(2**31)
