@@ -31,7 +31,6 @@ NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
 
 # Where sets of ops stand that say nothing of the ops themselves, and what they are.
 LOCAL = {
-    "checking/single_access.py": "atomic operations whose result depends on their order",
     "tracing/iterations.py": "what ends an iteration for who reads line by line",
     "lowering/choices.py": "the instructions that are chosen for each operation",
     "lowering/analysis/evaluate.py": "the instructions of operations that selection writes out",

@@ -36,7 +36,8 @@ def adds_floats(access: Access) -> bool:
     """Return whether an access adds floating-point numbers atomically: rounded in any order."""
     row = access.instruction
     is_float = row.memory is not None and row.memory.dtype.kind == "f"
-    return access.kind == "atomic" and is_float and row.detail in ("add", "sub")
+    # Details of machine code say more: add_flushed, add_doubles.
+    return access.kind == "atomic" and is_float and str(row.detail).startswith(("add", "sub"))
 
 
 def order_of_sums(

@@ -131,6 +131,21 @@ def test_fixes_name_the_functions_of_the_kernels_language(
     assert "cuda.sync" not in said
 
 
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+@pytest.mark.parametrize(("ctype", "dtype"), [("float", "float32"), ("double", "float64")])
+def test_sums_by_floating_point_atomics_are_noted_in_machine_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], ctype: str, dtype: str
+) -> None:
+    source = tmp_path / "sums.cu"
+    source.write_text(
+        f"__global__ void sum({ctype} *out) {{ atomicAdd(out, ({ctype})threadIdx.x); }}"
+    )
+    words = ["check", f"{source}:sum", "--grid", "2", "--block", "32", "--arg", f"{dtype}[1]"]
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [one["rule"] for one in found] == ["float-order"]
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_a_fix_has_one_prefix_of_the_language(rule: str) -> None:
     about = RULES[rule]
