@@ -89,7 +89,7 @@ _PLACES: Mapping[str, int] = {
 }
 
 
-def runtime(*, recording: bool, detecting: bool) -> str:
+def runtime(*, recording: bool, detecting: bool = False) -> str:
     """Return the text that every module has.
 
     With `recording` it has that of modules that tell steps too, with `detecting` that of race
