@@ -55,7 +55,8 @@ def is_equal(kernel: Any, given: Sequence[Any], code: str, monkeypatch: pytest.M
     assert one[2] == other[2]
     for a, b in zip(one[0], other[0], strict=True):
         if isinstance(a, np.ndarray):
-            np.testing.assert_array_equal(np.array(a).view(np.uint8), np.array(b).view(np.uint8))
+            x, y = (np.ascontiguousarray(one).view(np.uint8) for one in (a, b))
+            np.testing.assert_array_equal(x, y)
     if not one[2]:
         np.testing.assert_array_equal(one[1].by_pc, other[1].by_pc)
         for a, b in zip(one[1].table_of_block, other[1].table_of_block, strict=True):
