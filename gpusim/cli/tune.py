@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,14 +69,14 @@ def tuned(chosen: Namespace) -> list[Tuned]:
     """Return the candidates of each kernel, device and size."""
     from gpusim.prediction.sweeps.tuning import best_launches
 
-    cases = _cases(chosen)
+    cases, compared = _cases(chosen)
     with Bar(len(cases), "candidates") as bar:
 
         def rung(asked: Sequence[Case]) -> Mapping[str, Any]:
             bar.restart(len(asked))
             return {}
 
-        return best_launches(
+        found = best_launches(
             cases,
             Path(chosen.out) if chosen.out is not None else None,
             rung=rung,
@@ -86,10 +86,31 @@ def tuned(chosen: Namespace) -> list[Tuned]:
             progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
             remark=complain,
         )
+    _require_candidates(found, compared)
+    return found
 
 
-def _cases(chosen: Namespace) -> list[Case]:
-    """Return the candidates of all kernels, sizes and GPUs, those without choices first."""
+def _require_candidates(found: Sequence[Tuned], compared: Collection[str]) -> None:
+    """Raise InputError where none of the candidates can run, on no GPU and at no size.
+
+    The launch rules of `compared` kernels are no candidates: they stand beside those asked for.
+    """
+    if any(row["choices"] or one.kernel not in compared for one in found for row in one.rows):
+        return
+    reasons: dict[str, str] = {}
+    for row in (row for one in found for row in one.cannot):
+        if row["choices"] or row["kernel"] not in compared:
+            reasons.setdefault(row["reason"], row["choices"] or "launch rule")
+    shown = [f"{choices}: {reason}" for reason, choices in reasons.items()]
+    more = f"; and {len(shown) - 2} more reasons" if len(shown) > 2 else ""
+    raise InputError(f"none of the candidates can run: {'; '.join(shown[:2])}{more}")
+
+
+def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
+    """Return the candidates of all kernels, sizes and GPUs, those without choices first.
+
+    With them come the kernels whose launch rule is not among the launches that are asked for.
+    """
     from gpusim.catalogue import Request
     from gpusim.cli import inputs
     from gpusim.cli.own_requests import request_of
@@ -117,6 +138,7 @@ def _cases(chosen: Namespace) -> list[Case]:
     most_steps, code = step_limit(chosen), code_chosen(chosen.code)
     sizes = inputs.counts(chosen.n, "-n", "a size")
     cases = []
+    compared = set()
     for name in chosen.kernels:
         request = request_of(name, asked, [device.cc for device in devices])
         choices: list[Choices] = []
@@ -125,7 +147,11 @@ def _cases(chosen: Namespace) -> list[Case]:
             choices.append(())  # the launch rule's own
             axes = given or axes_of(request)
         _require_axes(request, axes)
-        choices += [one for one in crossed_choices(axes) if not _is_the_rules(one, request)]
+        asked_for = list(crossed_choices(axes))
+        others = [one for one in asked_for if not _is_the_rules(one, request)]
+        if given and len(others) == len(asked_for):
+            compared.add(request.kernel)
+        choices += others
         cases += [
             Case(
                 request.sized(n, None),
@@ -141,7 +167,7 @@ def _cases(chosen: Namespace) -> list[Case]:
             for n in sizes
             for one in choices
         ]
-    return cases
+    return cases, compared
 
 
 def _is_the_rules(choices: Choices, request: Request | OwnRequest) -> bool:

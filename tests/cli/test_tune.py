@@ -123,16 +123,30 @@ def test_a_macro_varies_with_the_block_that_it_gives(run: Run) -> None:
 
 @pytest.mark.skipif(not wheels.are_there(), reason="needs nvcc's compiler")
 def test_a_template_argument_varies_and_limits_exclude(run: Run) -> None:
-    (one,) = tuned(
-        run, "mine.cu:sum<SIZE>", "--tune", "SIZE=64,128", "--block", "SIZE", "--waves", 1,
+    arguments = (
+        "mine.cu:sum<SIZE>", "--tune", "SIZE=64,128", "--block", "SIZE", "--waves", 1,
         "-n", 2**16, "--arg", "int32[n]", "--arg", "int32[1]", "--arg", "n",
-        "--max-registers", 4,
     )  # fmt: skip
-    assert one["best"] is None
-    refused = one["cannot_run"]
-    assert isinstance(refused, list)
-    assert len(refused) == 2
-    assert all("registers of a thread, over the limit of 4" in row["reason"] for row in refused)
+    (one,) = tuned(run, *arguments)
+    rows = one["candidates"]
+    assert isinstance(rows, list)
+    assert {row["block"] for row in rows} == {64, 128}
+    code, out, err = run("tune", *arguments, "--max-registers", 4, "--workers", 1)
+    assert (code, out) == (2, "")
+    assert "none of the candidates can run: block=SIZE waves=1 SIZE=64: " in err
+    assert "registers of a thread, over the limit of 4" in err
+
+
+def test_a_launch_rule_does_not_stand_in_for_candidates_that_cannot_run(run: Run) -> None:
+    code, out, err = run("tune", "reduce3", "-n", 2**12, "--block", 33333, "--workers", 1)
+    assert (code, out) == (2, "")
+    assert "none of the candidates can run: block=33333: reduce3 needs a block" in err
+    for blocks in ("33333,128", "33333,256"):  # 256 is the rule's
+        (one,) = tuned(run, "reduce3", "-n", 2**12, "--block", blocks)
+        assert one["best"] is not None
+        refused = one["cannot_run"]
+        assert isinstance(refused, list)
+        assert [row["choices"] for row in refused] == ["block=33333"]
 
 
 def test_all_candidates_are_written(run: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from gpusim.catalogue import Request
 from gpusim.host.disk_cache import folder
+from gpusim.prediction.sweeps import row_cache
 from gpusim.prediction.sweeps import sweep as sweeps
 from gpusim.prediction.sweeps.row_cache import FILE, FOLDER, opened
 from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
@@ -78,6 +79,52 @@ def test_a_folder_that_cannot_be_written_is_no_obstacle(
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     assert len(sweep(CASES[:1], workers=1, cached=True).rows) == 1
     assert len(calls) == 1
+
+
+def test_a_locked_file_is_no_obstacle(
+    monkeypatch: pytest.MonkeyPatch, file: Path, calls: list[Case]
+) -> None:
+    monkeypatch.setattr("gpusim.prediction.sweeps.row_cache.PATIENCE_S", 0.01)
+    first = sweep(CASES[:1], workers=1, cached=True)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")  # readers of a write-ahead log go on, writers do not
+    assert sweep(CASES[:2], workers=1, cached=True).rows[0] == first.rows[0]
+    assert 2 <= len(calls) <= 3
+    other.close()
+    file.unlink()
+    sweep(CASES[:1], workers=1, cached=True)
+    begun = len(calls)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("DELETE FROM rows")  # holds the file from here on, for readers too
+    assert sweep(CASES[:2], workers=1, cached=True).rows[0] == first.rows[0]
+    assert len(calls) == begun + 2
+    other.close()
+
+
+def test_a_full_file_is_no_obstacle(monkeypatch: pytest.MonkeyPatch, calls: list[Case]) -> None:
+    """A database with the most pages that it may have answers as a full disk does."""
+    (row,) = sweep(CASES[:1], workers=1, cached=True).rows
+    connected = row_cache._connected
+
+    def full(path: Path) -> sqlite3.Connection | None:
+        made = connected(path)
+        assert made is not None
+        made.execute("PRAGMA max_page_count = 1")  # no page more than there are
+        return made
+
+    keys = [f"{number:04}" for number in range(50)]
+    with monkeypatch.context() as patch:
+        patch.setattr(row_cache, "_connected", full)
+        with opened() as cache:
+            for key in keys:
+                cache.store(key, row)
+            kept = list(cache.load(keys, lambda *_: True))
+        assert len(kept) < len(keys)
+        assert sweep(CASES, workers=1, cached=True).rows[0] == row
+        assert len(calls) == 4
+    with opened() as cache:
+        assert list(cache.load(keys, lambda *_: True)) == kept
 
 
 def test_launches_that_cannot_run_are_not_kept(calls: list[Case]) -> None:
