@@ -58,7 +58,7 @@ def _pair(now: Array, later: Array) -> Pair:
     return Pair(now, later, moves=not np.array_equal(now, later))
 
 
-def _of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair | None:
+def of_type(pair: Pair, dtype: np.dtype[Any]) -> Pair | None:
     """Return a pair as another type; None where it holds values of another size.
 
     A register never set has zeros, of any type.
@@ -195,7 +195,7 @@ class _Iteration:
         if not (on | ~self._group.mask).all():
             old = self._read(register)
             if old is not None and pair is not None:
-                old = _of_type(old, pair.now.dtype)
+                old = of_type(old, pair.now.dtype)
             if pair is not None and old is not None:
                 pair = _pair(np.where(on, pair.now, old.now), np.where(on, pair.later, old.later))
             else:
@@ -232,17 +232,17 @@ class _Iteration:
         known = [source for source in sources if source is not None]
         if op.evaluate is None or len(known) < len(sources):
             return repeat(None)
-        now = _several(op.evaluate(instruction, *(source.now for source in known)))
+        now = several(op.evaluate(instruction, *(source.now for source in known)))
         if not any(source.moves for source in known):
             return [_still(value) for value in now]
-        operands = _operands(instruction, known)
+        operands = operands_of(instruction, known)
         moving = [operand.moves for operand in operands]
         if any(one.now.dtype.kind not in "iu" for one in operands if one.moves):
             return repeat(None)
         if op.affine == "comparison" and not any(moving[2:]):
             self._limit(_until_equal(*operands[:2]), on)
             return [_still(value) for value in now]
-        later = _several(op.evaluate(instruction, *(source.later for source in known)))
+        later = several(op.evaluate(instruction, *(source.later for source in known)))
         if op.affine == "high" and not any(moving[1:]):
             # Bits that a shift moves out at the top stay equal, until the bits below it wrap.
             shift = operands[0].now.dtype.type(instruction.detail.numbers[0])
@@ -251,7 +251,7 @@ class _Iteration:
             )
             pairs = [_pair(*both) for both in zip(now, later, strict=True)]
             return repeat(None) if any(pair.moves for pair in pairs) else pairs
-        if not _is_linear(instruction, operands, now[0].dtype):
+        if not is_linear(instruction, operands, now[0].dtype):
             return repeat(None)
         return self._moved(op, operands, now, later, on)
 
@@ -336,11 +336,12 @@ class _Iteration:
         )
 
 
-def _several(results: Array | tuple[Array, ...]) -> list[Array]:
+def several(results: Array | tuple[Array, ...]) -> list[Array]:
+    """Return the results of an evaluator, one for each destination."""
     return list(results) if isinstance(results, tuple) else [results]
 
 
-def _operands(instruction: Instruction, sources: list[Pair]) -> list[Pair]:
+def operands_of(instruction: Instruction, sources: list[Pair]) -> list[Pair]:
     """Return the operands that the sources are taken for."""
     typed = OPS[instruction.op].typed
     if typed is None:
@@ -350,7 +351,7 @@ def _operands(instruction: Instruction, sources: list[Pair]) -> list[Pair]:
     return [_pair(*both) for both in zip(now, later, strict=True)]
 
 
-def _is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[Any]) -> bool:
+def is_linear(instruction: Instruction, sources: list[Pair], result: np.dtype[Any]) -> bool:
     """Return whether the result moves by a constant step, as its sources do."""
     op = OPS[instruction.op]
     moving = [source.moves for source in sources]

@@ -13,6 +13,7 @@ from gpusim.isa.ops import ANY_ARRAY, OPS
 from gpusim.launch.events import Observer
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import with_copies
+from gpusim.prediction.streams.parametric import Parameters, runs_of
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
@@ -22,6 +23,7 @@ Array = np.ndarray[Any, Any]
 # Blocks executed together after their predecessors: the machine takes about as long for them as
 # for one.
 TOGETHER = 8
+MOST_FOLLOWED = 4  # blocks of a launch that are run alone, to see which others are like them
 
 
 class UnsoundError(Exception):
@@ -46,6 +48,7 @@ class Probe:
         self._numbers: dict[bytes, int] = {}
         self._kinds: dict[int, int] = {}
         self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
+        self._follows = True  # until a block cannot be followed
 
     def __len__(self) -> int:
         """Return the number of executed blocks."""
@@ -74,18 +77,44 @@ class Probe:
             return
         recorder = Recorder(self.prepared)
         prepared = without_results(self.prepared)
+        streams = recorder.streams
         if self._in_order:
             self._run_in_order(prepared, missing, recorder)
+        elif alike := self._alike(missing):
+            streams = alike
         else:
             self._run(prepared, missing, recorder)
         self.is_compiled |= recorder.is_compiled
         if recorder.unsound:
             raise UnsoundError
-        for number, stream in sorted(recorder.streams.items()):
+        for number, stream in sorted(streams.items()):
             kind = self._numbers.setdefault(stream.key, len(self.streams))
             if kind == len(self.streams):
                 self.streams.append(stream)
             self._kinds[number] = kind
+
+    def _alike(self, blocks: Sequence[int]) -> dict[int, BlockStream]:
+        """Return the streams of blocks like single ones that are followed, or were.
+
+        None are returned where a block is like no other: blocks that are run together share the
+        steps at which loops are left out.
+        """
+        runs = runs_of(self.prepared)
+        if runs is None or not self._follows:
+            return {}
+        parameters = Parameters(self.prepared)
+        found = runs.find(parameters, blocks)
+        for _ in range(MOST_FOLLOWED):
+            left = [block for block in blocks if block not in found]
+            if not left:
+                break
+            prepared = without_results(self.prepared)
+            self._follows = runs.follow(prepared, parameters, left[0], self._step_limit)
+            if not self._follows:
+                break
+            found |= runs.find(parameters, left)
+        is_whole = len(found) == len(blocks)
+        return {block: run.stream for block, (run, _) in found.items()} if is_whole else {}
 
     def _run(
         self,
@@ -126,6 +155,12 @@ def touched_by(
 
     With `has_no_skips` it is known of other blocks that there are no such loops.
     """
+    runs = runs_of(prepared)
+    found = {} if runs is None else runs.find(Parameters(prepared), blocks)
+    if found and len(found) == len(blocks):
+        longest = max(run.stretches.steps for run, _ in found.values())
+        alike = {block: run.stretches_moved(far) for block, (run, far) in found.items()}
+        return {block: replace(one, steps=longest) for block, one in alike.items()}
     recorder = TouchRecorder(prepared)
     machine.run(
         without_results(prepared),
