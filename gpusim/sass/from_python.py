@@ -53,6 +53,7 @@ RESERVED = frozenset(
     and_eq not_eq or_eq xor_eq abs max min blockDim blockIdx gridDim threadIdx""".split()  # noqa: SIM905
 ) | {f"{name}{suffix}" for name in MATH_NAMES for suffix in ("", "f")}
 DYNAMIC = "dynamic_shared_memory"
+MOST_WRITTEN = 8  # launches of which a kernel's text is kept
 
 
 class Written:
@@ -339,9 +340,20 @@ class WrittenKernel:
     def __init__(self, function: Function, file: str) -> None:
         self._function, self._file = function, file
         self.kernels: dict[str, CodeKernel] = {}
+        self._written: dict[Any, Written] = {}  # of the last launches, for all GPUs
 
     def written(self, arguments: Mapping[str, Any], launch: Launch | None = None) -> Written:
         """Return the kernel as CUDA C++ for arguments, and for a launch where there is one."""
+        if any(isinstance(value, np.ndarray) for value in arguments.values()):
+            return self._write(arguments, launch)
+        key = launch, tuple(arguments.items())
+        if key not in self._written:
+            while len(self._written) >= MOST_WRITTEN:
+                del self._written[next(iter(self._written))]
+            self._written[key] = self._write(arguments, launch)
+        return self._written[key]
+
+    def _write(self, arguments: Mapping[str, Any], launch: Launch | None) -> Written:
         return Written(self._function, self._file, Known(arguments, launch))
 
     def prepare(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.operand_reads import slots_with_reads
 from gpusim.prediction.memory.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
+from gpusim.program.memoisation import Same
 
 # Pipes whose instructions wait while another one occupies them, by number; special functions queue
 # at a unit of their own, and instructions without a pipe never wait.
@@ -59,12 +61,21 @@ class Cost:
     jump: int
 
 
-def instruction_costs(program: Program, device: Device) -> list[Cost]:
-    """Return the cost of each instruction on a device, by pc."""
+def instruction_costs(program: Program, device: Device) -> Sequence[Cost]:
+    """Return the cost of each instruction on a device, by pc; worked out once for all sizes."""
+    return _kept(Same(program), Same(device))
+
+
+@lru_cache(maxsize=2)
+def _kept(program: Same[Program], device: Same[Device]) -> Sequence[Cost]:
+    return tuple(_costs(program.held, device.held))
+
+
+def _costs(program: Program, device: Device) -> Iterator[Cost]:
     rows = list(_as_issued(program, device))
     alone = [_cost(row, device) for row in rows]
     slots = slots_with_reads(rows, [cost.slot for cost in alone], [cost.busy > 0 for cost in alone])
-    return [replace(cost, slot=slot) for cost, slot in zip(alone, slots, strict=True)]
+    return (replace(cost, slot=slot) for cost, slot in zip(alone, slots, strict=True))
 
 
 def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.launch.grid import places_of
-from gpusim.prediction.locality.patterns import Pattern, Patterns
+from gpusim.launch.grid import Launch, places_of
+from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
 from gpusim.prediction.locality.random_access import (
     MOST_ITERATIONS,
     Asked,
@@ -24,6 +25,7 @@ from gpusim.prediction.locality.random_access import (
 )
 from gpusim.prediction.streams.local_rows import are_rows
 from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, Stretches
+from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
 Kinds = tuple[int, ...]
@@ -100,7 +102,18 @@ class Intervals:
 
 
 def compulsory_of(patterns: Patterns) -> Compulsory:
-    """Return the compulsory traffic of a launch."""
+    """Return the compulsory traffic of a launch: of linear patterns alone once for all GPUs."""
+    if patterns.single or patterns.spread:
+        return _compulsory(patterns)
+    return _kept(Same(patterns.linear), patterns.launch)
+
+
+@lru_cache(maxsize=KEPT_LAUNCHES)
+def _kept(linear: Same[tuple[Pattern, ...]], launch: Launch) -> Compulsory:
+    return _compulsory(Patterns(launch, linear.held, {}, (), ()))
+
+
+def _compulsory(patterns: Patterns) -> Compulsory:
     loaded, stored = (
         round(SECTOR_BYTES * _sectors(patterns, kinds))
         for kinds in ((LOAD, PAST_L1), (STORE, ATOMIC))

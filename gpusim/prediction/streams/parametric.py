@@ -43,10 +43,12 @@ Key = tuple[Hashable, ...]
 MOST_STEPS = 4_000  # of a followed block: longer ones may go over to compiled code
 MOST_RUNS = 8  # kept of a program
 FAR = np.int64(2**62)
-_FOLLOWED = frozenset(
-    """compute special constant bank load store atomic fence branch branch_if_apart exit barrier
-    bssy bsync shuffle vote match warpsync collect agrees source_branch""".split()  # noqa: SIM905
-)
+_READING = {"constant", "special"}  # kinds of instructions that read the launch's parameters
+_FOLLOWED = {
+    *_READING, "compute", "bank", "load", "store", "atomic", "fence", "branch", "branch_if_apart",
+    "exit", "barrier", "bssy", "bsync", "shuffle", "vote", "match", "warpsync", "collect", "agrees",
+    "source_branch",
+}  # fmt: skip
 
 
 class UnknownError(Exception):
@@ -135,7 +137,7 @@ def _readers(program: Program) -> tuple[Instruction, ...]:
     found: dict[tuple[Key, ...], Instruction] = {}
     for row in program.instructions:
         kind = OPS[row.op].kind
-        reads = kind in ("constant", "special") or (kind == "bank" and not row.src)
+        reads = kind in _READING or (kind == "bank" and not row.src)
         if reads and not deciding.isdisjoint(row.dst):
             found.setdefault(_keys(row), row)
     return tuple(found.values())
@@ -286,7 +288,7 @@ class Follower(Observer):
     def _results(self, row: Instruction, rows: Array, on: Array) -> Iterable[Pair | None]:
         """Return the results of an instruction, one for each destination."""
         kind = OPS[row.op].kind
-        if kind in ("constant", "special") or (kind == "bank" and not row.src):
+        if kind in _READING or (kind == "bank" and not row.src):
             found = [self._leaves[key] for key in _keys(row)]
             return [Pair(_of_rows(p.now, rows), _of_rows(p.later, rows), p.moves) for p in found]
         if kind == "compute":

@@ -23,6 +23,7 @@ from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device, Value
 from gpusim.host.fast import is_wanted
 from gpusim.host.files import refusing, shown, write_whole
+from gpusim.host.garbage import uncollected
 from gpusim.host.journal import opened
 from gpusim.host.workers import ignored, worked_out
 from gpusim.launch.grid import Launch
@@ -91,6 +92,7 @@ def crossed(
     return list(dict.fromkeys(made))
 
 
+@uncollected()
 def row_of(case: Case) -> Row:
     """Return a case's row: its prediction, or the `reason` of its failure."""
     row: Row = dict.fromkeys(COLUMNS) | _asked(case)
