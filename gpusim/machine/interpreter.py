@@ -139,7 +139,15 @@ class Interpreter:
         batch.splits.pc[group.which] = group.pc
         begins = np.arange(copies)[:, None] * len(batch.splits)
         batch.unfold()
-        return Group(batch, _by_row(batch.splits, (begins + group.which).reshape(-1)))
+        return self._together(_by_row(batch.splits, (begins + group.which).reshape(-1)))
+
+    def _together(self, which: Array) -> Group:
+        """Return splits as a group: all of them stand in its order."""
+        splits = self.batch.splits
+        if len(which) == len(splits) and (which[1:] < which[:-1]).any():
+            self.batch.splits = splits.take(which)
+            which = np.arange(len(which))
+        return Group(self.batch, which)
 
     def _goes_on(self) -> bool:
         """Release lanes of a warp that wait for each other, if all lanes wait; report a fault.
@@ -193,7 +201,7 @@ class Interpreter:
             which = self._furthest_behind(np.flatnonzero(ready))
         self.batch.clock += 1
         splits.last_run[which] = self.batch.clock
-        return Group(self.batch, which)
+        return self._together(which)
 
     def _longest_waiting(self, ready: Array) -> Array:
         """Return the splits at the pc of the one that has waited longest: nobody waits for ever.
