@@ -25,6 +25,8 @@ Result = TypeVar("Result")
 LOCAL = "local"
 CONNECTING_S = 10.0
 FAILURES = 10  # kills of workers that a piece survives
+# Of a cluster of this computer: its workers are not profiled, which a dashboard alone would show.
+OF_WORKERS = {"distributed.worker.profile.enabled": False}
 MISSING = "a cluster needs dask.distributed: pip install 'gpusim[dask]'"
 
 
@@ -83,6 +85,7 @@ class _Task:
 def _connected(address: str, workers: int | None) -> Iterator[Any]:
     """Connect to a scheduler; InputError where there is none."""
     try:
+        import dask
         import distributed
     except ImportError:
         raise InputError(MISSING) from None
@@ -99,7 +102,8 @@ def _connected(address: str, workers: int | None) -> Iterator[Any]:
         }
     connect: Any = distributed.Client  # has no types
     try:
-        client = connect(**settings, set_as_default=False)
+        with dask.config.set(OF_WORKERS):
+            client = connect(**settings, set_as_default=False)
     except Exception as error:  # of any kind, by the address and the configuration of Dask
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
