@@ -98,7 +98,8 @@ def test_kernels_of_the_catalogue_are_equal(name: str, monkeypatch: pytest.Monke
         is_equal(call.configured, call.arguments, code, monkeypatch)
 
 
-OTHERS = ("collatz", "keep_by_tickets")
+# In `nms_mask` splits of all warps meet at one pc, in another order than their rows'.
+OTHERS = ("collatz", "keep_by_tickets", "nms_mask")
 
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
