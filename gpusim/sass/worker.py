@@ -14,10 +14,15 @@ from typing import Any
 
 def loaded(path: str) -> ctypes.CDLL:
     """Return the compiler's library, with its second half loaded before it."""
-    for builtins in sorted(Path(path).parent.glob("*nvrtc-builtins*")):
-        if "alt" not in builtins.name:
-            ctypes.CDLL(str(builtins))
+    for half in second_halves(Path(path).parent):
+        ctypes.CDLL(str(half))
     return ctypes.CDLL(path)
+
+
+def second_halves(folder: Path) -> list[Path]:
+    """Return the libraries of built-in functions beside the compiler; a toolkit has an archive."""
+    found = sorted(folder.glob("*nvrtc-builtins*"))
+    return [one for one in found if "alt" not in one.name and one.suffix not in (".a", ".lib")]
 
 
 class Failure(Exception):
