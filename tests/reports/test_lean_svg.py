@@ -18,7 +18,15 @@ def test_a_point_with_its_markers_style_does_not_repeat_it() -> None:
     assert lean(MARKER + use) == MARKER + '<use xlink:href="#m1" x="1" y="2"/>'
 
 
-def test_a_point_keeps_what_its_marker_does_not_say() -> None:
-    own = '<use xlink:href="#m1" x="1" y="2" style="fill-opacity: 0"/>'
-    more = own.replace("opacity: 0", "opacity: 0; stroke-width: 0.8")
-    assert lean(MARKER + own) == lean(MARKER + more) == MARKER + own
+def test_a_point_keeps_what_its_marker_and_other_points_do_not_have() -> None:
+    own = '<use xlink:href="#m1" x="1" y="2" style="fill: #0072b2"/>'
+    more = own.replace("0072b2", "d55e00")
+    assert lean(MARKER + own + more) == MARKER + own + more
+
+
+def test_what_all_points_of_a_marker_have_is_the_markers() -> None:
+    use = '<use xlink:href="#m1" x="1" y="2" style="fill-opacity: 0"/>'
+    more = use.replace("opacity: 0", "opacity: 0; stroke-width: 0.8")
+    marker = MARKER.replace("0.8", "0.8; fill-opacity: 0")
+    point = '<use xlink:href="#m1" x="1" y="2"/>'
+    assert lean(MARKER + use + more) == marker + 2 * point
