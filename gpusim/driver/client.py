@@ -383,7 +383,14 @@ class Client:
         try:
             if how == _COOPERATIVE:
                 self._check_cooperative(function, launch)
-            ready = launching.prepared(function, launch, request.held, self.arena, self._textures)
+            ready = launching.prepared(
+                function,
+                launch,
+                request.held,
+                self.arena,
+                self._textures,
+                cooperative=how == _COOPERATIVE,
+            )
             one = replace(one, watch=self._watch(ready))
             if is_repeatable(ready):
                 exact = self._exact(function, launch, request.held)

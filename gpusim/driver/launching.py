@@ -52,8 +52,13 @@ def prepared(
     held: bytes,
     arena: Arena,
     textures: Mapping[int, Texture],
+    *,
+    cooperative: bool = False,
 ) -> Prepared:
-    """Return a launch with parameters of these bytes; GpusimError for unsimulated instructions."""
+    """Return a launch with parameters of these bytes; GpusimError for unsimulated instructions.
+
+    A launch that is not `cooperative` has no workspace for barriers of the whole grid.
+    """
     code, module, bound = function.code, function.module, _Bound()
     given = list(_given(function, held, arena, bound))
     variables = module.arrays(code)
@@ -69,7 +74,7 @@ def prepared(
         bound.add_region(code.heap, module.heap.region)
     if textures:
         bound.arguments[TEXTURES] = dict(textures)
-    if code.grid_barrier is not None:
+    if cooperative and code.grid_barrier is not None:
         bound.arguments[code.grid_barrier[0]] = np.zeros(GRID_BARRIER_WORDS, np.uint32)
     known = {place.start for place in bound.places.values()}
     for region in arena.regions:
@@ -77,6 +82,9 @@ def prepared(
             bound.add_region(f"memory at {region.address:#x}", region)
     cc = function.device.cc
     made = program(function, given)
+    layout = made.layout
+    if not cooperative and layout is not None and layout.grid_barrier is not None:
+        made = replace(made, layout=replace(layout, grid_barrier=None))
     heap = module.heap.given if code.heap else None
     file = function.source_file
     return Prepared(

@@ -82,13 +82,15 @@ class CompileError(GpusimError):
 class Options:
     """How source is compiled: folders of headers, definitions, and the language's standard.
 
-    `debug` is nvcc's -G: without optimisation.
+    `debug` is nvcc's -G: without optimisation. With `relocatable`, its -rdc=true, functions have
+    sections of their own, for a linker.
     """
 
     includes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
     standard: str = "c++17"
     debug: bool = False
+    relocatable: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,7 @@ def compiled(
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",
         "--device-debug" if options.debug else "-lineinfo",
+        *(("--relocatable-device-code=true",) if options.relocatable else ()),
         "--device-int128",
         "--disable-warnings",
         *(f"--define-macro={name}={value}" for name, value in MACROS.items()),

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpusim.sass import listing
+from gpusim.sass import device_runtime, listing
 from gpusim.sass.cubin import Cubin, KernelCode
 from gpusim.sass.listing import Row, Section
 from gpusim.sass.operands import Operand
@@ -38,19 +38,31 @@ def linked(
     known = {kernel.name}
     for part in found:
         for name in _called(part.rows):
-            if name in known or name not in held.kernels:
+            if name in known:
                 continue
-            known.add(name)
-            code, begin = held.kernels[name].text, sum(map(len, parts))
-            called = listing.section(text, name, files, code, begin)
+            begin = sum(map(len, parts))
+            called = _function(name, held, text, files, begin)
             if called is not None:
-                parts.append(code)
-                found.append(replace(called, labels={**called.labels, name: begin}))
+                code, its = called
+                known.add(name)
+                parts.append(code.text)
+                found.append(replace(its, labels={**its.labels, name: begin}))
     addresses = _Addresses(held)
     rows = [addresses.resolved(_within(row, known)) for part in found for row in part.rows]
     labels = {name: place for part in found for name, place in part.labels.items()}
     whole = kernel if len(found) == 1 else replace(kernel, text=b"".join(parts))
     return Linked(whole, addresses.cubin, Section(section.name, rows, labels))
+
+
+def _function(
+    name: str, held: Cubin, text: str, files: Sequence[str], begin: int
+) -> tuple[KernelCode, Section] | None:
+    """Return a function at an address: of the file, or one that the driver brings."""
+    code = held.kernels.get(name)
+    if code is None:
+        return device_runtime.function(name, held.arch, begin)
+    found = listing.section(text, name, files, code.text, begin)
+    return None if found is None else (code, found)
 
 
 def _called(rows: Sequence[Row]) -> Iterator[str]:

@@ -41,10 +41,6 @@ OUT_OF_SCOPE = {
 # Tests in scope that do not pass, by a part of their names, with the reason.
 FAILING = {
     "test_array_reductions": "reads of constant memory behind its end are faults",
-    "test_cooperative_groups": "grid-wide barriers by calls of the driver from kernels",
-    "test_ex_grid_sync": "grid-wide barriers by calls of the driver from kernels",
-    "test_ex_laplace": "grid-wide barriers by calls of the driver from kernels",
-    "test_ex_sessionize": "grid-wide barriers by calls of the driver from kernels",
     "test_dynshared_slice_gaps": "a vector of shared memory that ends behind the launch's bytes",
     "test_struct_model_type_arr": "an access behind the end of its array, which a GPU lets pass",
     "test_user_exception": "calls of functions in other sections of the code",
