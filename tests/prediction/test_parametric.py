@@ -139,6 +139,14 @@ def test_one_run_serves_all_full_blocks_of_all_sizes(executed: list[list[int]]) 
     assert executed == [[0], [last]]  # it has a single element
 
 
+@pytest.mark.parametrize("name", ["reduction1", "reduce_gpu"])
+def test_one_run_serves_all_sizes_where_lanes_part(name: str, executed: list[list[int]]) -> None:
+    for n in (2**12, 2**22):
+        job = job_of(Request(name, n, BLOCK)).in_code("lowering")
+        facts(job.launches[0].prepared(CC), [0, 1, 31])
+    assert executed == [[0]]
+
+
 def test_accesses_of_an_array_that_move_apart_are_executed(executed: list[list[int]]) -> None:
     facts(launch(halves, 640), [0, 9])
     facts(launch(halves, 6400), [99])

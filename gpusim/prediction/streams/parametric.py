@@ -27,7 +27,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine import values
 from gpusim.machine.banks import allocated
 from gpusim.machine.context import Context
-from gpusim.machine.group import Group
+from gpusim.machine.group import Group, is_range
 from gpusim.machine.iteration import Pair, is_linear, of_type, operands_of, several
 from gpusim.machine.state import Batch
 from gpusim.prediction.streams.recorder import Recorder
@@ -230,12 +230,7 @@ class Follower(Observer):
         instruction, rows, on = step.instruction, step.rows, step.on
         op = OPS[instruction.op]
         self._steps += 1
-        if (
-            op.kind not in _FOLLOWED
-            or op.asynchronous
-            or self._steps > MOST_STEPS
-            or not np.array_equal(step.active, self._live[:, rows])  # lanes of a warp have parted
-        ):
+        if op.kind not in _FOLLOWED or op.asynchronous or self._steps > MOST_STEPS:
             raise UnknownError
         decides = not self._decisions.registers.isdisjoint(instruction.dst)
         if instruction.guard is not None and (decides or not op.only_describes):
@@ -248,7 +243,7 @@ class Follower(Observer):
         if op.access and on.any():
             self._access(step)
         if op.kind == "exit":
-            self._live[:, rows] &= ~on
+            np.logical_and.at(self._live[0], rows, ~on[0])  # a row may be met twice
         if decides:
             results = self._results(instruction, rows, on)
             for register, result in zip(instruction.dst, results, strict=False):
@@ -258,19 +253,21 @@ class Follower(Observer):
 
     def _read(self, register: int, rows: Array) -> Pair | None:
         found = self._pairs.get(register, _still(np.zeros((1, 1, 1), np.int32)))
-        if found is None or len(rows) == self._mask.shape[1]:
+        if found is None or self._are_all(rows):
             return found
         return Pair(_of_rows(found.now, rows), _of_rows(found.later, rows), found.moves)
 
+    def _are_all(self, rows: Array) -> bool:
+        return len(rows) == self._mask.shape[1] and is_range(rows)
+
     def _write(self, register: int, pair: Pair | None, rows: Array, on: Array) -> None:
-        everyone = len(rows) == self._mask.shape[1]
-        is_whole = everyone and np.array_equal(on, self._live)
+        is_whole = self._are_all(rows) and np.array_equal(on, self._live)
         if pair is not None and not is_whole:
             whole = self._pairs.get(register, _still(np.zeros((1, 1, 1), pair.now.dtype)))
             whole = None if whole is None else of_type(whole, pair.now.dtype)
             if whole is not None:
                 parts = (
-                    _with_rows(old, new, rows, on)
+                    _with_rows(old, new, rows, on, self._mask.shape[1])
                     for old, new in ((whole.now, pair.now), (whole.later, pair.later))
                 )
                 pair = _pair(*parts)
@@ -424,15 +421,18 @@ def _leaf(value: int, dtype: np.dtype[Any], place: int, count: int) -> Pair:
 
 
 def _of_rows(value: Array, rows: Array) -> Array:
-    return value if value.shape[1] == 1 or len(rows) == value.shape[1] else value[:, rows]
+    return value if value.shape[1] == 1 else value[:, rows]
 
 
-def _with_rows(old: Array, new: Array, rows: Array, on: Array) -> Array:
-    """Return a register with new values of some rows, where their lanes are on."""
-    warps = max(old.shape[1], int(rows[-1]) + 1, len(rows))
-    copies = max(len(old), len(new))
-    made = np.array(np.broadcast_to(old, (copies, warps, 32)))
-    made[:, rows] = np.where(on, new, made[:, rows])
+def _with_rows(old: Array, new: Array, rows: Array, on: Array, warps: int) -> Array:
+    """Return a register with new values of some rows, where their lanes are on.
+
+    A warp with parted lanes may have several rows.
+    """
+    shape = max(len(old), len(new)), len(rows), 32
+    made = np.array(np.broadcast_to(old, (shape[0], warps, 32)))
+    copy, row, lane = np.nonzero(np.broadcast_to(on, shape))
+    made[copy, rows[row], lane] = np.broadcast_to(new, shape)[copy, row, lane]
     return made
 
 
