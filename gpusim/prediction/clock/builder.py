@@ -74,7 +74,8 @@ class Added:
 
     They are: the open step as it `ended`, with `issued` more instructions; further steps, the last
     of them open, and their number of tags; the ticks in all and by pc; and the state it `left`. Its
-    first instruction is part of the `opened`-th step after the open one.
+    first instruction is part of the `opened`-th step after the open one. `line_begun` is the
+    relative begin of the last line of code that it fetched, None without one.
     """
 
     begun: State
@@ -86,6 +87,7 @@ class Added:
     ticks: int
     charges: Mapping[int, int]
     left: Left
+    line_begun: int | None = None
 
     @property
     def is_again(self) -> bool:
@@ -361,6 +363,8 @@ class Builder:
         for pc, spent in piece.charges.items():
             self.charges[pc] = self.charges.get(pc, 0) + spent
         self.cursor += piece.ticks
+        if piece.line_begun is not None:
+            self.line_begun = self.cursor + piece.line_begun
         self.leave_as(piece.left)
         return self.made[opened]
 

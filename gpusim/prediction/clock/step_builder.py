@@ -1,7 +1,8 @@
 """Steps of a warp stream, built once for each distinct stream.
 
-Equal iterations of a loop are copied: an iteration that begins in the state of an earlier one adds
-the same steps. The same holds for fully recorded loops, such as data-dependent ones.
+Equal pieces of streams are copied: an iteration, or a section between loops, that begins in the
+state of an earlier one adds the same steps. The same holds for fully recorded loops, such as
+data-dependent ones.
 """
 
 from __future__ import annotations
@@ -21,22 +22,18 @@ from gpusim.prediction.clock.steps import Step, WarpSteps
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
-# Additions of pieces of streams, by initial state and content.
-Seen = dict[tuple[State | None, bytes], Added]
+# Additions of pieces of streams, by initial state, content, misses and end of the stream.
+Seen = dict[tuple[Any, ...], Added]
 
 MANY_JUMPS = 16  # backward, outside loops: with more, the stream is split at each
 _CACHED: Mapping[int, int] = MappingProxyType({})  # all code and constants hit
 
 
 class _Piece(NamedTuple):
-    """A section of a stream: between loops, or one iteration, repeated if `is_again`.
-
-    It `may_repeat` the additions of an earlier one.
-    """
+    """A section of a stream: between loops, or one iteration, repeated if `is_again`."""
 
     begin: int
     end: int
-    may_repeat: bool = False
     is_again: bool = False
 
 
@@ -46,10 +43,14 @@ class _Missed(NamedTuple):
     code: Mapping[int, int]
     constants: Mapping[int, int]
 
-    def is_within(self, piece: _Piece) -> bool:
-        """Return whether a piece of a stream has a miss."""
-        return any(
-            place in those for those in self if those for place in range(piece.begin, piece.end)
+    def within(self, piece: _Piece) -> tuple[tuple[int, int, int], ...]:
+        """Return the misses of a piece of a stream: kind, position from its begin, and ticks."""
+        return tuple(
+            (kind, place - piece.begin, those[place])
+            for kind, those in enumerate(self)
+            if those
+            for place in range(piece.begin, piece.end)
+            if place in those
         )
 
 
@@ -62,6 +63,7 @@ class _Begun:
         self._issued = builder.made[-1].issued if builder.made else 0
         self._cursor = builder.cursor
         self._charges = dict(builder.charges)
+        self._line_begun = builder.line_begun
 
     def added(self, builder: Builder, opened: Step) -> Added | None:
         """Return the additions of the piece, None without an initial state or new steps.
@@ -86,6 +88,9 @@ class _Begun:
             opened=opened.place - first + 1,
             ticks=builder.cursor - self._cursor,
             charges={pc: ticks for pc, ticks in spent.items() if ticks},
+            line_begun=builder.line_begun - builder.cursor
+            if builder.line_begun != self._line_begun
+            else None,
             left=builder.left(),
         )
 
@@ -109,12 +114,12 @@ def steps_of(
             marker.add(loop)
     known: Added | None = None
     for piece in _pieces(stream):
-        is_last = piece.end == len(stream)
-        is_whole = piece.may_repeat and not is_last and not missed.is_within(piece)
+        is_last, misses = piece.end == len(stream), missed.within(piece)
         charges = dict(builder.charges) if piece.begin in marker.at else {}
-        if not (known and known.is_again and piece.is_again and is_whole):
-            state = (known.left.state if known else builder.state()) if is_whole else None
-            key = state, _content(stream, piece) if state else b""
+        if not (known and known.is_again and piece.is_again and not (is_last or misses)):
+            state = known.left.state if known else builder.state()
+            line = builder.cursor - builder.line_begun if misses else 0
+            key = state, _content(stream, piece) if state else b"", misses, line, is_last
             known = seen.get(key)
         if known:
             opened = builder.repeat(known)
@@ -140,7 +145,7 @@ def _pieces(stream: WarpStream) -> Iterator[_Piece]:
         done = loop.first + loop.simulated * loop.length
         for number in range(loop.simulated if loop.length else 0):
             begin = loop.first + number * loop.length
-            yield _Piece(begin, begin + loop.length, True, number > 0)
+            yield _Piece(begin, begin + loop.length, number > 0)
     yield from _between(stream, done, len(stream))
 
 
@@ -154,7 +159,7 @@ def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
         jumps = jumps[:0]
     for first, last in pairwise([begin, *jumps.tolist(), end]):
         if first < last:
-            yield _Piece(first, last, may_repeat=len(jumps) > 0)
+            yield _Piece(first, last)
 
 
 def _add(
