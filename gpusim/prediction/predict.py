@@ -124,8 +124,7 @@ def predict_prepared(
         cycles=cycles,
         occupancy=held,
         stalls=_stalls(done),
-        lines=_lines(prepared, done),
-        stalls_by_pc=_stalls_by_pc(done),
+        outcome=done.outcome,
         bounds=tuple(bounds),
         waves=prepared.launch.blocks / (held.blocks * gpu.gpu.sms),
         extent=Extent(
@@ -190,27 +189,9 @@ def _check_l2(state: str) -> None:
 
 def _stalls(done: SmTime) -> dict[str, float]:
     """Return the fraction of warp time of each stall reason."""
-    total = sum(done.stalls) or 1
-    return {name: spent / total for name, spent in zip(STALLS, done.stalls, strict=True)}
-
-
-def _lines(prepared: Prepared, done: SmTime) -> dict[int, float]:
-    """Return the fraction of warp time of each source line; line 0 has the rest."""
-    total = sum(done.stalls) or 1
-    lines: dict[int, float] = {}
-    for pc, spent in done.by_pc.items():
-        line = prepared.program.instructions[pc].line if pc >= 0 else 0
-        lines[line] = lines.get(line, 0.0) + spent / total
-    return dict(sorted(lines.items()))
-
-
-def _stalls_by_pc(done: SmTime) -> dict[int, dict[str, float]]:
-    """Return the fraction of the warps' time by instruction and stall reason."""
-    total = sum(done.stalls) or 1
-    return {
-        pc: dict(zip(STALLS, (row / total).tolist(), strict=True))
-        for pc, row in sorted(done.reasons.items())
-    }
+    stalls = done.outcome.stalls
+    total = sum(stalls) or 1
+    return {name: spent / total for name, spent in zip(STALLS, stalls, strict=True)}
 
 
 def _latency(gpu: Device, memory: MemoryShare, work: Workload, resident: int) -> Bound:

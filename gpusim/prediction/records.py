@@ -13,6 +13,8 @@ from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import Shown, View
 from gpusim.prediction.bounds import LAUNCH_OVERHEAD, Bound
+from gpusim.prediction.clock.simulation import Outcome
+from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline
@@ -61,12 +63,11 @@ class Extent:
 class Prediction(Shown, shown_as="prediction"):
     """The predicted duration of a launch: `cycles` of the kernel, `time_us` with launch overhead.
 
-    `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1; `lines`
-    are fractions of warp cycles by source line, `stalls_by_line` the same by line and reason (line
-    0: the compiler's set-up). `bounds` are lower bounds by limiter; the largest is the binding one.
-    `timeline` is kept on request. `assumes_ordinary_operands` says whether elements without given
-    values are assumed to be ordinary: no quotient or root has special operands. `setting` is the
-    input of the simulation, for replays without a mechanism.
+    `stalls` are fractions of all warp cycles, by Nsight Compute's names, and add up to 1.
+    `bounds` are lower bounds by limiter; the largest is the binding one. `outcome` is that of the
+    simulated SM. `timeline` is kept on request. `assumes_ordinary_operands` says whether elements
+    without given values are assumed to be ordinary: no quotient or root has special operands.
+    `setting` is the input of the simulation, for replays without a mechanism.
     """
 
     prepared: Prepared
@@ -76,7 +77,7 @@ class Prediction(Shown, shown_as="prediction"):
     cycles: float
     occupancy: Occupancy
     stalls: dict[str, float]
-    lines: dict[int, float]
+    outcome: Outcome = field(repr=False)
     bounds: tuple[Bound, ...]
     waves: float
     extent: Extent
@@ -84,7 +85,6 @@ class Prediction(Shown, shown_as="prediction"):
     traffic: Traffic
     timeline: Timeline | None = None
     assumes_ordinary_operands: bool = False
-    stalls_by_pc: dict[int, dict[str, float]] = field(default_factory=dict, repr=False)
     setting: Setting | None = field(default=None, repr=False, compare=False)
 
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
@@ -141,6 +141,25 @@ class Prediction(Shown, shown_as="prediction"):
     def interval_us(self) -> tuple[float, float]:
         """The prediction interval of 90 %, (low, high), in microseconds."""
         return self.interval.bounds_us
+
+    @cached_property
+    def lines(self) -> dict[int, float]:
+        """Fractions of warp cycles by source line; line 0 has the rest."""
+        total = sum(self.outcome.stalls) or 1
+        lines: dict[int, float] = {}
+        for pc, spent in self.outcome.by_pc.items():
+            line = self.prepared.program.instructions[pc].line if pc >= 0 else 0
+            lines[line] = lines.get(line, 0.0) + spent / total
+        return dict(sorted(lines.items()))
+
+    @cached_property
+    def stalls_by_pc(self) -> dict[int, dict[str, float]]:
+        """Fractions of warp cycles by instruction and stall reason."""
+        total = sum(self.outcome.stalls) or 1
+        return {
+            pc: dict(zip(STALLS, (row / total).tolist(), strict=True))
+            for pc, row in sorted(self.outcome.reasons.items())
+        }
 
     @property
     def stalls_by_line(self) -> dict[int, dict[str, float]]:

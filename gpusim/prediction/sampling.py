@@ -14,7 +14,6 @@ from statistics import fmean
 
 from gpusim.gpu.device import Device
 from gpusim.host.garbage import uncollected
-from gpusim.prediction.clock.runs import Array
 from gpusim.prediction.clock.simulation import Outcome, simulate
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
@@ -33,19 +32,17 @@ CONTENDED = 0.2
 
 @dataclass(frozen=True)
 class SmTime:
-    """An SM's work, simulated or extrapolated: cycles, and the warps' ticks by reason and pc.
+    """An SM's work, simulated or extrapolated: cycles, and the simulation's `outcome`.
 
-    `simulated_cycles` leave out extrapolated iterations; `reasons` are the ticks of each stall
-    reason by pc. `blocks` of its blocks were simulated, with `iterations` of the longest loop:
-    `instructions` warp instructions. `spread` is the relative change of a rate in the last
-    simulated section; `iterations_spread` that of iterations alone.
+    `simulated_cycles` leave out extrapolated iterations. `blocks` of its blocks were simulated,
+    with `iterations` of the longest loop: `instructions` warp instructions. `spread` is the
+    relative change of a rate in the last simulated section; `iterations_spread` that of iterations
+    alone.
     """
 
     cycles: float
     simulated_cycles: float
-    stalls: tuple[float, ...]
-    by_pc: dict[int, float]
-    reasons: dict[int, Array]
+    outcome: Outcome
     blocks: int
     instructions: int
     iterations: int
@@ -55,8 +52,9 @@ class SmTime:
     @property
     def is_contended(self) -> bool:
         """Whether warps mostly stall by contention."""
-        kept = sum(self.stalls[reason] for reason in KEPT_BY_OTHERS)
-        return kept > CONTENDED * sum(self.stalls)
+        stalls = self.outcome.stalls
+        kept = sum(stalls[reason] for reason in KEPT_BY_OTHERS)
+        return kept > CONTENDED * sum(stalls)
 
 
 @uncollected()
@@ -80,7 +78,7 @@ def simulate_all(
 
     longest = work.longest_loop
     done = _settled(partial(of_iterations, observers=observers), longest, work.budget)
-    if done.is_contended and done.iterations < longest:
+    if done.iterations < longest and done.is_contended:
         done = _with_further(done, partial(of_iterations, evenly=True), work)
     # Uses the steps built for the simulated iterations; a shorter loop is complete.
     simulated, whole = work.waits_for_memory(max(work.budget.iterations, done.iterations))
@@ -116,9 +114,7 @@ def _sm_time(
     return SmTime(
         cycles=simulated + iterations,
         simulated_cycles=simulated,
-        stalls=tuple(outcome.stalls),
-        by_pc=outcome.by_pc,
-        reasons=outcome.reasons,
+        outcome=outcome,
         blocks=blocks,
         instructions=outcome.instructions,
         iterations=0,

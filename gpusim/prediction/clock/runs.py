@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,25 +48,29 @@ class Runs:
         self.spent = [0] * REASONS * len(work.steps)
         self.marks = [0] * MARKS * len(work.loops)
 
-    def add_to(
-        self, stalls: list[float], by_pc: dict[int, float], reasons: dict[int, Array]
-    ) -> None:
-        """Add the warps' time by reason and pc, with extrapolated iterations of their loops.
+    @cached_property
+    def _waited(self) -> Array:
+        """Ticks of the warps before each step by reason, with extrapolated iterations of loops."""
+        waited = np.ascontiguousarray(floats(self.spent).reshape(-1, REASONS).T)
+        return np.asarray(waited * self.work.weights)
 
-        `reasons` are the ticks of each stall reason by pc, (REASONS,).
-        """
-        steps, count, weights = self.work.steps, self.count, self.work.weights
-        waited = np.ascontiguousarray(floats(self.spent).reshape(-1, REASONS).T) * weights
-        before = waited.sum(axis=0)
-        waited[SELECTED] += count * weights * self.work.slots
-        waited[WAIT] += count * weights * self.work.waits
-        for reason, ticks_waited in enumerate(waited.sum(axis=1).tolist()):
-            stalls[reason] += ticks_waited
-        pcs, places = self.work.pcs
-        table = np.array([np.bincount(places, row, len(pcs)) for row in waited]).T
-        for pc, row in zip(pcs, table, strict=True):
-            reasons[pc] = reasons[pc] + row if pc in reasons else row
-        for step, spent in zip(steps, before.tolist(), strict=True):
+    @cached_property
+    def _all(self) -> Array:
+        """The same with the steps' own ticks, (REASONS, steps)."""
+        whole = self._waited.copy()
+        whole[SELECTED] += self.count * self.work.weights * self.work.slots
+        whole[WAIT] += self.count * self.work.weights * self.work.waits
+        return whole
+
+    @property
+    def stalls(self) -> list[float]:
+        """The warps' ticks by reason, with extrapolated iterations of their loops."""
+        return [float(ticks) for ticks in self._all.sum(axis=1)]
+
+    def add_to(self, by_pc: dict[int, float]) -> None:
+        """Add the warps' time by pc, with extrapolated iterations of their loops."""
+        count, waited = self.count, self._waited.sum(axis=0)
+        for step, spent in zip(self.work.steps, waited.tolist(), strict=True):
             by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent
         for pc, spent in self.work.charges.items():
             by_pc[pc] = by_pc.get(pc, 0.0) + count * spent
@@ -73,6 +78,13 @@ class Runs:
             extrapolated = marked.loop.extrapolated
             for pc, spent in marked.charges.items():
                 by_pc[pc] = by_pc.get(pc, 0.0) + count * spent * extrapolated / marked.iterations
+
+    def add_reasons_to(self, reasons: dict[int, Array]) -> None:
+        """Add the warps' ticks of each stall reason by pc, (REASONS,)."""
+        pcs, places = self.work.pcs
+        table = np.array([np.bincount(places, row, len(pcs)) for row in self._all]).T
+        for pc, row in zip(pcs, table, strict=True):
+            reasons[pc] = reasons[pc] + row if pc in reasons else row
 
 
 @dataclass

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gpusim.gpu.device import Device
 from gpusim.host.fast import is_wanted
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.observation import Observed, Unobserved
-from gpusim.prediction.clock.runs import Array, Extrapolated, extrapolated
+from gpusim.prediction.clock.runs import Array, Extrapolated, Runs, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.clock.steps import WarpSteps
 from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
+
+MOST_KEPT_STEPS = 4_000  # of some 1,200 bytes each, with an outcome whose sums nobody has asked for
 
 
 @dataclass
@@ -23,17 +26,46 @@ class Outcome:
     """Result of an SM's simulation: end in cycles, stalls and ticks by pc, summed over warps.
 
     `block_ends` are the cycles at which blocks left the SM, in order. `extrapolated` iterations of
-    loops are included in the stalls, but not in cycles and instructions. `reasons` are the ticks of
-    each stall reason by pc, (REASONS,).
+    loops are included in the stalls, but not in cycles and instructions. `runs` are those of the
+    warps, until the sums over them are known.
     """
 
     cycles: float
     block_ends: list[float]
-    stalls: list[float]
-    by_pc: dict[int, float]
     instructions: int
     extrapolated: Extrapolated
-    reasons: dict[int, Array] = field(default_factory=dict, compare=False)  # arrays have no `==`
+    runs: Sequence[Runs] = field(compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Add up at once where the steps of the runs would take much memory."""
+        if sum(len(runs.steps) for runs in self.runs) > MOST_KEPT_STEPS:
+            _ = self.stalls, self.by_pc, self.reasons
+            self.runs = ()
+
+    @cached_property
+    def stalls(self) -> list[float]:
+        """The warps' ticks by stall reason."""
+        stalls = [0.0] * len(STALLS)
+        for runs in self.runs:
+            for reason, ticks in enumerate(runs.stalls):
+                stalls[reason] += ticks
+        return stalls
+
+    @cached_property
+    def by_pc(self) -> dict[int, float]:
+        """The warps' ticks by pc."""
+        by_pc: dict[int, float] = {}
+        for runs in self.runs:
+            runs.add_to(by_pc)
+        return by_pc
+
+    @cached_property
+    def reasons(self) -> dict[int, Array]:
+        """The ticks of each stall reason by pc, (REASONS,)."""
+        reasons: dict[int, Array] = {}
+        for runs in self.runs:
+            runs.add_reasons_to(reasons)
+        return reasons
 
 
 def simulate(
@@ -65,19 +97,12 @@ def simulate(
 
 
 def _outcome(sm: StreamingMultiprocessor) -> Outcome:
-    """Add up the stalls of a completed simulation."""
+    """Return the sums of a completed simulation."""
     all_runs = list(sm.runs.values())
-    stalls = [0.0] * len(STALLS)
-    by_pc: dict[int, float] = {}
-    reasons: dict[int, Array] = {}
-    for runs in all_runs:
-        runs.add_to(stalls, by_pc, reasons)
     return Outcome(
         cycles=max(sm.end, sm.units.memory.end) / TICKS,
         block_ends=[end / TICKS for end in sm.block_ends],
-        stalls=stalls,
-        by_pc=by_pc,
         instructions=sum(runs.count * runs.work.instructions for runs in all_runs),
         extrapolated=extrapolated(all_runs),
-        reasons=reasons,
+        runs=all_runs,
     )

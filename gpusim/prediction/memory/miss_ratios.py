@@ -505,17 +505,21 @@ class WaveFootprint:
         self._edges = np.unique(np.quantile(time, steps)) if len(time) else np.zeros(1)
         self._at = np.searchsorted(self._edges, time)
         before = np.searchsorted(self._edges, time - gaps, side="left")
-        table = np.zeros((len(self._edges) + 1, len(self._edges) + 1))
-        np.add.at(table, (self._at, before), weights)
+        # Steps of time without a touch are left out of the table.
+        self._rows, row = np.unique(self._at, return_inverse=True)
+        self._columns, column = np.unique(before, return_inverse=True)
+        table = np.zeros((len(self._rows) + 1, len(self._columns) + 1))
+        np.add.at(table, (row + 1, column + 1), weights)
         self._whole = table.cumsum(axis=0).cumsum(axis=1)
 
     def since(self, since: Array) -> tuple[Array, Array]:
         """Return the footprint of each touch's window, and the fraction of touches within it."""
-        whole, at = self._whole, self._at
         begun = np.searchsorted(self._edges, self._time - since, side="left")
-        by_time = whole[:, -1]
-        part = (by_time[at] - by_time[begun]) / max(by_time[-1], 1e-12)
-        return whole[at, begun] - whole[begun, begun], part
+        now, then = (self._rows.searchsorted(at, side="right") for at in (self._at, begun))
+        column = self._columns.searchsorted(begun, side="right")
+        by_time = self._whole[:, -1]
+        part = (by_time[now] - by_time[then]) / max(by_time[-1], 1e-12)
+        return self._whole[now, column] - self._whole[then, column], part
 
 
 def lacking(filled: Array, all_hit: float, all_miss: float) -> Array:
