@@ -83,7 +83,7 @@ class _Reader:
         self._is_issued = np.array([OPS[row.op].issued for row in rows])
         self._takes = np.array([_takes(row) for row in rows])
         self._has_more = np.array([_has_more(row) for row in rows])
-        self._spaces = np.array([_space(row) for row in rows])
+        self._is_global = np.array([_is_global(row) for row in rows])
 
     def steps(self, blocks: Array, details: Array, runs: Array) -> Steps:
         """Return the steps of some records."""
@@ -95,7 +95,7 @@ class _Reader:
         pc = pc[is_issued].astype(np.int32)
         row, lanes = (np.repeat(blocks[:, word], length)[is_issued] for word in (_ROW, _LANES))
         number = (blocks[:, _DETAILS] - self._details) // layout.DETAIL_BYTES
-        owner = np.repeat(np.arange(len(blocks)), np.diff([*number, len(details)]))
+        owner = np.repeat(np.arange(len(blocks)), np.diff(number, append=len(details)))
         bits = details[:, 0].view(np.uint32)
         what = (bits & _PC_BITS).astype(np.int64)
         at = place[begin[owner] + what - blocks[owner, _PC]]
@@ -115,11 +115,11 @@ class _Reader:
 
     def _accesses(self, pc: Array, at: Array, details: Array, runs: Array) -> Accesses:
         passes, lines, wavefronts, gaps, lowest, is_one, count = details[:, _PASSES:].T
-        space = self._spaces[pc]
+        is_global = self._is_global[pc]
         lowest = lowest.astype(np.int64)
         is_known = lowest >= 0
-        lowest += np.where(space == "global", self._shift // LINE_BYTES, 0)
-        shift = np.repeat(np.where(space == "global", self._shift, 0), count)
+        lowest += np.where(is_global, self._shift // LINE_BYTES, 0)
+        shift = np.repeat(np.where(is_global, self._shift, 0), count)
         first, last, lanes = runs.T
         return Accesses(
             at,
@@ -147,5 +147,5 @@ def _has_more(row: Instruction) -> bool:
     return bool(op.access) or (op.kind == "bank" and bool(row.src))
 
 
-def _space(row: Instruction) -> str:
-    return "" if row.memory is None else row.memory.space
+def _is_global(row: Instruction) -> bool:
+    return row.memory is not None and row.memory.space == "global"

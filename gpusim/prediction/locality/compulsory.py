@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.grid import Launch, places_of
+from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
 from gpusim.prediction.locality.random_access import (
     MOST_ITERATIONS,
@@ -135,9 +136,9 @@ def _sectors(patterns: Patterns, kinds: Kinds) -> float:
 def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[Intervals]:
     """Yield the intervals of a pattern, by loop and by length of the row of blocks along x."""
     rows = _among(pattern.stretches, kinds)
-    loops = np.stack([rows.times, rows.stride], axis=1)
-    for times, stride in np.unique(loops, axis=0).tolist():
-        mine = (rows.times == times) & (rows.stride == stride)
+    different, number = groups(rows.times, rows.stride)
+    for group, one in enumerate(different.tolist()):
+        times, stride, mine = int(rows.times[one]), int(rows.stride[one]), number == group
         block = Intervals.of(rows.begin[mine], rows.end[mine])
         for count, offsets in _offsets(pattern, patterns):
             steps, left = _steps(offsets)

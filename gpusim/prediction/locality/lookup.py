@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
@@ -177,19 +178,12 @@ class _Part:
 
 
 def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array]]:
-    """Yield repeat count, stride and period of loops, and the stretches of each.
-
-    Columns are numbered one by one: sorting rows of three takes ten times as long.
-    """
-    code = np.zeros(len(stretches), dtype=np.int64)
+    """Yield repeat count, stride and period of loops, and the stretches of each."""
     columns = stretches.times, stretches.stride, stretches.period
-    for column in columns:
-        different, number = np.unique(column, return_inverse=True)
-        code = code * len(different) + number
-    _, first = np.unique(code, return_index=True)
-    for one in first.tolist():
+    different, number = groups(*columns)
+    for group, one in enumerate(different.tolist()):
         times, stride, period = (int(column[one]) for column in columns)
-        yield times, stride, period, np.flatnonzero(code == code[one])
+        yield times, stride, period, np.flatnonzero(number == group)
 
 
 class _Search:

@@ -17,6 +17,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
+from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
@@ -167,10 +168,10 @@ def _fitted(
     origin = begins[0] - places[0] @ moves
     rows = replace(first, begin=origin, end=origin + first.end - first.begin)
     made = []
-    for move in np.unique(moves, axis=1).T:
-        x, y, z = move.tolist()
-        mine = rows.at((moves == move[:, None]).all(axis=0))
-        made.append(Pattern(mine, (x, y, z), tuple(ranges)))
+    different, number = groups(*moves)
+    for group, one in enumerate(different.tolist()):
+        x, y, z = moves[:, one].tolist()
+        made.append(Pattern(rows.at(number == group), (x, y, z), tuple(ranges)))
     return made
 
 
@@ -352,8 +353,9 @@ def _of_some(
     timed: list[Pattern] = []
     left: list[int] = []
     longest = max(one.steps for one in found.values())
-    for pc in sorted({pc for one in found.values() for pc in np.unique(one.pc).tolist()}):
-        mine = {b: one.at(one.pc == pc) for b, one in found.items()}
+    by_pc, none = {b: one.by_pc() for b, one in found.items()}, np.zeros(0, dtype=np.int64)
+    for pc in sorted({pc for rows in by_pc.values() for pc in rows}):
+        mine = {b: rows.get(pc) or found[b].at(none) for b, rows in by_pc.items()}
         made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch) or _by_bit(mine, launch)
         made = made or _fitted(_within_edges(mine, launch), ((0, launch.blocks - 1),), launch)
         if made is None:

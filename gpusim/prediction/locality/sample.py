@@ -5,13 +5,14 @@ It is quasi-random over blocks, stretches and iterations, and deterministic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
 from gpusim.prediction.locality.schedule import Schedule
@@ -54,9 +55,10 @@ def sampled(patterns: tuple[Pattern, ...], schedule: Schedule) -> Sample:
     parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
     touched = (p.stretches.pc[p.stretches.kind != FENCE] for p in patterns)
     pcs = np.concatenate([np.zeros(0, dtype=np.int64), *touched])
+    by_pc = [p.stretches.by_pc() for p in patterns]
     for pc in np.unique(pcs).tolist():
-        mine = [p for p in patterns if (p.stretches.pc == pc).any()]
-        parts += _of_instruction(pc, mine, schedule)
+        mine = [(p, rows[pc]) for p, rows in zip(patterns, by_pc, strict=True) if pc in rows]
+        parts += _of_instruction(mine, schedule)
     return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
 
 
@@ -71,19 +73,18 @@ def with_draws(sample: Sample) -> Sample:
 
 
 def _of_instruction(
-    pc: int, patterns: list[Pattern], schedule: Schedule
+    patterns: Sequence[tuple[Pattern, Stretches]], schedule: Schedule
 ) -> Iterator[dict[str, Array]]:
-    """Yield the sampled touches of one instruction, by pattern."""
-    counts = []
-    for pattern in patterns:
-        rows = pattern.stretches.at(pattern.stretches.pc == pc)
-        counts.append(float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks)
+    """Yield the sampled touches of one instruction, by pattern; its stretches come with each."""
+    counts = [
+        float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks
+        for pattern, rows in patterns
+    ]
     total = sum(counts)
     sizes = [max(1, round(SAMPLED * count / total)) for count in counts]
     points = spread(sum(sizes), DIMENSIONS)
     begun = 0
-    for pattern, count, size in zip(patterns, counts, sizes, strict=True):
-        rows = pattern.stretches.at(pattern.stretches.pc == pc)
+    for (pattern, rows), count, size in zip(patterns, counts, sizes, strict=True):
         mine = points[begun : begun + size]
         mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
         yield _chosen(rows, pattern, mine, count / size, schedule)
@@ -127,9 +128,8 @@ def _in_its_line(rows: Stretches) -> Array:
 
     They share the line, and so its room in a cache.
     """
-    places = np.column_stack([rows.time, rows.begin // LINE_BYTES])
-    _, which, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
-    return np.asarray(counts[which.ravel()])
+    _, number = groups(rows.time, rows.begin // LINE_BYTES)
+    return np.bincount(number)[number]
 
 
 def _of_piece(sector: Array, begin: Array, end: Array, size: int) -> Array:

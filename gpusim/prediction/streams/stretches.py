@@ -54,6 +54,13 @@ class Stretches:
         columns = {name: getattr(self, name)[which] for name in COLUMNS}
         return Stretches(**columns, steps=self.steps)
 
+    def by_pc(self) -> dict[int, Stretches]:
+        """Return the rows of each instruction, in their order."""
+        order = np.argsort(self.pc, kind="stable")
+        pcs, first = np.unique(self.pc[order], return_index=True)
+        parts = np.split(order, first[1:])
+        return {pc: self.at(mine) for pc, mine in zip(pcs.tolist(), parts, strict=False)}
+
     @property
     def shape(self) -> bytes:
         """Equal for stretches that differ only in their addresses."""
@@ -77,14 +84,15 @@ COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "step
 class _Touch:
     """A step with memory accesses: its stretches, by block position in the batch.
 
-    `step` is its number in the batch, `time` how many instructions its warps ran before.
+    `step` is its number in the batch, `time` how many instructions the warps of each stretch ran
+    before.
     """
 
     pc: int
     kind: int
     step: int
-    time: int
     position: Array
+    time: Array
     begin: Array
     end: Array
     asked: Array
@@ -134,23 +142,16 @@ class TouchRecorder(Observer):
         if not op.issued:
             return
         recorded = self._of(step.placement)
-        number, rows = len(recorded.rows), step.rows
-        recorded.rows.append(rows)
-        if op.waits_for_memory or step.addresses is not None:
-            times = recorded.clock[rows]
-            for time in np.unique(times).tolist():
-                self._add(recorded, number, time, _at(step, times == time))
-        recorded.clock[rows] += 1
-
-    def _add(self, recorded: _Recorded, number: int, time: int, step: Step) -> None:
-        """Add the touches of a step by warps at the same time."""
-        instruction = step.instruction
-        if _is_fence(instruction):
-            touch = _Touch(step.pc, FENCE, number, time, *_everywhere(step))
+        number, times = len(recorded.rows), recorded.clock[step.rows]
+        recorded.rows.append(step.rows)
+        if _is_fence(step.instruction):
+            touch = _Touch(step.pc, FENCE, number, *_everywhere(step, times))
             recorded.touches.append(touch)
-        touched = self._touched(step)
+        touched = self._touched(step, times)
         if touched is not None:
-            recorded.touches.append(_Touch(step.pc, _kind(instruction), number, time, *touched))
+            touch = _Touch(step.pc, _kind(step.instruction), number, *touched)
+            recorded.touches.append(touch)
+        recorded.clock[step.rows] += 1
 
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
@@ -160,15 +161,16 @@ class TouchRecorder(Observer):
         """Record an opened barrier."""
         self._of(opened.placement).open(opened)
 
-    def _touched(self, step: Step) -> tuple[Array, Array, Array, Array] | None:
+    def _touched(self, step: Step, times: Array) -> tuple[Array, ...] | None:
         """Return the stretches of a step; None without an access to global or local memory."""
         found = step.instruction.memory
         if found is None or step.addresses is None:
             return None
         if found.space == "global":
-            return _stretches(step, step.addresses, step.on, found.width_bytes)
+            return _stretches(step, times, step.addresses, step.on, found.width_bytes)
         if found.space == "local" and self._local.has:
-            return _stretches(step, *self._local.places(step, found.width_bytes), WORD_BYTES)
+            places = self._local.places(step, found.width_bytes)
+            return _stretches(step, times, *places, WORD_BYTES)
         return None
 
     def skip(self, skip: Skip) -> None:
@@ -278,53 +280,53 @@ def _kind(instruction: Instruction) -> int:
     return PAST_L1 if is_past_l1 else _KINDS[kind]
 
 
-def _at(step: Step, which: Array) -> Step:
-    """Return the part of a step by some of its rows."""
-    if which.all():
-        return step
-    addresses = step.addresses
-    if addresses is not None and addresses.shape[1] > 1:
-        addresses = addresses[:, which]
-    active, on = (one if one.shape[1] == 1 else one[:, which] for one in (step.active, step.on))
-    return step._replace(rows=step.rows[which], active=active, on=on, addresses=addresses)
-
-
 def _stretches(
-    step: Step, addresses: Array, on: Array, width: int
-) -> tuple[Array, Array, Array, Array]:
-    """Return the stretches of a step: block position, begin, end and requested bytes of each.
+    step: Step, times: Array, addresses: Array, on: Array, width: int
+) -> tuple[Array, ...]:
+    """Return the stretches of a step: block position, time, begin, end and requested bytes of each.
 
-    Elements with an untouched sector between them belong to different stretches.
+    `times` are those of its rows. Elements with an untouched sector between them belong to
+    different stretches, and so do those of warps at different times.
     """
-    placement, rows = step.placement, step.rows
-    copies = len(placement.blocks) if placement.folded else 1
-    shape = copies, len(rows), on.shape[2]
-    on = np.broadcast_to(on, shape)
-    if placement.folded:
-        position = np.arange(copies)[:, None, None]
-    else:
-        position = (rows // placement.warps_per_block)[None, :, None]
-    touched = (np.broadcast_to(addresses, shape) | position << _ADDRESS_BITS)[on]
+    shape = step.placement.copies, len(step.rows), on.shape[2]
+    group, *of_group = _groups(step, times)
+    group = group[:, :, None] << _ADDRESS_BITS
+    touched = (np.broadcast_to(addresses, shape) | group)[np.broadcast_to(on, shape)]
     if not touched.size:
-        return touched, touched, touched, touched
-    if (np.diff(touched) < 0).any():
+        return touched, touched, touched, touched, touched
+    apart = np.diff(touched)
+    if (apart < 0).any():
         touched.sort()
+        apart = np.diff(touched)
     is_first = np.ones(len(touched), dtype=bool)
-    is_first[1:] = np.diff(touched) >= width + SECTOR_BYTES
+    is_first[1:] = apart >= width + SECTOR_BYTES
     first = np.flatnonzero(is_first)
     ends = np.append(first[1:], len(touched))
     begin, end = touched[first] & _ADDRESS, (touched[ends - 1] & _ADDRESS) + width
-    return touched[first] >> _ADDRESS_BITS, begin, end, (ends - first) * width
+    position, time = (column[touched[first] >> _ADDRESS_BITS] for column in of_group)
+    return position, time, begin, end, (ends - first) * width
 
 
-def _everywhere(step: Step) -> tuple[Array, Array, Array, Array]:
+def _groups(step: Step, times: Array) -> tuple[Array, Array, Array]:
+    """Return the groups of a step's warps by time and block, shaped (copies, rows) or (copies, 1).
+
+    With the numbers come the block position and the time of each group, in order of time.
+    """
+    placement, blocks = step.placement, len(step.placement.blocks)
+    every = np.arange(blocks)
+    position = every[:, None] if placement.folded else step.rows // placement.warps_per_block
+    if (times == times[0]).all():
+        return np.atleast_2d(position), every, np.full(blocks, times[0])
+    code, number = np.unique(times * blocks + position, return_inverse=True)
+    return number.reshape(placement.copies, -1), code % blocks, code // blocks
+
+
+def _everywhere(step: Step, times: Array) -> tuple[Array, ...]:
     """Return the same for a fence, with no requested bytes."""
-    placement = step.placement
-    position = np.unique(step.rows // placement.warps_per_block)
-    if placement.folded:
-        position = np.arange(len(placement.blocks))
+    number, *of_group = _groups(step, times)
+    position, time = (column[np.unique(number)] for column in of_group)
     begin = np.full(len(position), EVERYWHERE)
-    return position, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
+    return position, time, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
 
 
 def merged(rows: Array, whose: Array, blocks: int) -> tuple[Array, Array]:
@@ -334,7 +336,9 @@ def merged(rows: Array, whose: Array, blocks: int) -> tuple[Array, Array]:
     stretches come the boundaries of each block's columns.
     """
     pc, _, time, begin = rows[:4]
-    order = np.lexsort((begin, pc, time, whose))
+    # One key for block, time and pc: half of the time for four.
+    apart = (int(pc.max(initial=0)) + 1) * (int(time.max(initial=0)) + 1)
+    order = np.lexsort((begin, whose * apart + time * (int(pc.max(initial=0)) + 1) + pc))
     rows, whose = rows[:, order], whose[order]
     pc, _, time, begin, end, _ = rows
     is_first = np.ones(len(pc), dtype=bool)
@@ -367,10 +371,11 @@ def _by_position(
     whose = np.concatenate([np.zeros(0, dtype=np.int64), *(t.position for t in touches)])
     order = np.argsort(whose, kind="stable")
     made = np.empty((6, len(whose)), dtype=np.int64)
-    for row, name in enumerate(("pc", "kind", "time" if by_time else "step")):
+    for row, name in enumerate(("pc", "kind", "step")):
         values = np.array([getattr(touch, name) for touch in touches], dtype=np.int64)
         made[row] = np.repeat(values, counts)[order]
-    for row, name in enumerate(("begin", "end", "asked"), 3):
+    columns = {3: "begin", 4: "end", 5: "asked"} | ({2: "time"} if by_time else {})
+    for row, name in columns.items():
         parts = [getattr(touch, name) for touch in touches]
         made[row] = np.concatenate([np.zeros(0, dtype=np.int64), *parts])[order]
     return made, np.searchsorted(whose[order], np.arange(blocks + 1))
