@@ -18,6 +18,12 @@ from gpusim.machine.compiled.vectors import Vectors, is_wide, masks
 DType = np.dtype[Any]
 
 _LANE_BITS = "(v128.const i32x4 1 2 4 8)"
+# What a loop counts beside the first of its four lanes, $g: bytes of words from a warp or 0 on.
+_COUNTERS = (
+    ("o", "(i32.const 0)", 16),
+    ("r", "(local.get $W)", 16),
+    ("d", "(local.get $W)", 32),
+)
 
 
 def lane_masks(bits: str) -> str:
@@ -135,13 +141,17 @@ class Segment:
             after.append(add.format(f"(i32.and (local.get $M) {lanes})"))
         for register, value in written:
             place = self._place(register)
-            if place.dtype.kind == "b":
+            if place.dtype.kind == "b" and place.base == "absolute":
+                after.append(f"(i32.store (i32.const {place.offset}) {writer.bits(value)})")
+            elif place.dtype.kind == "b":
                 at = f"(i32.load offset={place.offset} (local.get $W))"
                 after.append(
                     f"(i32.store offset={place.offset} (local.get $W) (i32.or"
                     f" (i32.and {writer.bits(value)} (local.get $M))"
                     f" (i32.and {at} (i32.xor (local.get $M) (i32.const -1)))))"
                 )
+            elif place.base == "absolute":
+                writer.put(place, value)
             else:
                 writer.store(place, value)
         for operand in operands:
@@ -150,7 +160,8 @@ class Segment:
                     f"(i32.store (i32.const {operand.address}) {writer.bits(operand.value)})"
                 )
             else:
-                writer.put(operand)
+                kind = _type(operand.value)
+                writer.put(Place(operand.address, kind, "absolute"), operand.value)
         results = [writer.bits(value) for value in bits]
         return writer.text(after), results, writer.variables
 
@@ -167,6 +178,7 @@ class _Writer:
         self._graph = graph
         self._vectors = Vectors("$v")
         self._before: list[str] = []
+        self._uniform: set[int] = set()
         self._bits: dict[int, str] = {}
         self._words: list[str] = []
         self._uses_mask = False
@@ -190,14 +202,28 @@ class _Writer:
                 operands.update(map(id, inner))
                 waiting += inner
         for node in self._graph.nodes:
-            if id(node) not in needed:
-                continue
-            if node.operation != "leaf":
-                self._vectors.add(node)
-                continue
-            loaded = self._loaded(node)
-            if node.dtype.kind != "b" or id(node) in operands or id(node) not in self._bits:
-                self._vectors.define(node, loaded)
+            if id(node) in needed:
+                with self._vectors.writing_to(self._code_of(node)):
+                    self._add(node, is_read=id(node) in operands)
+
+    def _code_of(self, node: Symbol) -> list[str]:
+        """Return where a node's code goes: before the loop if all lanes have the same value."""
+        if node.operation == "leaf":
+            is_uniform = node.operands[0].base in ("cell", "of warp")
+        else:
+            inner = (x for x in node.operands if isinstance(x, Symbol))
+            is_uniform = all(id(x) in self._uniform for x in inner)
+        if is_uniform:
+            self._uniform.add(id(node))
+        return self._before if is_uniform else self._vectors.code
+
+    def _add(self, node: Symbol, *, is_read: bool) -> None:
+        if node.operation != "leaf":
+            self._vectors.add(node)
+            return
+        loaded = self._loaded(node)
+        if node.dtype.kind != "b" or is_read or id(node) not in self._bits:
+            self._vectors.define(node, loaded)
 
     def _loaded(self, node: Symbol) -> list[str]:
         place: Place = node.operands[0]
@@ -247,27 +273,31 @@ class _Writer:
                 f" (v128.load offset={at} {base}) {mask}))"
             )
 
-    def put(self, operand: Operand) -> None:
-        """Set an operand in all lanes."""
-        place = Place(operand.address, _type(operand.value), "absolute")
-        for part, (n, base) in zip(self._vectors.parts(operand.value), _bases(place), strict=True):
+    def put(self, place: Place, value: Any) -> None:
+        """Set a value in all lanes."""
+        for part, (n, base) in zip(self._vectors.parts(value), _bases(place), strict=True):
             self._vectors.code.append(f"(v128.store offset={place.offset + n} {base} {part})")
 
     def text(self, after: Sequence[str]) -> str:
         """Return the code before the loop, the loop, and the code behind it."""
         parts = list(self._before)
         if self._vectors.code:
-            mask = f"(local.set $mask {lane_masks('(local.get $M)')})" if self._uses_mask else ""
+            code = list(self._vectors.code)
+            if self._uses_mask:
+                code.insert(0, f"(local.set $mask {lane_masks('(local.get $M)')})")
+            used = "\n".join(code)
+            counters = [(n, *rest) for n, *rest in _COUNTERS if f"(local.get ${n})" in used]
+            parts += [f"(local.set ${name} {begin})" for name, begin, _ in counters]
             parts += [
-                "(local.set $o (i32.const 0)) (local.set $g (i32.const 0))",
-                "(local.set $r (local.get $W)) (local.set $d (local.get $W))",
-                f"(loop $lanes {mask}",
-                *self._vectors.code,
-                "(local.set $r (i32.add (local.get $r) (i32.const 16)))",
-                "(local.set $d (i32.add (local.get $d) (i32.const 32)))",
-                "(local.set $g (i32.add (local.get $g) (i32.const 4)))",
-                "(local.set $o (i32.add (local.get $o) (i32.const 16)))",
-                "(br_if $lanes (i32.lt_u (local.get $g) (i32.const 32))))",
+                "(local.set $g (i32.const 0))",
+                "(loop $lanes",
+                *code,
+                *(
+                    f"(local.set ${name} (i32.add (local.get ${name}) (i32.const {step})))"
+                    for name, _, step in counters
+                ),
+                "(br_if $lanes (i32.lt_u (local.tee $g"
+                " (i32.add (local.get $g) (i32.const 4))) (i32.const 32))))",
             ]
         return "\n".join([*parts, *after])
 

@@ -38,8 +38,14 @@ class Graph:
         self._known: dict[Any, Symbol] = {}
 
     def node(self, operation: str, dtype: Any, *operands: Any) -> Symbol:
-        """Return the node of an operation; operands are nodes, NumPy scalars or plain values."""
+        """Return the node of an operation; operands are nodes, NumPy scalars or plain values.
+
+        Words that are joined to 64 bits, and parted again, are the words.
+        """
         kind = np.dtype(dtype)
+        same = _simpler(operation, kind, operands)
+        if same is not None:
+            return same
         key = (operation, kind, *map(_key, operands))
         found = self._known.get(key)
         if found is None:
@@ -48,6 +54,95 @@ class Graph:
             found = self._known[key] = Symbol(self, operation, kind, operands)
             self.nodes.append(found)
         return found
+
+
+def _simpler(operation: str, kind: DType, operands: tuple[Any, ...]) -> Symbol | None:
+    """Return a node that has the value of an operation already, None if none is known."""
+    if kind.kind not in "iu":
+        return None
+    first = _of_same_bits(operands[0])
+    if operation == "view" and first is not operands[0]:
+        return _seen_as(first, kind)
+    if operation == "cast" and kind.itemsize == 4 and first.itemsize == 8:
+        low_high = _joined(first)
+        if low_high is not None:
+            return _seen_as(low_high[0], kind)
+        upper = _upper(first)
+        low_high = None if upper is None else _joined(upper)
+        return None if low_high is None else _seen_as(low_high[1], kind)
+    if operation == "bitwise_or" and kind.itemsize == 8:
+        low_high = _words(operands)
+        if low_high is not None:
+            whole = _narrowed(low_high[0])
+            above = _narrowed(low_high[1])
+            if whole is not None and above is not None and _upper(above) is whole:
+                return _seen_as(whole, kind)
+    return None
+
+
+def _seen_as(value: Symbol, kind: DType) -> Symbol:
+    return value if value.dtype == kind else value.graph.node("view", kind, value)
+
+
+def _of_same_bits(value: Any) -> Any:
+    """Return the integer that others only see as another type."""
+    while isinstance(value, Symbol) and value.operation == "view" and value.dtype.kind in "iu":
+        inner = value.operands[0]
+        if inner.dtype.kind not in "iu":
+            break
+        value = inner
+    return value
+
+
+def _is_number(value: Any, number: int) -> bool:
+    return not isinstance(value, Symbol) and int(value) == number
+
+
+def _extended(value: Any) -> Symbol | None:
+    """Return the word that is extended to 64 bits without a sign, None for any other value."""
+    value = _of_same_bits(value)
+    if isinstance(value, Symbol) and value.operation == "cast" and value.itemsize == 8:
+        inner: Symbol = value.operands[0]
+        if inner.dtype == np.uint32:
+            return inner
+    return None
+
+
+def _words(operands: tuple[Any, ...]) -> tuple[Symbol, Symbol] | None:
+    """Return the words of `low | high << 32`, None for other operands."""
+    for low, shifted in (operands, operands[::-1]):
+        shifted = _of_same_bits(shifted)
+        if not isinstance(shifted, Symbol) or shifted.operation != "left_shift":
+            continue
+        lower, upper = _extended(low), _extended(shifted.operands[0])
+        if lower is not None and upper is not None and _is_number(shifted.operands[1], 32):
+            return lower, upper
+    return None
+
+
+def _joined(value: Any) -> tuple[Symbol, Symbol] | None:
+    """Return the two words of which a value of 64 bits is made."""
+    if isinstance(value, Symbol) and value.operation == "bitwise_or" and value.itemsize == 8:
+        return _words(value.operands)
+    return None
+
+
+def _narrowed(value: Any) -> Symbol | None:
+    """Return the 64 bits of which a value is the lower word."""
+    value = _of_same_bits(value)
+    if isinstance(value, Symbol) and value.operation == "cast" and value.itemsize == 4:
+        found = _of_same_bits(value.operands[0])
+        if found.dtype.kind in "iu" and found.itemsize == 8:
+            return found
+    return None
+
+
+def _upper(value: Any) -> Symbol | None:
+    """Return the 64 bits of which the upper word is shifted to the lower."""
+    if isinstance(value, Symbol) and value.operation == "right_shift" and value.itemsize == 8:
+        if _is_number(value.operands[1], 32):
+            return _of_same_bits(value.operands[0])
+    return None
 
 
 def _key(operand: Any) -> Any:

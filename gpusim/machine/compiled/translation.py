@@ -7,8 +7,10 @@ handler. An instruction without a form ends the run: the launch goes on in NumPy
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,19 +142,40 @@ class _Translator:
         self._accesses: dict[str, Access | Constants | Comparison] = {}
         self._variables: dict[str, None] = {}
         self._specials: dict[Any, Place] = {}
+        self._uniform: dict[int, Place] = {}
+        self._between: dict[int, Place] = {}
 
     # -- places ------------------------------------------------------------------------
 
     def _place(self, register: int) -> Place:
-        found = self._made.registers.get(register)
+        """Return a register's place: of the warp, or one that all warps share within a block.
+
+        Splits stop where a basic block begins. A register that is live at none of these is nobody's
+        else meanwhile: lanes that do not run need not keep it.
+        """
+        known = self._made.registers if register in self._crossing else self._between
+        found = known.get(register)
         if found is None:
             dtype = self._types[register]
-            found = self._made.registers[register] = self._reserved(dtype)
+            reserved = self._reserved if known is self._made.registers else self._reserved_between
+            found = known[register] = reserved(dtype)
         return found
 
+    def _reserved_between(self, dtype: DType) -> Place:
+        """Return a place within a basic block: others use it again."""
+        _fitting(dtype)
+        place = Place(self._between_at, dtype, "absolute")
+        self._between_at += place.bytes
+        return place
+
+    def _between_bytes(self, rows: Sequence[Instruction]) -> int:
+        """Return the bytes of the registers that are of no warp, in a basic block."""
+        named = {r for row in rows for r in (*row.dst, *row.src, row.guard) if r is not None}
+        mine = named & self._types.keys() - self._crossing
+        return sum(Place(0, self._types[register]).bytes for register in mine)
+
     def _reserved(self, dtype: DType) -> Place:
-        if dtype.itemsize > 8:
-            raise NotDerivedError(f"a register of {dtype}")
+        _fitting(dtype)
         place = Place(self._at, dtype)
         self._at += place.bytes
         return place
@@ -165,7 +188,32 @@ class _Translator:
             return self._cell_of(("bank", *self._program.constants[register]), WORD)
         if register not in self._types:
             return np.int32(0)
-        return None
+        return self._uniform.get(register)
+
+    def _find_uniform(self) -> None:
+        """Find the registers that hold a constant of the launch or a special register, always.
+
+        Nothing but one instruction writes them, for all lanes, before any reads them.
+        """
+        written = Counter(r for row in self._rows for r in row.dst)
+        for pc, row in enumerate(self._rows):
+            kind = OPS[row.op].kind
+            if row.guard is not None or (kind == "bank" and row.src):
+                continue
+            for number, register in enumerate(row.dst):
+                if written[register] > 1 or self._live.is_live(register, 0):
+                    continue
+                place = self._place_of_constant(pc, row, kind, number)
+                if place is not None and place.dtype == self._types[register]:
+                    self._uniform[register] = place
+
+    def _place_of_constant(self, pc: int, row: Instruction, kind: str, number: int) -> Place | None:
+        """Return the place of a value that an instruction gives in every warp or launch alike."""
+        if kind == "special":
+            return self._special(pc, row)
+        if kind == "constant":
+            return self._cell_of(("constant", pc, 0), self._constants[pc])
+        return self._cell_of(("words", pc, number), WORD) if kind == "bank" else None
 
     def _cell_of(self, key: Any, dtype: DType) -> Place:
         found = self._made.cells.get(key)
@@ -218,6 +266,15 @@ class _Translator:
                 starts |= {pc, pc + 1}
         made.length = len(rows)
         made.starts = sorted(pc for pc in starts if pc < len(rows))
+        self._find_uniform()
+        self._crossing = {
+            r for r in self._types if any(self._live.is_live(r, pc) for pc in made.starts)
+        }
+        self._between_begin = -(-self._cell // 64) * 64
+        self._cell = self._between_begin + max(
+            self._between_bytes(rows[begin:end])
+            for begin, end in pairwise([*made.starts, len(rows)])
+        )
         self._block_of = {pc: number for number, pc in enumerate(made.starts)}
         names = sorted({r.memory.name for r in rows if r.memory is not None} - {""})
         made.arrays = names
@@ -300,6 +357,7 @@ class _Translator:
         if self._detection is not None:
             place = f"offset={self._made.ran_at + begin} (i32.const 0)"
             code.append(f"(i32.store8 {place} (i32.const 1))")
+        self._between, self._between_at = {}, self._between_begin
         segment = self._segment()
         for pc in range(begin, end):
             row = self._rows[pc]
@@ -330,7 +388,8 @@ class _Translator:
         outputs = [
             r
             for r in segment.values
-            if r in also or pc >= len(self._rows) or self._live.is_live(r, pc)
+            if (r in also or pc >= len(self._rows) or self._live.is_live(r, pc))
+            and r not in self._uniform
         ]
         text, found, variables = segment.text(outputs, operands or (), bits or ())
         self._variables.update(dict.fromkeys(variables))
@@ -343,16 +402,9 @@ class _Translator:
         values: tuple[Any, ...]
         if kind in ("fence",) or (kind == "compute" and not row.dst):
             values = ()
-        elif kind == "special":
-            value = segment.leaf(self._special(pc, row))
-            values = (value,) * len(row.dst)
-        elif kind == "constant" and row.dst:
-            values = (segment.leaf(self._cell_of(("constant", pc, 0), self._constants[pc])),)
-        elif kind == "constant":
-            values = ()
-        elif kind == "bank" and not row.src:
-            cells = [self._cell_of(("words", pc, n), WORD) for n in range(len(row.dst))]
-            values = tuple(segment.leaf(cell) for cell in cells)
+        elif kind in ("special", "constant") or (kind == "bank" and not row.src):
+            places = [self._place_of_constant(pc, row, kind, n) for n in range(len(row.dst))]
+            values = tuple(segment.leaf(place) for place in places if place is not None)
         elif kind == "compute":
             found = self._derived(segment, row)
             if found is None:
@@ -491,9 +543,12 @@ class _Translator:
         wanted = [
             r
             for r in segment.values
-            if self._live.is_live(r, pc)
-            or (pc + 1 < len(self._rows) and self._live.is_live(r, pc + 1))
-            or (row.target >= 0 and self._live.is_live(r, row.target))
+            if r not in self._uniform
+            and (
+                self._live.is_live(r, pc)
+                or (pc + 1 < len(self._rows) and self._live.is_live(r, pc + 1))
+                or (row.target >= 0 and self._live.is_live(r, row.target))
+            )
         ]
         text, found, variables = segment.text(wanted, operands, bits)
         self._variables.update(dict.fromkeys(variables))
@@ -1031,6 +1086,12 @@ def _ordered(rows: Sequence[Instruction]) -> frozenset[int]:
             if other != pc and _memory(row).may_touch(_memory(rows[pc]).places):
                 raise NotDerivedError("atomics in the order of several instructions")
     return found
+
+
+def _fitting(dtype: DType) -> None:
+    """Refuse a register of more than 64 bits a lane."""
+    if dtype.itemsize > 8:
+        raise NotDerivedError(f"a register of {dtype}")
 
 
 def _memory(row: Instruction) -> Memory:

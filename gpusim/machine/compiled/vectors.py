@@ -6,7 +6,8 @@ integers are kept extended to 32 bits, half precision as its bits, a predicate a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,13 @@ class Vectors:
     def define(self, symbol: Symbol, expressions: Sequence[str]) -> None:
         """Compute a node's parts."""
         self._parts[id(symbol)] = [self.kept(expression) for expression in expressions]
+
+    @contextmanager
+    def writing_to(self, code: list[str]) -> Iterator[None]:
+        """Write the code of nodes elsewhere for a while."""
+        mine, self.code = self.code, code
+        yield
+        self.code = mine
 
     def kept(self, expression: str) -> str:
         """Return a local variable that keeps a vector."""
