@@ -18,6 +18,7 @@ from gpusim.launch.events import Observer, Ran
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run, takeover
 from gpusim.machine.compiled import instance, modules
+from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import translated
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
@@ -213,6 +214,23 @@ def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.Mon
 def test_a_launch_goes_over_between_two_instructions(name: str, steps: int) -> None:
     kernel, grid, block, *arguments = LAUNCHES[name]()
     agree(kernel, grid, block, "lowering", *arguments, steps=steps)
+
+
+def test_words_that_are_joined_and_parted_again_take_no_code() -> None:
+    """An address is two registers; of most, both halves are only put together again."""
+    graph = Graph()
+    low, high = (graph.node("leaf", np.uint32, name) for name in ("low", "high"))
+    joined = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
+    for whole in (joined, joined.view(np.int64)):
+        assert whole.astype(np.uint32) is low
+        assert (whole >> whole.dtype.type(32)).astype(np.uint32) is high
+    address = graph.node("leaf", np.int64, "address")
+    halves = [
+        word.astype(np.uint32).astype(np.uint64) for word in (address, address >> np.int64(32))
+    ]
+    assert (halves[0] | halves[1] << np.uint64(32)).view(np.int64) is address
+    swapped = halves[1] | halves[0] << np.uint64(32)
+    assert swapped.operation == "bitwise_or"
 
 
 def test_a_module_that_no_launch_uses_any_more_frees_its_memory(

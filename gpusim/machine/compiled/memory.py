@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
-from gpusim.isa.ops import Instruction
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
@@ -330,16 +330,20 @@ def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
     lanes = _bits(splits.mask[0])
     if (starts[blocks] != splits.pc)[splits.state == READY].any():
         raise NotDerivedError("a split within a basic block")
-    counts = np.zeros(place.rows, np.int64)
-    for number, row in enumerate(splits.row.tolist()):
-        state, at = int(splits.state[number]), (layout.SPLITS + 16 * int(counts[row])) // 4
-        # Splits that have run together until now have had the same path.
-        pc, last_run = int(splits.pc[number]), int(splits.last_run[number])
-        path = (pc + len(rows) * last_run + 1) << 8 & 0x7FFFFFFF
-        barrier = int(rows[pc].detail) if state == AT_CONVERGENCE else 0
-        words[row, at : at + 4] = (blocks[number], lanes[number], _STATES[state], path | barrier)
-        words[row, layout.LIVE // 4] |= lanes[number]
-        counts[row] += 1
+    # Splits that have run together until now have had the same path.
+    paths = (splits.pc + len(rows) * splits.last_run + 1) << 8 & 0x7FFFFFFF
+    barriers = np.array([int(r.detail) if OPS[r.op].kind == "bsync" else 0 for r in rows])
+    paths |= np.where(splits.state == AT_CONVERGENCE, barriers[splits.pc], 0)
+    states = np.zeros(max(_STATES) + 1, np.int64)
+    states[list(_STATES)] = list(_STATES.values())
+    order = np.argsort(splits.row, kind="stable")
+    counts = np.bincount(splits.row, minlength=place.rows)
+    behind = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    row = splits.row[order]
+    at = layout.SPLITS // 4 + layout.SPLIT_BYTES // 4 * behind
+    for field, value in enumerate((blocks, lanes, states[splits.state], paths)):
+        words[row, at + field] = value[order]
+    np.bitwise_or.at(words[:, layout.LIVE // 4], splits.row, lanes)
     words[:, 0] = counts
 
 

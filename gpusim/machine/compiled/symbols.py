@@ -131,7 +131,7 @@ def _narrowed(value: Any) -> Symbol | None:
     """Return the 64 bits of which a value is the lower word."""
     value = _of_same_bits(value)
     if isinstance(value, Symbol) and value.operation == "cast" and value.itemsize == 4:
-        found = _of_same_bits(value.operands[0])
+        found: Symbol = _of_same_bits(value.operands[0])
         if found.dtype.kind in "iu" and found.itemsize == 8:
             return found
     return None
@@ -139,10 +139,10 @@ def _narrowed(value: Any) -> Symbol | None:
 
 def _upper(value: Any) -> Symbol | None:
     """Return the 64 bits of which the upper word is shifted to the lower."""
-    if isinstance(value, Symbol) and value.operation == "right_shift" and value.itemsize == 8:
-        if _is_number(value.operands[1], 32):
-            return _of_same_bits(value.operands[0])
-    return None
+    if not isinstance(value, Symbol) or value.operation != "right_shift" or value.itemsize != 8:
+        return None
+    found: Symbol = _of_same_bits(value.operands[0])
+    return found if _is_number(value.operands[1], 32) else None
 
 
 def _key(operand: Any) -> Any:
