@@ -22,7 +22,8 @@ Array = np.ndarray[Any, Any]
 BEGIN = 1 << 36
 SIZES = (1 << 38, 1 << 36, 1 << 34)  # bytes of addresses, as many as the system grants
 ALIGNMENT, APART = 512, 8192
-DEVICE, PINNED, MANAGED, REGISTERED, OWN = range(5)  # kinds; OWN is of modules
+# Kinds; OWN is of modules, MAPPED of reserved addresses with memory.
+DEVICE, PINNED, MANAGED, REGISTERED, OWN, MAPPED = range(6)
 _MAP_NORESERVE = 0x4000
 _MOST_FREED = 1 << 12
 
@@ -105,6 +106,35 @@ class Arena:
         first = offset + address - pages.start
         self._add(Region(address, size, REGISTERED, self._bytes[first : first + size], pages))
         return offset
+
+    def reserve(self, size: int, alignment: int) -> int:
+        """Return the first of addresses that nothing else gets, without memory as yet."""
+        begin = self._next + BEGIN
+        skipped = -begin % alignment
+        if self._next + skipped + size + APART > self.size:
+            raise OutOfMemoryError
+        self._next += skipped + size + APART
+        return begin + skipped
+
+    def map(self, address: int, size: int) -> Region:
+        """Let reserved addresses be an allocation; what their memory takes is counted elsewhere."""
+        begin = address - BEGIN
+        self.freed.pop(address, None)
+        return self._add(Region(address, size, MAPPED, self._bytes[begin : begin + size]))
+
+    def unmap(self, address: int) -> None:
+        """Let there be no allocation at a reserved address."""
+        region = self._regions.pop(address)
+        del self._starts[bisect_right(self._starts, address) - 1]
+        self.freed[address] = region
+
+    def bytes_at(self, address: int, size: int) -> Array:
+        """Return the bytes at reserved addresses."""
+        return self._bytes[address - BEGIN : address - BEGIN + size]
+
+    def empty(self, address: int, size: int) -> None:
+        """Give whole pages at reserved addresses back to the system."""
+        self._held.madvise(mmap.MADV_REMOVE, address - BEGIN, size)
 
     def _add(self, region: Region) -> Region:
         insort(self._starts, region.address)

@@ -22,6 +22,7 @@ from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
 from gpusim.driver.status import RefusedError
 from gpusim.driver.textures import texture_of
 from gpusim.driver.timeline import BY_ADDRESS, TO_DEVICE, TO_HOST, WITHIN, Duration, Timeline
+from gpusim.driver.virtual_memory import VirtualMemory
 from gpusim.driver.wire import Reply, Request
 from gpusim.errors import AssertionFault, GpusimError, InputError, KernelFault, LaunchError
 from gpusim.gpu.device import Device
@@ -34,6 +35,7 @@ from gpusim.reports.program_timeline import stream_name
 from gpusim.sass.symbols import cpp_name, parameter_types
 
 _COOPERATIVE = 1
+_KEPT = (arena.OWN, arena.MAPPED)  # memory that cuMemFree does not take
 _MALLOC_HEAP_SIZE = 2  # CU_LIMIT_MALLOC_HEAP_SIZE
 _MOST_LAUNCHES = 1 << 40
 _MOST_ASSERTIONS = 1024
@@ -56,6 +58,7 @@ class Client:
         self._functions: dict[int, Function] = {}
         self._textures: dict[int, Texture] = {}
         self._heap = ContextHeap(self.arena)
+        self._virtual = VirtualMemory(self.arena)
         self._repeats = Repeats(self.arena, BYTES_PER_S)
         self._handles = self._streams = 0
         self._asks_for_tables = False
@@ -140,7 +143,7 @@ class Client:
     def _free(self, request: Request) -> Reply:
         address, kind, stream, is_asynchronous = request.numbers
         region = self.arena.at(address)
-        if region is None or region.address != address or region.kind == arena.OWN:
+        if region is None or region.address != address or region.kind in _KEPT:
             self._complain_about_free(address, region)
             raise RefusedError(status.INVALID_VALUE)
         if (region.kind == arena.PINNED) != (kind == arena.PINNED):
@@ -176,6 +179,32 @@ class Client:
         if region is None:
             raise RefusedError(status.INVALID_VALUE)
         return Reply(0, (region.address, region.size, region.kind))
+
+    def _reserve(self, request: Request) -> Reply:
+        return Reply(0, (self._virtual.reserve(*request.numbers),))
+
+    def _create(self, request: Request) -> Reply:
+        return Reply(0, (self._virtual.create(request.numbers[0]),))
+
+    def _mapping(self, request: Request) -> Reply:
+        return Reply(0, self._virtual.mapping(request.numbers[0]))
+
+    def _change_mapping(self, request: Request) -> Reply:
+        """Unreserve, release, retain, map, unmap or set access; no work is under way then."""
+        self.timeline.wait_for_all()
+        regions = {one.address: one for one in self.arena.regions}
+        try:
+            _MAPPINGS[request.name](self._virtual, *request.numbers)
+        except RefusedError as error:
+            if error.status == status.NOT_SUPPORTED:
+                self.execution.refused("the program maps memory at two places at once")
+            raise
+        memory = self._memory
+        for address, before in regions.items():
+            is_gone = self.arena.at(address) is not before
+            if is_gone and memory is not None and memory.knows(address):
+                memory.remove(address)
+        return Reply()
 
     def _register(self, request: Request) -> Reply:
         address, size, begin, length = request.numbers
@@ -291,6 +320,13 @@ class Client:
         return Reply(0, (len(pages),), b"".join(struct.pack("<QQQ", *page) for page in pages))
 
     # Modules
+
+    def _link(self, request: Request) -> Reply:
+        try:
+            return Reply(0, (), images.linked(request.held, self.device.cc))
+        except images.ImageError as error:
+            self.execution.refused(str(error))
+            raise RefusedError(error.status) from None
 
     def _load(self, request: Request) -> Reply:
         try:
@@ -546,6 +582,7 @@ class Client:
                 self._memory.remove(region.address)
         self.arena.clear()
         self._heap = ContextHeap(self.arena)
+        self._virtual = VirtualMemory(self.arena)
         self._modules.clear()
         self._functions.clear()
         return Reply()
@@ -645,11 +682,23 @@ def _overlap(one: range, other: range) -> bool:
     return one.start < other.stop and other.start < one.stop
 
 
+_MAPPINGS: Mapping[str, Callable[..., None]] = {
+    "unreserve": VirtualMemory.unreserve,
+    "release": VirtualMemory.release,
+    "retain": VirtualMemory.retain,
+    "map": VirtualMemory.map,
+    "unmap": VirtualMemory.unmap,
+    "access": VirtualMemory.set_access,
+}
 _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "allocate": Client._allocate,
     "free": Client._free,
     "room": Client._room,
     "range": Client._range,
+    "reserve": Client._reserve,
+    "create": Client._create,
+    "mapping": Client._mapping,
+    **dict.fromkeys(_MAPPINGS, Client._change_mapping),
     "register": Client._register,
     "unregister": Client._unregister,
     "copy": Client._copy,
@@ -660,6 +709,7 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "runtime": Client._begin_runtime,
     "unasked": Client._unask,
     "asked": Client._ask,
+    "link": Client._link,
     "load": Client._load,
     "unload": Client._unload,
     "function": Client._function,

@@ -1,16 +1,18 @@
 """Images of code that a program loads: a cubin, a fat binary with several, or PTX.
 
-PTX is compiled by ptxas, or by nvJitLink where that is installed. Compressed members of a fat
-binary are not read: how they are compressed is documented nowhere.
+PTX is compiled by ptxas, and several parts are linked by nvlink. Compressed members of a fat
+binary are extracted by cuobjdump, the toolkit's tool for it: how they are compressed is documented
+nowhere.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +26,11 @@ _ELF, _FATBIN = b"\x7fELF", 0xBA55ED50
 _MEMBER = struct.Struct("<HHIQIIHHIIIQ")  # kind, version, header size, size, ... flags
 _PTX_KIND, _ELF_KIND = 1, 2
 _LONGEST_S = 600
+_PART = struct.Struct("<QQ")
+_CUBIN_INPUT, _PTX_INPUT, _FATBIN_INPUT = 0, 1, 2
+_SUFFIXES = {
+    _CUBIN_INPUT: ".cubin", _PTX_INPUT: ".cubin", _FATBIN_INPUT: ".fatbin", 3: ".o", 4: ".a",
+}  # fmt: skip
 _KEPT = DiskCache("ptx", most_bytes=1 << 28)
 
 
@@ -49,7 +56,7 @@ def cubin_of(image: bytes, cc: ComputeCapability) -> bytes:
     if image.startswith(_ELF):
         return image
     if len(image) >= 16 and struct.unpack_from("<I", image)[0] == _FATBIN:
-        return _chosen(list(members(image)), cc)
+        return _chosen(list(members(image)), cc, image)
     text = image.rstrip(b"\0")
     if b".version" in text[: 1 << 16] and b".target" in text[: 1 << 16]:
         return assembled(text, cc)
@@ -65,12 +72,14 @@ def members(image: bytes) -> Iterator[Member]:
         if header < _MEMBER.size:
             return
         held = image[place + header : place + header + length]
-        is_known = held.startswith(_ELF) or b".version" in held[: 1 << 16]
+        # Compressed text has its first words as they are, and zeros among them.
+        text = held[: 1 << 16].rstrip(b"\0")
+        is_known = held.startswith(_ELF) or (b".version" in text and b"\0" not in text)
         yield Member(kind, arch, not is_known, held)
         place += header + length
 
 
-def _chosen(found: list[Member], cc: ComputeCapability) -> bytes:
+def _chosen(found: list[Member], cc: ComputeCapability, image: bytes) -> bytes:
     """Return the best machine code for a GPU: its generation's, else PTX of an older one."""
     own = 10 * cc.major + cc.minor
     cubins = [o for o in found if o.kind == _ELF_KIND and o.arch // 10 == cc.major]
@@ -81,17 +90,38 @@ def _chosen(found: list[Member], cc: ComputeCapability) -> bytes:
         best = max(readable, key=lambda one: (one.kind, one.arch))
         return best.held if best.kind == _ELF_KIND else assembled(best.held.rstrip(b"\0"), cc)
     if fitting:
-        raise ImageError(
-            "a fat binary is compressed, in a way that is documented nowhere; compile with nvcc "
-            "-no-compress (gpusim's nvcc does)",
-            status.INVALID_IMAGE,
-        )
+        return _chosen(extracted(image), cc, b"")
     listed = ", ".join(sorted({f"sm_{one.arch}" for one in found})) or "nothing"
     raise ImageError(
         f"a fat binary has code for {listed}, not for sm_{own}; compile for it, or choose another "
         "--device",
         status.NO_BINARY,
     )
+
+
+def extracted(image: bytes) -> list[Member]:
+    """Return the members of a compressed fat binary; ImageError where cuobjdump is not there."""
+    if not image:
+        raise ImageError("cuobjdump finds no code in a fat binary", status.INVALID_IMAGE)
+    program = _tool("cuobjdump")
+    if program is None:
+        raise ImageError(
+            "a fat binary is compressed, and there is no cuobjdump to extract its code: pip "
+            "install nvidia-cuda-cuobjdump, or compile with nvcc -no-compress (gpusim's nvcc does)",
+            status.INVALID_IMAGE,
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "code.fatbin").write_bytes(image)
+        for wanted in ("--extract-elf", "--extract-ptx"):  # either may find nothing, and fail then
+            _run([str(program), wanted, "all", "code.fatbin"], folder, "cuobjdump")
+        made = sorted(Path(folder).glob("*.sm_*"))
+        return [Member(*_named(one), False, one.read_bytes()) for one in made]
+
+
+def _named(file: Path) -> tuple[int, int]:
+    """Return the kind and architecture of an extracted file by its name."""
+    arch = re.search(r"\.sm_(\d+)", file.name)
+    return (_PTX_KIND if file.suffix == ".ptx" else _ELF_KIND), int(arch[1]) if arch else 0
 
 
 def assembled(text: bytes, cc: ComputeCapability) -> bytes:
@@ -114,31 +144,79 @@ def _target(text: bytes) -> bytes:
 
 def assembler() -> Path:
     """Return ptxas, of a wheel, a toolkit or the path; ImageError where there is none."""
-    for folder in wheels.folders("bin"):
-        if (folder / "ptxas").is_file():
-            return folder / "ptxas"
-    found = shutil.which("ptxas")
+    found = _tool("ptxas")
     if found is None:
         raise ImageError(
             "a program brings PTX, and there is no ptxas to compile it: pip install "
             "nvidia-cuda-nvcc",
             status.NO_PTX_COMPILER,
         )
-    return Path(found)
+    return found
 
 
-def _assembled(program: Path, text: bytes, arch: str) -> bytes:
+def _tool(name: str) -> Path | None:
+    """Return a program of the toolkit: of a wheel, a toolkit or the path."""
+    for folder in wheels.folders("bin"):
+        if (folder / name).is_file():
+            return folder / name
+    found = shutil.which(name)
+    return None if found is None else Path(found)
+
+
+def _assembled(program: Path, text: bytes, arch: str, *options: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder) / "module.ptx", Path(folder) / "module.cubin"
-        source.write_bytes(text)
-        command = [str(program), f"-arch={arch}", str(source), "-o", str(made)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_LONGEST_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise ImageError(f"ptxas cannot be run: {error}", status.NO_PTX_COMPILER) from None
-        if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()[:3]
-            raise ImageError(f"ptxas refuses PTX: {' / '.join(said)}", status.INVALID_PTX)
-        return made.read_bytes()
+        (Path(folder) / "module.ptx").write_bytes(text)
+        command = [str(program), f"-arch={arch}", *options, "module.ptx", "-o", "module.cubin"]
+        said = _run(command, folder, "ptxas")
+        if said is not None:
+            raise ImageError(f"ptxas refuses PTX: {said}", status.INVALID_PTX)
+        return (Path(folder) / "module.cubin").read_bytes()
+
+
+def _run(command: Sequence[str], folder: str, name: str) -> str | None:
+    """Run a program of the toolkit in a folder; return its words where it fails."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=_LONGEST_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ImageError(f"{name} cannot be run: {error}", status.NO_PTX_COMPILER) from None
+    if not done.returncode:
+        return None
+    return " / ".join((done.stderr or done.stdout).strip().splitlines()[:3])
+
+
+def linked(parts: bytes, cc: ComputeCapability) -> bytes:
+    """Return parts as one cubin: each a kind (CUjitInputType), its length, and its bytes."""
+    found = list(_inputs(parts))
+    if len(found) == 1 and found[0][0] in (_CUBIN_INPUT, _PTX_INPUT, _FATBIN_INPUT):
+        return cubin_of(found[0][1], cc)
+    program = _tool("nvlink")
+    if program is None:
+        raise ImageError(
+            "a program links code, and there is no nvlink: pip install nvidia-cuda-nvcc",
+            status.NO_PTX_COMPILER,
+        )
+    arch = f"sm_{cc.major}{cc.minor}"
+    with tempfile.TemporaryDirectory() as folder:
+        names = []
+        for number, (kind, held) in enumerate(found):
+            if kind not in _SUFFIXES:
+                raise ImageError(f"parts of kind {kind} are not linked", status.NOT_SUPPORTED)
+            text = held.rstrip(b"\0")
+            code = _assembled(assembler(), text, arch, "-c") if kind == _PTX_INPUT else held
+            names.append(f"part{number}{_SUFFIXES[kind]}")
+            (Path(folder) / names[-1]).write_bytes(code)
+        said = _run([str(program), f"-arch={arch}", *names, "-o", "whole"], folder, "nvlink")
+        if said is not None:
+            raise ImageError(f"nvlink refuses parts: {said}", status.INVALID_IMAGE)
+        return (Path(folder) / "whole").read_bytes()
+
+
+def _inputs(parts: bytes) -> Iterator[tuple[int, bytes]]:
+    place = 0
+    while place + _PART.size <= len(parts):
+        kind, size = _PART.unpack_from(parts, place)
+        place += _PART.size
+        yield kind, parts[place : place + size]
+        place += size

@@ -20,6 +20,7 @@ from gpusim.host.disk_cache import DiskCache
 
 SOURCES = Path(__file__).parent / "native"
 DRIVER, RUNTIMES = "libcuda.so.1", ("libcudart.so.13",)
+_DRIVER_SOURCES = ("wire", "driver", "earlier_launches", "linker", "virtual_memory")
 INSTALL = "install gcc or clang, or pip install ziglang"
 _FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 _LONGEST_S = 300
@@ -61,7 +62,7 @@ def _digest() -> str:
 
 def _build(made: Path) -> None:
     driver = made / DRIVER
-    sources = [SOURCES / "wire.c", SOURCES / "driver.c"]
+    sources = [SOURCES / f"{name}.c" for name in _DRIVER_SOURCES]
     _compile([*map(str, sources), f"-Wl,-soname,{DRIVER}", "-lpthread", "-ldl"], driver)
     for name in RUNTIMES:
         wanted = ["-Wl,-rpath,$ORIGIN", f"-Wl,-soname,{name}", f"-L{made}", f"-l:{DRIVER}"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 
 from gpusim.driver import status
 from gpusim.driver.images import ImageError, cubin_of, members
 from gpusim.launch.grid import ComputeCapability
+from gpusim.sass import wheels
 
 H200 = ComputeCapability(9, 0)
 PTX, ELF = 1, 2
@@ -46,7 +48,6 @@ def test_of_a_fat_binary_the_newest_code_that_the_gpu_runs_is_taken() -> None:
     [
         (b"nonsense", status.INVALID_IMAGE, "neither a cubin, a fat binary nor PTX"),
         (fat_binary(member(ELF, 80, elf(b""))), status.NO_BINARY, "has code for sm_80, not for"),
-        (fat_binary(member(ELF, 90, b"\x28\xb5\x2f\xfd")), status.INVALID_IMAGE, "is compressed"),
         (fat_binary(), status.NO_BINARY, "has code for nothing"),
     ],
 )
@@ -54,3 +55,28 @@ def test_what_cannot_be_run_is_refused_in_words(image: bytes, code: int, words: 
     with pytest.raises(ImageError, match=words) as caught:
         cubin_of(image, H200)
     assert caught.value.status == code
+
+
+COMPRESSED = fat_binary(member(ELF, 90, b"\x28\xb5\x2f\xfd"))
+
+
+def test_compressed_code_is_extracted_by_cuobjdump(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "cuobjdump"
+    program.write_text(
+        "#!/bin/sh\n[ $1 = --extract-elf ] && printf '\\177ELF' > code.1.sm_90.cubin\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setattr(wheels, "folders", lambda wanted: [tmp_path])
+    assert cubin_of(COMPRESSED, H200) == b"\x7fELF"
+
+
+def test_without_cuobjdump_compressed_code_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wheels, "folders", lambda wanted: [tmp_path])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ImageError, match="pip install nvidia-cuda-cuobjdump") as error:
+        cubin_of(COMPRESSED, H200)
+    assert error.value.status == status.INVALID_IMAGE

@@ -1,16 +1,20 @@
-"""Programs of other packages run as they are; extra `programs`, else they are skipped."""
+"""Programs of other packages run as they are; extras `programs` and `pycuda`, else skipped."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from gpusim.cli.app import main
+from gpusim.driver.images import cubin_of, members
+from gpusim.driver.nvcc import compiler
+from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import wheels
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="Linux alone")]
@@ -49,6 +53,24 @@ held = np.from_dlpack(memory).view(np.float32); held[:] = np.arange(100)
 launch(stream, LaunchConfig(grid=1, block=100), module.get_kernel("twice"), memory, np.int32(100))
 stream.sync()
 print(held[99] == 198)
+"""
+PYCUDA = """
+import numpy as np
+import pycuda.autoinit
+import pycuda.driver as driver
+import pycuda.gpuarray as gpuarray
+from pycuda.compiler import SourceModule
+from pycuda.elementwise import ElementwiseKernel
+from pycuda.scan import InclusiveScanKernel
+code = "__global__ void twice(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }"
+x = np.arange(100, dtype=np.int32)
+SourceModule(code).get_function("twice")(driver.InOut(x), np.int32(50), block=(128, 1, 1))
+there = gpuarray.to_gpu(x)
+ElementwiseKernel("int *x, int a", "x[i] += a", "add")(there, np.int32(1))
+total = int(gpuarray.sum(there).get())
+InclusiveScanKernel(np.int32, "a+b")(there)
+expected = np.where(np.arange(100) < 50, 2, 1) * np.arange(100) + 1
+print(total == expected.sum() and (there.get() == np.cumsum(expected)).all())
 """
 TINYGRAD = """
 import os
@@ -95,11 +117,16 @@ int main(int count, char **words) {
 """
 
 
-def needs(package: str) -> pytest.MarkDecorator:
+def find(program: str) -> bool:
+    """Return whether a program of the toolkit is installed."""
+    return any((folder / program).is_file() for folder in wheels.folders("bin"))
+
+
+def needs(package: str, extra: str = "programs") -> pytest.MarkDecorator:
     """Skip a test without a package."""
     found = importlib.util.find_spec(package.partition(".")[0])
     there = found is not None and importlib.util.find_spec(package) is not None
-    return pytest.mark.skipif(not there, reason=f"needs {package}: pip install '.[programs]'")
+    return pytest.mark.skipif(not there, reason=f"needs {package}: pip install '.[{extra}]'")
 
 
 @pytest.mark.parametrize(
@@ -107,6 +134,7 @@ def needs(package: str) -> pytest.MarkDecorator:
     [
         pytest.param(NUMBA, marks=needs("numba_cuda"), id="numba-cuda"),
         pytest.param(CUDA_CORE, marks=needs("cuda.core"), id="cuda.core"),
+        pytest.param(PYCUDA, marks=needs("pycuda", "pycuda"), id="pycuda"),
         pytest.param(TINYGRAD, marks=needs("tinygrad"), id="tinygrad"),
     ],
 )
@@ -119,8 +147,20 @@ def test_a_program_of_a_package_runs(
     assert capfd.readouterr().out.splitlines() == ["True"]
 
 
+@pytest.mark.skipif(not find("cuobjdump"), reason="needs cuobjdump: pip install '.[driver]'")
+@pytest.mark.parametrize("mode", ["size", "speed"])
+@pytest.mark.parametrize("target", ["sm_90", "compute_80"])
+def test_code_that_nvcc_compresses_is_loaded(tmp_path: Path, mode: str, target: str) -> None:
+    source, made = tmp_path / "a.cu", tmp_path / "a.fatbin"
+    source.write_text("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
+    nvcc = [str(compiler()), f"--compress-mode={mode}", "-fatbin", f"-arch={target}"]
+    subprocess.run([*nvcc, str(source), "-o", str(made)], check=True)
+    assert any(one.is_compressed for one in members(made.read_bytes()))
+    assert b"twice" in cubin_of(made.read_bytes(), ComputeCapability(9, 0))
+
+
 needs_nvcc = pytest.mark.skipif(
-    not any((folder / "nvcc").is_file() for folder in wheels.folders("bin")),
+    not find("nvcc"),
     reason="needs nvcc: pip install '.[driver]'",
 )
 

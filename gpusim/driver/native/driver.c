@@ -35,12 +35,10 @@ static int broken;  // the fault that no call gets beyond
     if (!gpusim_is_connected()) return NOT_INITIALIZED; \
     if (broken) return broken;                         \
   } while (0)
-#define CURRENT                                  \
-  do {                                           \
-    READY;                                       \
-    if (!depth) return INVALID_CONTEXT;          \
-  } while (0)
-
+INSIDE int gpusim_current(void) {
+  READY;
+  return depth ? SUCCESS : INVALID_CONTEXT;
+}
 API int gpusim_refuse(const char *name) {
   gpusim_ask("refuse", NULL, 0, name, strlen(name), NULL, 0, NULL, NULL);
   return NOT_SUPPORTED;
@@ -188,6 +186,8 @@ API int cuCtxDestroy_v2(context_t context) {
   if (depth && stack[depth - 1] == context) depth--;
   return SUCCESS;
 }
+API int cuCtxAttach(context_t *context, unsigned flags) { (void)flags; CURRENT; *context = stack[depth - 1]; return SUCCESS; }
+API int cuCtxDetach(context_t context) { return cuCtxDestroy_v2(context); }
 API int cuCtxGetDevice(int *device) { CURRENT; *device = 0; return SUCCESS; }
 API int cuCtxGetDevice_v2(int *device, context_t context) { (void)context; READY; *device = 0; return SUCCESS; }
 static int synchronize(void) {
@@ -231,6 +231,7 @@ API int cuCtxSetSharedMemConfig(int config) { (void)config; CURRENT; return SUCC
 API int cuCtxResetPersistingL2Cache(void) { CURRENT; return SUCCESS; }
 API int cuCtxEnablePeerAccess(context_t context, unsigned flags) { (void)context, (void)flags; return 217; }
 API int cuCtxDisablePeerAccess(context_t context) { (void)context; return 705; }
+API int cuProfilerInitialize(const char *config, const char *output, int mode) { (void)config, (void)output, (void)mode; return SUCCESS; }
 API int cuProfilerStart(void) { return SUCCESS; }
 API int cuProfilerStop(void) { return SUCCESS; }
 
@@ -283,6 +284,7 @@ API int cuMemHostAlloc(void **address, size_t size, unsigned flags) {
 API int cuMemAllocHost_v2(void **address, size_t size) { return cuMemHostAlloc(address, size, 0); }
 API int cuMemFreeHost(void *address) { CURRENT; return give_back((u64)address, PINNED_MEMORY, NULL, 0); }
 
+static int is_of_host(u64 kind) { return kind == PINNED_MEMORY || kind == REGISTERED_MEMORY; }
 static int range_of(u64 address, u64 found[3]) {
   return gpusim_ask("range", &address, 1, NULL, 0, found, 3, NULL, NULL);
 }
@@ -307,7 +309,7 @@ API int cuMemHostUnregister(void *address) {
 API int cuMemHostGetDevicePointer_v2(u64 *address, void *host, unsigned flags) {
   CURRENT;
   u64 found[3];
-  if (flags || range_of((u64)host, found) || found[2] == DEVICE_MEMORY) return INVALID_VALUE;
+  if (flags || range_of((u64)host, found) || !(is_of_host(found[2]) || found[2] == MANAGED_MEMORY)) return INVALID_VALUE;
   *address = (u64)host;
   return SUCCESS;
 }
@@ -341,9 +343,9 @@ API int cuMemPrefetchAsync_v2(u64 address, size_t size, struct location where, u
 static void attribute_of(void *value, int attribute, u64 address, const u64 *range) {
   switch (attribute) {
     case 1: *(void **)value = range ? &primary : NULL; break;
-    case 2: *(unsigned *)value = range ? (range[2] == DEVICE_MEMORY || range[2] == MANAGED_MEMORY ? 2 : 1) : 0; break;
+    case 2: *(unsigned *)value = range ? (is_of_host(range[2]) ? 1 : 2) : 0; break;
     case 3: *(u64 *)value = range ? address : 0; break;
-    case 4: *(u64 *)value = !range || range[2] != DEVICE_MEMORY ? address : 0; break;
+    case 4: *(u64 *)value = !range || is_of_host(range[2]) || range[2] == MANAGED_MEMORY ? address : 0; break;
     case 7: *(u64 *)value = range ? range[0] : 0; break;
     case 8: *(char *)value = range && range[2] == MANAGED_MEMORY; break;
     case 9: *(int *)value = range ? 0 : -2; break;
@@ -359,7 +361,7 @@ API int cuPointerGetAttribute(void *value, int attribute, u64 address) {
   u64 range[3];
   if (range_of(address, range)) return INVALID_VALUE;
   attribute_of(value, attribute, address, range);
-  return attribute == 4 && range[2] == DEVICE_MEMORY ? INVALID_VALUE : SUCCESS;
+  return attribute == 4 && !*(u64 *)value ? INVALID_VALUE : SUCCESS;
 }
 API int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, u64 address) {
   CURRENT;
@@ -670,6 +672,17 @@ API int cuMemcpy2DUnaligned_v2(const struct sheet *sheet) { return copy_sheet(sh
 API int cuMemcpy2DAsync_v2(const struct sheet *sheet, stream_t stream) { return copy_sheet(sheet, 1, stream); }
 API int cuMemcpy3D_v2(const struct box *box) { return copy_box(box, 0, NULL); }
 API int cuMemcpy3DAsync_v2(const struct box *box, stream_t stream) { return copy_box(box, 1, stream); }
+// Contexts stand in the place of what is reserved.
+API int cuMemcpy3DPeer(const struct box *box) { return copy_box(box, 0, NULL); }
+API int cuMemcpy3DPeerAsync(const struct box *box, stream_t stream) { return copy_box(box, 1, stream); }
+static u64 in_array(const struct array *array, size_t offset) { return array ? array->address + offset : 0; }
+API int cuMemcpyAtoA_v2(struct array *to, size_t a, struct array *from, size_t b, size_t n) { return copy_line(in_array(to, a), in_array(from, b), n, WITHIN, 0, NULL); }
+API int cuMemcpyAtoD_v2(u64 to, struct array *from, size_t b, size_t n) { return copy_line(to, in_array(from, b), n, WITHIN, 0, NULL); }
+API int cuMemcpyDtoA_v2(struct array *to, size_t a, u64 from, size_t n) { return copy_line(in_array(to, a), from, n, WITHIN, 0, NULL); }
+API int cuMemcpyAtoH_v2(void *to, struct array *from, size_t b, size_t n) { return copy_line((u64)to, in_array(from, b), n, TO_HOST, 0, NULL); }
+API int cuMemcpyHtoA_v2(struct array *to, size_t a, const void *from, size_t n) { return copy_line(in_array(to, a), (u64)from, n, TO_DEVICE, 0, NULL); }
+API int cuMemcpyAtoHAsync_v2(void *to, struct array *from, size_t b, size_t n, stream_t s) { return copy_line((u64)to, in_array(from, b), n, TO_HOST, 1, s); }
+API int cuMemcpyHtoAAsync_v2(struct array *to, size_t a, const void *from, size_t n, stream_t s) { return copy_line(in_array(to, a), (u64)from, n, TO_DEVICE, 1, s); }
 
 static int set_rows(u64 to, size_t pitch, unsigned value, unsigned item, size_t width, size_t height, int later, stream_t stream) {
   CURRENT;
@@ -865,6 +878,7 @@ static int describe(module_t module, const char *name, function_t *made) {
     function_t one = calloc(1, sizeof *one + strlen(name) + 1);
     one->id = head[0], one->parameters = (unsigned)head[1], one->bytes = (unsigned)head[2];
     for (int k = 0; k < FUNCTION_ATTRIBUTES; k++) one->attributes[k] = (int)head[3 + k];
+    one->block[0] = one->block[1] = one->block[2] = 1;
     one->module = module, one->next = module->functions;
     one->places = (u64(*)[2])text;
     strcpy(one->name, name);

@@ -3,6 +3,15 @@
 #define GPUSIM_DRIVER_H
 #include "wire.h"
 
+// SUCCESS, or why no call can be served: no connection, an earlier fault, no context.
+INSIDE int gpusim_current(void);
+#define CURRENT                     \
+  do {                              \
+    int status_ = gpusim_current(); \
+    if (status_) return status_;    \
+  } while (0)
+API int gpusim_refuse(const char *name);
+
 enum { MOST_PARAMETERS = 1024, FUNCTION_ATTRIBUTES = 10 };
 
 struct module;
@@ -13,6 +22,8 @@ struct function {
   int attributes[FUNCTION_ATTRIBUTES];
   unsigned parameters, bytes;       // how many there are, and of how many bytes together
   u64 (*places)[2];                 // offset and size of each
+  unsigned block[3], shared;        // for earlier_launches.c, as are the parameters' bytes
+  char *given;
   char name[];
 };
 struct module { u64 id; struct function *functions; };

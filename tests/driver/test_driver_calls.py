@@ -1,0 +1,132 @@
+"""Parts of the driver's API beside launches and copies: virtual memory, linking, earlier calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from driver.host import Host, needs_compilers
+
+pytestmark = needs_compilers
+
+
+@pytest.fixture
+def host(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Host:
+    return Host(tmp_path, capfd)
+
+
+VIRTUAL_MEMORY = """
+class Where(C.Structure): _fields_ = [("kind", C.c_int), ("id", C.c_int)]
+class Asked(C.Structure):
+    _fields_ = [("kind", C.c_int), ("to", C.c_int), ("where", Where), ("rest", C.c_uint64 * 2)]
+class Access(C.Structure): _fields_ = [("where", Where), ("flags", C.c_int)]
+asked, both, size = Asked(1, 0, Where(1, 0)), Access(Where(1, 0), 3), C.c_size_t()
+call("cuMemGetAllocationGranularity", C.byref(size), C.byref(asked), 0)
+size = size.value
+def create():
+    made = C.c_uint64()
+    call("cuMemCreate", C.byref(made), C.c_size_t(size), C.byref(asked), C.c_uint64(0))
+    return made
+def place(number): return C.c_uint64(base.value + number * size)
+def map(number, handle):
+    return call("cuMemMap", place(number), C.c_size_t(size), C.c_size_t(0), handle, C.c_uint64(0))
+def unmap(number): return call("cuMemUnmap", place(number), C.c_size_t(size))
+def allow(number, count):
+    whole = C.c_size_t(count * size)
+    return call("cuMemSetAccess", place(number), whole, C.byref(both), C.c_size_t(1))
+base = C.c_uint64()
+whole, none = C.c_size_t(4 * size), C.c_uint64(0)
+call("cuMemAddressReserve", C.byref(base), whole, C.c_size_t(0), none, none)
+"""
+
+
+def test_neighbouring_mappings_are_one_array_and_keep_their_contents(host: Host) -> None:
+    ran = host.run(
+        VIRTUAL_MEMORY
+        + """
+first, second = create(), create()
+map(0, first), map(1, second), allow(0, 2)
+n = 2 * size // 4
+launch("scale", 4, 32, place(0), take(4 * 128), C.c_int(128))
+call("cuMemsetD32_v2", place(0), 0x40000000, C.c_size_t(n))
+launch("scale", n // 256, 256, place(0), place(0), C.c_int(n))
+print(struct.unpack("<4f", back(C.c_uint64(place(1).value - 8), 16)))
+unmap(1)
+print(struct.unpack("<f", back(place(0), 4)), back(place(1), 4))
+map(2, second), allow(2, 1)
+print(struct.unpack("<2f", back(C.c_uint64(place(3).value - 8), 8)))
+found = C.c_uint64()
+call("cuMemGetAccess", C.byref(found), C.byref(both), place(2)); print(found.value)
+call("cuMemFree_v2", place(2)), map(2, first), map(0, second), map(4, create())
+"""
+    )
+    assert ran.out == [
+        "(6.0, 6.0, 6.0, 6.0)",
+        "cuMemcpyDtoH_v2 1",
+        "(6.0,) None",
+        "(6.0, 6.0)",
+        "3",
+        *("cuMemFree_v2 1", "cuMemMap 1", "cuMemMap 1", "cuMemMap 1"),
+    ]
+
+
+def test_an_access_to_addresses_without_memory_is_a_fault(host: Host) -> None:
+    ran = host.run(
+        VIRTUAL_MEMORY
+        + """
+map(0, create())
+launch("scale", 1, 32, place(0), take(128), C.c_int(32))
+call("cuCtxSynchronize")
+"""
+    )
+    assert ran.out == ["cuCtxSynchronize 700"]
+
+
+def test_created_memory_has_one_place_and_counts_until_nobody_has_it(host: Host) -> None:
+    ran = host.run(
+        VIRTUAL_MEMORY
+        + """
+def room():
+    free, total = C.c_size_t(), C.c_size_t()
+    call("cuMemGetInfo_v2", C.byref(free), C.byref(total))
+    return (total.value - free.value) // size
+one = create(); print(room())
+map(0, one), map(1, one), allow(0, 1), call("cuMemRelease", one); print(room())
+unmap(0); print(room())
+call("cuMemAddressFree", base, whole), call("cuMemAddressFree", base, whole)
+"""
+    )
+    assert ran.out == ["1", "cuMemMap 801", "1", "0", "cuMemAddressFree 1"]
+    assert "the program maps memory at two places at once" in ran.err
+
+
+def test_linked_code_is_launched_by_the_earlier_calls_and_lines_of_arrays_are_copied(
+    host: Host,
+) -> None:
+    ran = host.run(
+        """
+link, cubin, size, function = C.c_void_p(), C.c_void_p(), C.c_size_t(), C.c_void_p()
+call("cuLinkCreate_v2", 0, None, None, C.byref(link))
+call("cuLinkAddFile_v2", link, 0, sys.argv[1].encode(), 0, None, None)
+call("cuLinkComplete", link, C.byref(cubin), C.byref(size))
+call("cuModuleLoadData", C.byref(module), cubin)
+call("cuLinkDestroy", link)
+call("cuModuleGetFunction", C.byref(function), module, b"scale")
+x = take(400); to(x, struct.pack("<100f", *range(100)))
+call("cuFuncSetBlockShape", function, 32, 1, 1)
+call("cuParamSetv", function, 0, C.byref(x), 8), call("cuParamSetv", function, 8, C.byref(x), 8)
+call("cuParamSeti", function, 16, 100), call("cuParamSetSize", function, 20)
+call("cuParamSeti", function, 20, 1)
+call("cuLaunchGrid", function, 4, 1)
+print(struct.unpack("<100f", back(x, 400)) == tuple(3.0 * k for k in range(100)))
+class Size(C.Structure):
+    _fields_ = [("width", C.c_size_t), ("height", C.c_size_t), ("format", C.c_int), ("n", C.c_uint)]
+array, held = C.c_void_p(), C.create_string_buffer(8)
+call("cuArrayCreate_v2", C.byref(array), C.byref(Size(8, 0, 1, 1)))
+call("cuMemcpyHtoA_v2", array, C.c_size_t(0), b"abcdefgh", C.c_size_t(8))
+call("cuMemcpyAtoA_v2", array, C.c_size_t(0), array, C.c_size_t(4), C.c_size_t(4))
+call("cuMemcpyAtoH_v2", held, array, C.c_size_t(0), C.c_size_t(8))
+print(held.raw)
+"""
+    )
+    assert ran.out == ["cuParamSeti 1", "True", "b'efghefgh'"]
