@@ -1,4 +1,4 @@
-"""Programs of other packages run as they are; extras `programs` and `pycuda`, else skipped."""
+"""Programs of other packages run as they are; extras `programs`, `pycuda`, `triton`."""
 
 from __future__ import annotations
 
@@ -72,6 +72,38 @@ InclusiveScanKernel(np.int32, "a+b")(there)
 expected = np.where(np.arange(100) < 50, 2, 1) * np.arange(100) + 1
 print(total == expected.sum() and (there.get() == np.cumsum(expected)).all())
 """
+# Triton's own launcher; and the code that it has compiled, launched by cuda.core.
+TRITON = """
+import numpy as np
+import triton
+import triton.language as tl
+from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, ObjectCode, launch
+class Held:
+    def __init__(self, values):
+        self.memory, self.dtype = LegacyPinnedMemoryResource().allocate(values.nbytes), "float32"
+        self.values = np.from_dlpack(self.memory).view(np.float32).reshape(values.shape)
+        self.values[:] = values
+    def data_ptr(self):
+        return int(self.memory.handle)
+@triton.jit
+def softmax(x, out, n, width: tl.constexpr):
+    i = tl.arange(0, width)
+    place = tl.program_id(0) * n + i
+    v = tl.load(x + place, mask=i < n, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, axis=0))
+    tl.store(out + place, e / tl.sum(e, axis=0), mask=i < n)
+device = Device(); device.set_current(); stream = device.default_stream
+values = np.random.default_rng(1).normal(size=(7, 200)).astype(np.float32)
+x, one, other = Held(values), Held(0 * values), Held(0 * values)
+made = softmax[7,](x, one, 200, width=256)
+kernel = ObjectCode.from_cubin(made.asm["cubin"]).get_kernel("softmax")
+size = LaunchConfig(grid=7, block=128, shmem_size=made.metadata.shared)
+scratch = [np.uint64(0)] * (kernel.num_arguments - 3)
+launch(stream, size, kernel, x.memory, other.memory, np.int32(200), *scratch)
+stream.sync()
+e = np.exp(values - values.max(1, keepdims=True))
+print(np.allclose(one.values, e / e.sum(1, keepdims=True)) and (one.values == other.values).all())
+"""
 TINYGRAD = """
 import os
 os.environ["DEV"] = "CUDA"
@@ -135,6 +167,7 @@ def needs(package: str, extra: str = "programs") -> pytest.MarkDecorator:
         pytest.param(NUMBA, marks=needs("numba_cuda"), id="numba-cuda"),
         pytest.param(CUDA_CORE, marks=needs("cuda.core"), id="cuda.core"),
         pytest.param(PYCUDA, marks=needs("pycuda", "pycuda"), id="pycuda"),
+        pytest.param(TRITON, marks=needs("triton", "triton"), id="triton"),
         pytest.param(TINYGRAD, marks=needs("tinygrad"), id="tinygrad"),
     ],
 )
@@ -143,7 +176,7 @@ def test_a_program_of_a_package_runs(
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(text)
-    assert main(["run", "--", sys.executable, str(program)]) == 0
+    assert main(["run", "--", sys.executable, "-W", "ignore", str(program)]) == 0
     assert capfd.readouterr().out.splitlines() == ["True"]
 
 
