@@ -34,9 +34,18 @@ _LIBRARY = re.compile(
 _HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNDEFINED = re.compile(r"undefined reference to [`'](.+?)'", re.IGNORECASE)
 _MAIN = re.compile(r"\bmain\s*\(")
+_OF_GRIDS = "'cudaCG"  # functions of the device runtime that synchronise a grid
+_VOTES = nvcc.HEADERS / "votes_without_masks.h"
+_WITHOUT_MASKS = "Instruction 'vote' without '.sync'"
 _OF_OTHER_FILES = "ptxas fatal   : Unresolved extern"
 _DYNAMIC_PARALLELISM = "requires separate compilation mode"
+_NO_MEMBER = re.compile(r'namespace "thrust" has no member "(\w+)"')
+_TEXTURE_REFERENCE = re.compile(
+    r"error: texture is not a template|identifier \"cudaBindTexture\w*\" is undefined"
+)
 _SEPARATELY, _OPENMP = "-rdc=true", "-Xcompiler=-fopenmp"
+DEVICE_RUNTIME = Path(__file__).parent / "native" / "device_runtime.cu"
+_OF_DEVICE_RUNTIME = "'__cudaCDP2"  # as the linker names functions that kernels launch kernels by
 # A project's own helpers of CUDA's samples are taken before the stand-ins for them.
 _NOT_SOUGHT = frozenset(one for one in HOST_HEADERS if not one.startswith("helper_"))
 _LONGEST_S = 600
@@ -81,6 +90,8 @@ class _Build:
         self._folder, self._options, self._architecture = folder, options, architecture
         self._objects: dict[str, Path] = {}
         self._folders: dict[str, None] = {}
+        # Without the wheel's device runtime, the linker says whether kernels launch kernels.
+        self._library = "none"
 
     def link(self, files: Sequence[str], told: Told) -> None:
         """Compile the files, and what they miss of the files around them, to the program."""
@@ -90,7 +101,9 @@ class _Build:
                 self._compile_and_link(files)
             except _FailedError as error:
                 more = self._missing(str(error), files)
-                if more:
+                if _OF_DEVICE_RUNTIME in str(error) and str(DEVICE_RUNTIME) not in files:
+                    files.append(str(DEVICE_RUNTIME))
+                elif more:
                     names = ", ".join(os.path.relpath(one) for one in more)
                     told(f"compiled as well, for what is not in the files given: {names}")
                     files += more
@@ -115,7 +128,7 @@ class _Build:
                 self._run([*self._options, *around, *listed, file])
                 self._objects[file] = made
         objects = [str(self._objects[file]) for file in files]
-        self._run([*self._options, *objects, "-o", str(self.program)])
+        self._run([*self._options, *objects, "-cudadevrt", self._library, "-o", str(self.program)])
 
     def _run(self, given: Sequence[str]) -> None:
         command = [str(nvcc.compiler()), *nvcc.arguments(given, self._architecture)]
@@ -135,16 +148,21 @@ class _Build:
 
     def _has_new_option(self, said: str) -> bool:
         """Add an option without which the program does not compile; False where there is none."""
+        if _OF_GRIDS in said and self._library == "none":
+            self._library = "static"
+            return True
         calls_openmp = any(n.startswith(("omp_", "GOMP_")) for n in _UNDEFINED.findall(said))
-        for option, is_wanted in (
-            (_SEPARATELY, _OF_OTHER_FILES in said),
-            (_OPENMP, calls_openmp),
-        ):
-            if is_wanted and option not in self._options:
-                self._options.append(option)
-                self._objects.clear()
-                return True
-        return False
+        is_separate = _OF_OTHER_FILES in said or _DYNAMIC_PARALLELISM in said
+        wanted = [_SEPARATELY] * is_separate + [_OPENMP] * calls_openmp
+        # Headers of CUDA 12's thrust include more of each other.
+        headers = filter(_is_of_thrust, sorted(set(_NO_MEMBER.findall(said))))
+        wanted += [f"-include=thrust/{name}.h" for name in headers]
+        wanted += [f"-include={_VOTES}"] * (_WITHOUT_MASKS in said)
+        new = [option for option in wanted if option not in self._options]
+        self._options += new
+        if new:
+            self._objects.clear()
+        return bool(new)
 
     def _missing(self, said: str, files: Sequence[str]) -> list[str]:
         """Return files around the given ones that define functions which the linker misses."""
@@ -176,6 +194,13 @@ class _Build:
                 and path.is_file()
                 and path.stat().st_size <= _MOST_SOURCE_BYTES
             )
+
+
+def _is_of_thrust(name: str) -> bool:
+    """Return whether thrust has a header of a name."""
+    folders = [*wheels.folders("include"), nvcc.compiler().parent.parent / "include"]
+    places = [folder / below for folder in folders for below in ("cccl/thrust", "thrust")]
+    return any((place / f"{name}.h").is_file() for place in places)
 
 
 def _name(found: str) -> str:
@@ -216,8 +241,16 @@ def _explained(lines: Sequence[str]) -> str:
         header = _HEADER.search(line)
         if header is not None and (wheel := wheels.wheel_of(header[1])):
             return f"nvcc does not compile it:\n{line}\n{header[1]} is in: pip install {wheel}"
-        if _DYNAMIC_PARALLELISM in line:
-            return f"kernels that launch kernels are not simulated:\n{line}"
+        if _OF_DEVICE_RUNTIME in line:
+            return (
+                "kernels that launch kernels are simulated, but not this function of the device "
+                f"runtime:\n{line}"
+            )
+        if _TEXTURE_REFERENCE.search(line):
+            return (
+                "the program uses texture references, which CUDA 12 has removed; texture objects "
+                f"(cudaTextureObject_t) are simulated:\n{line}"
+            )
     wrong = [line for line in lines if "error" in line or "undefined" in line.lower()] or lines
     return "nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES])
 

@@ -14,8 +14,9 @@ import numpy as np
 from gpusim.checking.device_memory import DeviceMemory, Work
 from gpusim.checking.findings import Finding
 from gpusim.checking.touched_memory import TouchedMemory
-from gpusim.driver import arena, images, launching, status
+from gpusim.driver import arena, device_launches, images, launching, status
 from gpusim.driver.arena import Arena, OutOfMemoryError, Region
+from gpusim.driver.device_launches import DeviceLaunch
 from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.module import ContextHeap, Function, Module
 from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
@@ -409,12 +410,34 @@ class Client:
     # Launches
 
     def _launch(self, request: Request) -> Reply:
+        """Run a launch, and behind it those that its kernels give, each with its own."""
         handle, *sizes, shared, stream, how = request.numbers
-        function = self._functions[handle]
-        number = next(self.numbers)
         x, y, z, *block = sizes
         launch = Launch((x, y, z), (block[0], block[1], block[2]), shared)
-        identity = self._identity(function, launch, request.held)
+        waiting = [DeviceLaunch(self._functions[handle], launch, request.held)]
+        printed = b""
+        while waiting:
+            one = waiting.pop()
+            reply = self._run(one, stream, how)
+            printed += reply.held
+            if reply.status or reply.numbers[0]:
+                return reply._replace(held=printed)
+            waiting += reversed(self._given_by(one.function))
+            how = 0
+        return Reply(0, (0, 0), printed)
+
+    def _given_by(self, function: Function) -> list[DeviceLaunch]:
+        """Return the launches that a kernel has given."""
+        found, count = device_launches.given_by(function)
+        if count is not None:
+            self._repeats.changed(count.address)
+        return found
+
+    def _run(self, wanted: DeviceLaunch, stream: int, how: int) -> Reply:
+        """Run one launch."""
+        function, launch, held = wanted
+        number = next(self.numbers)
+        identity = self._identity(function, launch, held)
         one = LaunchOf(number, self.process, function.name, launch, stream, identity)
         try:
             if how == _COOPERATIVE:
@@ -422,14 +445,14 @@ class Client:
             ready = launching.prepared(
                 function,
                 launch,
-                request.held,
+                held,
                 self.arena,
                 self._textures,
                 cooperative=how == _COOPERATIVE,
             )
             one = replace(one, watch=self._watch(ready))
             if is_repeatable(ready):
-                exact = self._exact(function, launch, request.held)
+                exact = self._exact(function, launch, held)
                 one = replace(one, exact=exact, repeats=self._repeats)
             outcome = self.execution.execute(one, ready)
         except KernelFault as fault:

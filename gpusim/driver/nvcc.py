@@ -23,7 +23,7 @@ ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90 and the like
 _DEFAULT_ARCHITECTURE = "sm_90"
 _OWN = re.compile(r"(-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code|-cudart)")
 _LINKS_NOTHING = ("-c", "-dc", "-dw", "-cubin", "-ptx", "-E", "-M", "-MM", "-V", "-h", "-dryrun")
-_HEADERS = Path(__file__).parent / "include"
+HEADERS = Path(__file__).parent / "include"
 
 
 def compiler() -> Path:
@@ -38,7 +38,7 @@ def arguments(given: Sequence[str], architecture: str) -> list[str]:
     """Return nvcc's arguments: the user's without architectures, with the shared runtime."""
     kept = list(_without_own(given))
     own = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler()]
-    made = [*own, "-include", str(_HEADERS / "cuda12.h"), *kept, f"-I{_HEADERS / 'samples'}"]
+    made = [*own, "-include", str(HEADERS / "cuda12.h"), *kept, f"-I{HEADERS / 'samples'}"]
     for folder in wheels.folders("include"):  # of wheels that lie apart from nvcc's
         if folder.is_dir() and folder.parent != compiler().parent.parent:
             made += ["-isystem", str(folder)]

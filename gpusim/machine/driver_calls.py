@@ -137,8 +137,15 @@ def _print(calls: _Calls, address: int, position: tuple[int, ...]) -> int:
         def held(begin: int, size: int) -> bytes:
             return calls.local(position, buffer + begin, size)
 
-        context.printed.append(formatted(text, held, lambda place: _text(context, place)))
+        context.printed.append(formatted(text, held, lambda place: _string(calls, place, position)))
     return arguments_of(text)
+
+
+def _string(calls: _Calls, address: int, position: tuple[int, ...]) -> bytes:
+    """Return a string that is an argument: a lane may have it in its local memory."""
+    if address >> _HALF == LOCAL_HIGH:
+        return calls.local(position, address, LONGEST_FORMAT).partition(b"\0")[0]
+    return _text(calls.context, address)
 
 
 def arguments_of(text: bytes) -> int:
@@ -155,7 +162,7 @@ def _text(context: Context, address: int) -> bytes:
         if address in allocation.extent and allocation.flat is not None:
             begin = address - allocation.start
             return allocation.bytes_at(begin, LONGEST_FORMAT).tobytes().partition(b"\0")[0]
-    raise RefusedCallError("the format of printf is not in global or constant memory")
+    raise RefusedCallError("text of printf is not in global, constant or local memory")
 
 
 def _allocate(calls: _Calls, size: int, _: tuple[int, ...]) -> int:

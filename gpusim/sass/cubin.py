@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import NamedTuple
 
 from gpusim.errors import InputError
@@ -16,9 +17,11 @@ from gpusim.errors import InputError
 MOST_BYTES = 256 << 20
 MOST_GLOBAL_BYTES = 1 << 38  # of variables: more than the memory of any GPU
 _MAGIC, _MACHINE = b"\x7fELF", 190
-_SYMBOLS, _NO_BITS, _WITH_ADDENDS, _RELOCATIONS = 2, 8, 4, (4, 9)
+_SYMBOLS, _WITH_ADDENDS, _RELOCATIONS = 2, 4, (4, 9)
+# Kinds of sections without bytes in the file; unlinked: global, local, shared memory.
+_NO_BITS = (8, 0x70000007, 0x70000009, 0x7000000A)
 _WHOLE_ADDRESSES = (2, 4)  # forms of relocation: 64 bits of an address, of a generic one
-_OBJECT, _FUNCTION = 1, 2
+_OBJECTS, _FUNCTION = (1, 13), 2  # the second of objects before linking
 
 # Attributes of a kernel, by number, that are read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS, _CLUSTER = 0x0A, 0x17, 0x23, 0x2F, 0x3D
@@ -178,7 +181,7 @@ class _Reader:
         text = self._bytes(heads[names][4], heads[names][5])
         made = []
         for name, kind, flags, _, offset, size, link, info, _, _ in heads:
-            body = b"" if kind == _NO_BITS else self._bytes(offset, size)
+            body = b"" if kind in _NO_BITS else self._bytes(offset, size)
             made.append(ElfSection(_text(text, name), kind, info, link, body, size, flags))
         return made
 
@@ -190,10 +193,14 @@ class _Reader:
     def _symbols(self) -> list[Symbol]:
         table = next(section for section in self.sections if section.kind == _SYMBOLS)
         names = self.sections[table.link].data
-        return [
-            Symbol(_text(names, name), section, offset, size, info & 15)
-            for name, info, _, section, offset, size in struct.iter_unpack("<IBBHQQ", table.data)
-        ]
+        return _told_apart(
+            [
+                Symbol(_text(names, name), section, offset, size, info & 15)
+                for name, info, _, section, offset, size in struct.iter_unpack(
+                    "<IBBHQQ", table.data
+                )
+            ]
+        )
 
     def cubin(self) -> Cubin:
         """Return all of it."""
@@ -302,7 +309,11 @@ class _Reader:
     def _variables(self, initial_bytes: int) -> dict[str, Variable]:
         made = {}
         for symbol in self.symbols:
-            if symbol.kind != _OBJECT or not symbol.name or symbol.section >= len(self.sections):
+            if (
+                symbol.kind not in _OBJECTS
+                or not symbol.name
+                or symbol.section >= len(self.sections)
+            ):
                 continue
             section = self.sections[symbol.section].name
             if section in (".nv.constant3", ".nv.global.init", ".nv.global"):
@@ -324,7 +335,7 @@ class _Reader:
         for offset, symbol, form, added in self._relocations(section):
             if added is None and found is not None:
                 added = struct.unpack_from("<q", found.data, offset)[0]
-            known = form in _WHOLE_ADDRESSES and symbol.kind == _OBJECT
+            known = form in _WHOLE_ADDRESSES and symbol.kind in _OBJECTS
             yield Link(offset, symbol.name if known else "", added or 0)
 
     def _relocations(self, section: str) -> Iterator[tuple[int, Symbol, int, int | None]]:
@@ -336,6 +347,22 @@ class _Reader:
             for offset, info, *added in struct.iter_unpack(form, found.data):
                 symbol = self.symbols[info >> 32]
                 yield offset, symbol, info & 0xFFFFFFFF, added[0] if added else None
+
+
+def _told_apart(symbols: list[Symbol]) -> list[Symbol]:
+    """Return symbols with names of their own, those that the disassembler's listing has.
+
+    Files that were linked have local variables of one name, such as the texts `$str` of printf. All
+    but the first of a name have a number behind it there, which counts on through all names.
+    """
+    known: set[str] = set()
+    numbers = count()
+    made = []
+    for one in symbols:
+        is_again = one.kind in _OBJECTS and one.name in known
+        made.append(one._replace(name=f"{one.name}__{next(numbers)}") if is_again else one)
+        known.add(one.name)
+    return made
 
 
 def _is_data(symbol: Symbol) -> bool:

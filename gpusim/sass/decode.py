@@ -50,7 +50,7 @@ REFUSED = {
         "WARPGROUP WARPGROUPSET UTCHMMA UTCIMMA LDTM STTM",
         "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
         "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS",
-        "clusters of blocks are": "UCGABAR_ARV UCGABAR_WAIT UCGABAR_GET UCGABAR_SET MAPA STAS",
+        "clusters of blocks are": "UCGABAR_GET UCGABAR_SET MAPA STAS",
     }.items()
     for name in names.split()
 }
@@ -1129,6 +1129,11 @@ def _barrier(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterato
         yield Micro("BAR.SYNC", place, _form_of_barrier(row), _named_barrier(row), (), row.guard)
 
 
+def _barrier_of_cluster(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    _expect(not row.operands, row)
+    yield Micro("BAR", place, "sync", (), (), row.guard)
+
+
 def _form_of_barrier(row: Row) -> str:
     """Return "packed" where one register holds the number, and the threads in its upper half."""
     return "packed" if len({one.name for one in row.operands}) < len(row.operands) else "apart"
@@ -1261,6 +1266,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "collective": _collective,
     "elect": _elect,
     "barrier": _barrier,
+    "barrier_of_cluster": _barrier_of_cluster,
     "barrier_reduction": _barrier_reduction,
     "barrier_result": _barrier_result,
     "copy_to_shared": _copy_to_shared,

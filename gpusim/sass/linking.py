@@ -18,7 +18,9 @@ from gpusim.sass.listing import Row, Section
 from gpusim.sass.operands import Operand
 
 ADDRESS_BANK, ADDRESS_BYTES = 4, 8
-_ADDRESS = re.compile(r"32@(lo|hi)\((?:\((\S+) \+ (0x[0-9a-f]+)\)|([^\s()]+))\)$")
+_ADDRESS = re.compile(
+    r"32@(lo|hi)\((?:fun@fdesc\(([^\s()]+)\)|\((\S+) \+ (0x[0-9a-f]+)\)|([^\s()]+))\)$"
+)
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class _Addresses:
         found = _ADDRESS.match(operand.name) if operand.kind == "X" else None
         if found is None:
             return operand
-        half, name, added, plain = found.groups()
-        word = self._word(name or plain, int(added or "0", 16))
+        half, kernel, name, added, plain = found.groups()
+        word = self._word(kernel or name or plain, int(added or "0", 16))
         return Operand("C", bank=ADDRESS_BANK, number=word + (4 if half == "hi" else 0))
 
     def _word(self, name: str, added: int) -> int:

@@ -134,10 +134,11 @@ class Host:
     def __init__(self, folder: Path, captured: pytest.CaptureFixture[str]) -> None:
         self.folder, self.captured = folder, captured
 
-    def run(self, text: str, *command: str) -> Ran:
+    def run(self, text: str, *command: str, made: bytes = b"") -> Ran:
+        """Run a text; `made` is machine code in place of that of the kernels above."""
         program, code = self.folder / "program.py", self.folder / "kernels.cubin"
         program.write_text(PROLOGUE + text)
-        code.write_bytes(cubin())
+        code.write_bytes(made or cubin())
         self.captured.readouterr()
         own = command or ("run",)
         ended = main([*own, "--", sys.executable, "-S", str(program), str(code)])

@@ -40,7 +40,7 @@ int threads() { return 21; }
 OTHER = "int threads() { return 5; } int main() { return threads(); }"
 
 
-def _has_nvcc() -> bool:
+def has_nvcc() -> bool:
     try:
         return nvcc.compiler().is_file()
     except InputError:
@@ -65,7 +65,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @needs_compilers
-@pytest.mark.skipif(not _has_nvcc(), reason=f"needs nvcc: {nvcc.INSTALL}")
+@pytest.mark.skipif(not has_nvcc(), reason=f"needs nvcc: {nvcc.INSTALL}")
 def test_what_the_linker_misses_is_taken_from_the_files_around_and_kept(
     project: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +99,7 @@ sums.o: ../include/sums.cu
 
 @pytest.mark.slow
 @needs_compilers
-@pytest.mark.skipif(not _has_nvcc() or shutil.which("make") is None, reason="needs nvcc and make")
+@pytest.mark.skipif(not has_nvcc() or shutil.which("make") is None, reason="needs nvcc and make")
 def test_a_makefile_compiles_with_nvcc_and_the_compiler_of_cpp(
     project: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,10 +129,10 @@ def test_a_definition_is_told_from_a_use(text: str, name: str, is_defined: bool)
         ("a.cu:1:10: fatal error: cublas_v2.h: No such file", "uses cublas, one of NVIDIA's"),
         ("a.cu:1:10: fatal error: curand_kernel.h: No such file", "pip install nvidia-curand"),
         (
-            "a.cu(9): error: kernel launch from __device__ or __global__ functions requires "
-            "separate compilation mode",
-            "kernels that launch kernels are not simulated",
+            "nvlink error   : Undefined reference to '__cudaCDP2Memset3DAsync' in 'a.o'",
+            "not this function of the device runtime",
         ),
+        ("a.cu(3): error: texture is not a template", "texture references, which CUDA 12"),
         ("a.cu(3): error: expected a ;", "nvcc does not compile it:\na.cu(3): error"),
     ],
 )

@@ -281,7 +281,7 @@ def test_a_product_may_be_halved_before_it_is_rounded() -> None:
         ("TEX.SCR.LL RZ, R5, R4, R8, 0x0, 0x58, 2D, 0x1", "textures in this form are"),
         ("HMMA.16816.F32 R4, R8, R12, R4", "tensor cores are"),
         ("UTMALDG.2D [UR8], [UR6]", "the tensor memory accelerator and its barriers are"),
-        ("UCGABAR_WAIT", "clusters of blocks are"),
+        ("UCGABAR_GET R2", "clusters of blocks are"),
     ],
 )
 def test_units_that_are_not_simulated_are_named(text: str, unit: str) -> None:

@@ -42,4 +42,17 @@ static inline cudaError_t cudaMemAdvise(const void *address, size_t size, cudaMe
 static inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to, size_t count) {
   return cudaGraphAddDependencies(graph, from, to, nullptr, count);
 }
+
+#ifdef __CUDACC__
+// Functions of a warp without a mask: of the lanes that are together, as the compiler has them here.
+#define GPUSIM_OF_A_WARP(name, lane_type)                                                          \
+  template <class T> static __device__ __forceinline__ T name(T value, lane_type lane, int width = 32) { \
+    return name##_sync(__activemask(), value, lane, width);                                        \
+  }
+GPUSIM_OF_A_WARP(__shfl, int)
+GPUSIM_OF_A_WARP(__shfl_up, unsigned)
+GPUSIM_OF_A_WARP(__shfl_down, unsigned)
+GPUSIM_OF_A_WARP(__shfl_xor, int)
+#undef GPUSIM_OF_A_WARP
+#endif
 #endif

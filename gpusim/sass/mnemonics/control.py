@@ -31,6 +31,9 @@ add(
 add("ENDCOLLECTIVE", OPS["bits.ENDCOLLECTIVE"])
 # A grid begins when the one before is over: there is nothing to wait for, or to let begin.
 add("ACQBULK PREEXIT", OPS["ERRBAR"], kind="fence")
+# A cluster is one block: those of several are refused. Its barrier opens where a warp waits for it.
+add("UCGABAR_ARV", OPS["ERRBAR"], kind="fence")
+add("UCGABAR_WAIT", OPS["BAR"], kind="barrier_of_cluster")
 add("YIELD", Op("cbu", yields=True))
 add("NANOSLEEP", "cbu", modifiers="WARP", kind="compute", shape="w")
 add("DEPBAR", OPS["DEPBAR"], modifiers="LE", kind="await_copies", shape="t?w?k?")
