@@ -50,45 +50,48 @@
   (i32.store offset=4 (local.get $W) (local.get $token))
   (local.get $token))
 
+;; The lanes of a mask from lane $l on, as four masks.
+(func $four (param $mask i32) (param $l i32) (result v128)
+  (i32x4.ne (v128.const i64x2 0 0) (v128.and (v128.const i32x4 1 2 4 8)
+    (i32x4.splat (i32.shr_u (local.get $mask) (local.get $l))))))
+
 (func $give (param $W i32) (param $barrier i32) (param $mask i32) (param $token i32)
-  (local $at i32)
+  (local $at i32) (local $l i32)
   (local.set $at (i32.add (local.get $W) (i32.shl (local.get $barrier) (i32.const 7))))
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $mask)))
-    (i32.store offset=576
-      (i32.add (local.get $at) (i32.shl (i32.ctz (local.get $mask)) (i32.const 2)))
-      (local.get $token))
-    (local.set $mask
-      (i32.and (local.get $mask) (i32.sub (local.get $mask) (i32.const 1))))
-    (br $next))))
+  (loop $next
+    (v128.store offset=576 (local.get $at) (v128.bitselect
+      (i32x4.splat (local.get $token)) (v128.load offset=576 (local.get $at))
+      (call $four (local.get $mask) (local.get $l))))
+    (local.set $at (i32.add (local.get $at) (i32.const 16)))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 4)))
+      (i32.const 32)))))
 
 (func $greatest_token (param $W i32) (param $barrier i32) (param $mask i32) (result i32)
-  (local $at i32) (local $most i32) (local $token i32)
+  (local $at i32) (local $l i32) (local $most v128)
   (local.set $at (i32.add (local.get $W) (i32.shl (local.get $barrier) (i32.const 7))))
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $mask)))
-    (local.set $token (i32.load offset=576
-      (i32.add (local.get $at) (i32.shl (i32.ctz (local.get $mask)) (i32.const 2)))))
-    (if (i32.gt_u (local.get $token) (local.get $most))
-      (then (local.set $most (local.get $token))))
-    (local.set $mask
-      (i32.and (local.get $mask) (i32.sub (local.get $mask) (i32.const 1))))
-    (br $next)))
-  (local.get $most))
+  (loop $next
+    (local.set $most (i32x4.max_s (local.get $most) (v128.and
+      (v128.load offset=576 (local.get $at)) (call $four (local.get $mask) (local.get $l)))))
+    (local.set $at (i32.add (local.get $at) (i32.const 16)))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 4)))
+      (i32.const 32))))
+  (local.set $most (i32x4.max_s (local.get $most)
+    (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 (local.get $most) (local.get $most))))
+  (i32x4.extract_lane 0 (i32x4.max_s (local.get $most)
+    (i8x16.shuffle 4 5 6 7 0 1 2 3 12 13 14 15 8 9 10 11 (local.get $most) (local.get $most)))))
 
 ;; Whether one of some lanes has a token.
 (func $has_token (param $W i32) (param $barrier i32) (param $mask i32) (param $token i32)
-  (result i32) (local $at i32)
+  (result i32) (local $at i32) (local $l i32) (local $found v128)
   (local.set $at (i32.add (local.get $W) (i32.shl (local.get $barrier) (i32.const 7))))
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $mask)))
-    (if (i32.eq (local.get $token) (i32.load offset=576
-        (i32.add (local.get $at) (i32.shl (i32.ctz (local.get $mask)) (i32.const 2)))))
-      (then (return (i32.const 1))))
-    (local.set $mask
-      (i32.and (local.get $mask) (i32.sub (local.get $mask) (i32.const 1))))
-    (br $next)))
-  (i32.const 0))
+  (loop $next
+    (local.set $found (v128.or (local.get $found) (v128.and
+      (i32x4.eq (i32x4.splat (local.get $token)) (v128.load offset=576 (local.get $at)))
+      (call $four (local.get $mask) (local.get $l)))))
+    (local.set $at (i32.add (local.get $at) (i32.const 16)))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 4)))
+      (i32.const 32))))
+  (v128.any_true (local.get $found)))
 
 ;; Continue the splits at a BSYNC that miss no live lane with their token; equal ones join.
 (func $release (param $W i32) (local $i i32) (local $j i32) (local $S i32) (local $O i32)
@@ -655,44 +658,49 @@
 ;; Shuffle 32-bit values: `first` is where the operands value, lane and limits lie, 256 bytes
 ;; apart, `mode` 0 idx, 1 up, 2 down, 3 bfly. Returns the lanes with a source inside their segment.
 (func $shuffle (param $on i32) (param $mode i32) (param $first i32) (param $out i32) (result i32)
-  (local $m i32) (local $l i32) (local $at i32) (local $lane i32) (local $segment i32)
-  (local $last i32) (local $source i32) (local $in i32) (local $inside i32)
-  (local.set $m (local.get $on))
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $m)))
-    (local.set $l (i32.ctz (local.get $m)))
-    (local.set $m (i32.and (local.get $m) (i32.sub (local.get $m) (i32.const 1))))
-    (local.set $at (i32.add (local.get $first) (i32.shl (local.get $l) (i32.const 2))))
-    (local.set $lane (i32.and (i32.load offset=256 (local.get $at)) (i32.const 31)))
-    (local.set $last (i32.load offset=512 (local.get $at)))
-    (local.set $segment
-      (i32.and (i32.shr_u (local.get $last) (i32.const 8)) (i32.const 31)))
-    (local.set $last (i32.or
-      (i32.and (local.get $l) (local.get $segment))
-      (i32.and (i32.and (local.get $last) (i32.const 31))
-        (i32.xor (local.get $segment) (i32.const -1)))))
-    (local.set $source (i32.or
-      (i32.and (local.get $l) (local.get $segment))
-      (i32.and (local.get $lane) (i32.xor (local.get $segment) (i32.const -1)))))
+  (local $l i32) (local $at i32) (local $inside i32) (local $own v128) (local $lane v128)
+  (local $last v128) (local $segment v128) (local $source v128) (local $in v128)
+  (local.set $own (v128.const i32x4 0 1 2 3))
+  (local.set $at (local.get $first))
+  (loop $next
+    (local.set $lane (v128.and (v128.load offset=256 (local.get $at))
+      (v128.const i32x4 31 31 31 31)))
+    (local.set $last (v128.load offset=512 (local.get $at)))
+    (local.set $segment (v128.and (i32x4.shr_u (local.get $last) (i32.const 8))
+      (v128.const i32x4 31 31 31 31)))
+    (local.set $last (v128.bitselect (local.get $own)
+      (v128.and (local.get $last) (v128.const i32x4 31 31 31 31)) (local.get $segment)))
+    (if (i32.eqz (local.get $mode)) (then (local.set $source
+      (v128.bitselect (local.get $own) (local.get $lane) (local.get $segment)))))
     (if (i32.eq (local.get $mode) (i32.const 1))
-      (then (local.set $source (i32.sub (local.get $l) (local.get $lane)))))
+      (then (local.set $source (i32x4.sub (local.get $own) (local.get $lane)))))
     (if (i32.eq (local.get $mode) (i32.const 2))
-      (then (local.set $source (i32.add (local.get $l) (local.get $lane)))))
+      (then (local.set $source (i32x4.add (local.get $own) (local.get $lane)))))
     (if (i32.eq (local.get $mode) (i32.const 3))
-      (then (local.set $source (i32.xor (local.get $l) (local.get $lane)))))
+      (then (local.set $source (v128.xor (local.get $own) (local.get $lane)))))
     (local.set $in (select
-      (i32.ge_s (local.get $source) (local.get $last))
-      (i32.le_s (local.get $source) (local.get $last))
+      (i32x4.ge_s (local.get $source) (local.get $last))
+      (i32x4.le_s (local.get $source) (local.get $last))
       (i32.eq (local.get $mode) (i32.const 1))))
-    (local.set $inside (i32.or (local.get $inside) (i32.shl (local.get $in) (local.get $l))))
-    (local.set $source (select (local.get $source) (local.get $l) (local.get $in)))
-    (i32.store (i32.add (local.get $out) (i32.shl (local.get $l) (i32.const 2)))
-      (select
-        (i32.load (i32.add (local.get $first) (i32.shl (local.get $source) (i32.const 2))))
-        (i32.const 0)
-        (i32.and (i32.shr_u (local.get $on) (local.get $source)) (i32.const 1))))
-    (br $next)))
-  (local.get $inside))
+    (local.set $inside (i32.or (local.get $inside)
+      (i32.shl (i32x4.bitmask (local.get $in)) (local.get $l))))
+    (v128.store offset=@SCRATCH@ (i32.shl (local.get $l) (i32.const 2))
+      (v128.bitselect (local.get $source) (local.get $own) (local.get $in)))
+    (local.set $own (i32x4.add (local.get $own) (v128.const i32x4 4 4 4 4)))
+    (local.set $at (i32.add (local.get $at) (i32.const 16)))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 4)))
+      (i32.const 32))))
+  ;; A lane reads 0 of one that does not run; lanes that do not run get a value that nobody reads.
+  (local.set $l (i32.const 0))
+  (loop $next
+    (local.set $at (i32.load offset=@SCRATCH@ (local.get $l)))
+    (i32.store (i32.add (local.get $out) (local.get $l)) (i32.and
+      (i32.load (i32.add (local.get $first) (i32.shl (local.get $at) (i32.const 2))))
+      (i32.sub (i32.const 0)
+        (i32.and (i32.shr_u (local.get $on) (local.get $at)) (i32.const 1)))))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 4)))
+      (i32.const 128))))
+  (i32.and (local.get $inside) (local.get $on)))
 
 ;; Set all lanes of a result.
 (func $splat (param $out i32) (param $value i32) (local $end i32)

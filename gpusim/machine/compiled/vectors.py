@@ -78,6 +78,7 @@ class Vectors:
         self.code: list[str] = []
         self._prefix = prefix
         self._parts: dict[int, Parts] = {}
+        self._wide_masks: dict[int, Parts] = {}
 
     def parts(self, value: Any) -> Parts:
         """Return the expressions of a value: a node already defined, or a constant."""
@@ -106,6 +107,22 @@ class Vectors:
         self.locals.append(name)
         self.code.append(f"(local.set {name} {expression})")
         return name
+
+    def packed_mask(self, symbol: Symbol, masks_of_64: Parts) -> Parts:
+        """Return a predicate of 64-bit values as one mask; the two wide ones are kept as well."""
+        names = [self.kept(mask) for mask in masks_of_64]
+        self._wide_masks[id(symbol)] = [f"(local.get {name})" for name in names]
+        return [packed(*self._wide_masks[id(symbol)])]
+
+    def masks(self, predicate: Any, dtype: DType) -> Parts:
+        """Return a predicate as masks for the parts of a type."""
+        if is_wide(dtype) and id(predicate) in self._wide_masks:
+            return self._wide_masks[id(predicate)]
+        return masks(self.parts(predicate)[0], dtype)
+
+    def wide_masks(self, predicate: Any) -> Parts | None:
+        """Return the wide masks of a predicate of 64-bit values, None for any other."""
+        return self._wide_masks.get(id(predicate))
 
     def add(self, symbol: Symbol) -> None:
         """Write a node's code; NotDerivedError if WebAssembly has none for it."""
@@ -183,6 +200,10 @@ def _bitwise(name: str, *, logical: bool = False) -> Callable[[Vectors, Symbol],
     def emit(vectors: Vectors, symbol: Symbol) -> Parts:
         if logical and any(_type_of(x).kind != "b" for x in symbol.operands):
             raise NotDerivedError(f"logical {name} of numbers")
+        wide = [vectors.wide_masks(operand) for operand in symbol.operands]
+        if symbol.dtype.kind == "b" and all(wide):
+            both = zip(*(one for one in wide if one is not None), strict=True)
+            return vectors.packed_mask(symbol, [f"(v128.{name} {' '.join(x)})" for x in both])
         made = _each(vectors, symbol, lambda *parts: f"(v128.{name} {' '.join(parts)})")
         return [_extended(made[0], symbol.dtype)] if len(made) == 1 else made
 
@@ -207,7 +228,7 @@ def _comparison(name: str) -> Callable[[Vectors, Symbol], Parts]:
                 a, b = (f"(v128.xor {x} {_SIGN_BITS})" for x in (a, b))
             return f"({shape}.{name}{'_s' if sign else ''} {a} {b})"
 
-        return [packed(*_each(vectors, symbol, compared))]
+        return vectors.packed_mask(symbol, _each(vectors, symbol, compared))
 
     return emit
 
@@ -224,7 +245,7 @@ def _test(form: Callable[[str, DType], str]) -> Callable[[Vectors, Symbol], Part
         if dtype.kind != "f":
             raise NotDerivedError(f"{symbol.operation} of {dtype}")
         made = [form(part, dtype) for part in vectors.parts(symbol.operands[0])]
-        return made if len(made) == 1 else [packed(*made)]
+        return made if len(made) == 1 else vectors.packed_mask(symbol, made)
 
     return emit
 
@@ -245,12 +266,15 @@ def _is_negative(part: str, dtype: DType) -> str:
 def _logical_not(vectors: Vectors, symbol: Symbol) -> Parts:
     if _type_of(symbol.operands[0]).kind != "b":
         raise NotDerivedError("logical not of numbers")
+    wide = vectors.wide_masks(symbol.operands[0])
+    if wide is not None:
+        return vectors.packed_mask(symbol, [f"(v128.not {mask})" for mask in wide])
     return [f"(v128.not {part})" for part in vectors.parts(symbol.operands[0])]
 
 
 def _select(vectors: Vectors, symbol: Symbol) -> Parts:
     condition, value, other = symbol.operands
-    lanes = masks(vectors.parts(condition)[0], symbol.dtype)
+    lanes = vectors.masks(condition, symbol.dtype)
     both = zip(vectors.parts(value), vectors.parts(other), lanes, strict=True)
     return [f"(v128.bitselect {a} {b} {mask})" for a, b, mask in both]
 
