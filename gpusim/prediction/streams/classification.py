@@ -17,6 +17,7 @@ from gpusim.prediction.streams.array_specs import refuse_missing_elements
 from gpusim.prediction.streams.atomic_dependence import meet
 from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
+from gpusim.prediction.streams.folding import is_worth_folding, unfolded
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
 from gpusim.prediction.streams.probe import Probe, UnsoundError
@@ -69,10 +70,22 @@ def _classes(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
 
 def _all(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
     probe = Probe(prepared, step_limit, skips=skips)
-    found = replace(_found(probe), has_no_skips=probe.is_compiled)
+    found = _found(probe)
+    if probe.is_compiled:
+        found = _folded_alike(found)
     if meet(prepared, found, step_limit):
         return _in_order(prepared, step_limit)
     return with_last_block(found, prepared, step_limit, skips=skips)
+
+
+def _folded_alike(found: Classes) -> Classes:
+    """Return the classes of blocks that compiled code ran, all of them folded, or none."""
+    found = replace(found, has_no_skips=True)
+    if is_worth_folding(one.stream for one in found.classes):
+        return found
+    return replace(
+        found, classes=tuple(replace(c, stream=unfolded(c.stream)) for c in found.classes)
+    )
 
 
 def _in_order(prepared: Prepared, step_limit: int) -> Classes:

@@ -14,6 +14,7 @@ from gpusim.launch.events import Accesses, Placement, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.constants import looked_up_lines
 from gpusim.prediction.streams.executed import TYPES, Executed
+from gpusim.prediction.streams.folding import folded
 from gpusim.prediction.streams.local_rows import LocalRows
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.touches import Touches, joined
@@ -29,7 +30,8 @@ class KindsByPc:
     `are_loads` load from global memory; `touch` instructions have sectors that may be touched
     anew, of which `are_stores` write and `are_local` ones lie in local memory, with some of them
     twice. `behind_l1` access memory there, `are_global_atomics` update it and `add_up` lanes on one
-    address; `are_looked_up` load constants, from `banks`.
+    address; `are_looked_up` load constants, from `banks`; `are_barriers` wait for other warps or
+    let them go on.
     """
 
     local: LocalRows
@@ -41,6 +43,7 @@ class KindsByPc:
     are_global: Array
     add_up: Array
     are_looked_up: Array
+    are_barriers: Array
     instructions: Sequence[Instruction]
 
     @classmethod
@@ -66,6 +69,7 @@ class KindsByPc:
             are_looked_up=np.array(
                 [k == "bank" and bool(r.src) for k, r in zip(kinds, rows, strict=True)]
             ),
+            are_barriers=np.isin(kind, ("barrier", "named_barrier", "arrive")),
             instructions=rows,
         )
 
@@ -76,8 +80,13 @@ def compiled_streams(
     stored: Touches,
     compiled: Sequence[Steps],
     kinds: KindsByPc,
+    *,
+    folds: bool,
 ) -> list[BlockStream]:
-    """Return the streams of a batch's blocks, from what they did before and in compiled code."""
+    """Return the streams of a batch's blocks, from what they did before and in compiled code.
+
+    With `folds`, what repeats is stored once.
+    """
     streams: list[BlockStream] = []
     known: dict[bytes, BlockStream] = {}
     for part in _parts(before, touches, stored, compiled, kinds):
@@ -86,7 +95,10 @@ def compiled_streams(
             executed.in_order(part.touches), executed.in_order(part.stored), kinds.are_loads
         )
         made = executed.streams(columns, lambda _, places: [[] for _ in places])
-        streams += [known.setdefault(one.key, one) for one in made]
+        for one in made:
+            if one.key not in known:
+                known[one.key] = folded(one, kinds.are_barriers) if folds else one
+            streams.append(known[one.key])
     return streams
 
 

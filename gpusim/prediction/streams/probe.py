@@ -75,7 +75,7 @@ class Probe:
         missing = self.missing(*blocks)
         if not missing:
             return
-        recorder = Recorder(self.prepared)
+        recorder = Recorder(self.prepared, folds=self._skips)
         prepared = without_results(self.prepared)
         streams = recorder.streams
         if self._in_order:

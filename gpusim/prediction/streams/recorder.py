@@ -268,11 +268,13 @@ class Recorder(Observer):
     """Turns steps and skips into streams of the blocks of a run.
 
     It `adds_up` integer atomics of a warp on one address, as nvcc's warp aggregation does, unless
-    the program is a compiler's and does it itself. A block is `unsound` if its skipped iterations
-    touch another number of sectors first than the iterations that represent them.
+    the program is a compiler's and does it itself; it `folds` the streams of compiled code. A
+    block is `unsound` if its skipped iterations touch another number of sectors first than the
+    iterations that represent them.
     """
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, *, folds: bool = False) -> None:
+        self._folds = folds
         self._cc_major = prepared.cc.major
         self._local = LocalRows(prepared)
         self._adds_up = not prepared.program.compiler
@@ -395,7 +397,9 @@ class Recorder(Observer):
         touches = recorded.touches(executed)
         stored = recorded.touches(executed, stored=True)
         if recorded.compiled:
-            streams = compiled_streams(executed, touches, stored, recorded.compiled, self._kinds)
+            streams = compiled_streams(
+                executed, touches, stored, recorded.compiled, self._kinds, folds=self._folds
+            )
             self.streams.update(zip(blocks.tolist(), streams, strict=True))
             return
         columns = executed.columns(touches, stored, self._kinds.are_loads)
