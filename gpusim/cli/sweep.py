@@ -34,6 +34,7 @@ from gpusim.cli.timing import (
     WITHOUT,
     device_of,
     how,
+    none_can_run,
     with_corrections,
 )
 
@@ -49,8 +50,9 @@ def sweep(chosen: Namespace) -> int:
     With --out every finished row is kept at once: the same command, after it was stopped or
     killed, goes on where it was. Once it is complete the same command changes nothing, and
     another one does not write over it without --overwrite. A combination that cannot run is a
-    row with its reason. Columns other than time and GB/s are of the first pass. Kernels of your
-    own are named by their files, and share grid and arguments.
+    row with its reason; where none can run, the exit code is 2. Columns other than time and GB/s
+    are of the first pass. Kernels of your own are named by their files, and share grid and
+    arguments.
     """
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 
@@ -65,10 +67,13 @@ def sweep(chosen: Namespace) -> int:
         canvas.save(plot_sweep(found.rows), Path(chosen.plot))
     if chosen.json:
         print_document("sweep", {"rows": found.rows})
-    elif chosen.out is None:
-        print_lines(lambda width: sweep_table(found.rows, width))
-    else:
+    elif chosen.out is not None:
         print_lines(lambda width: sweep_summary(found, chosen.out, width))
+    elif found.failed < len(found.rows):
+        print_lines(lambda width: sweep_table(found.rows, width))
+    if found.failed == len(found.rows):
+        reasons = {row["reason"]: "" for row in found.rows}
+        raise none_can_run("combinations", reasons)
     return 0
 
 

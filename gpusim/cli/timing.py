@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpusim.cli.options import Option
@@ -123,3 +123,10 @@ def corrected(names: Iterable[str]) -> list[str]:
     from gpusim.catalogue import find
 
     return [find(name).fixed_by or name for name in names]
+
+
+def none_can_run(what: str, reasons: Mapping[str, str]) -> InputError:
+    """Return the error for launches none of which can run; `reasons` have one launch each."""
+    shown = [f"{launch}: {reason}" if launch else reason for reason, launch in reasons.items()]
+    more = f"; and {len(shown) - 2} more reasons" if len(shown) > 2 else ""
+    return InputError(f"none of the {what} can run: {'; '.join(shown[:2])}{more}")

@@ -30,6 +30,7 @@ from gpusim.cli.timing import (
     L2_KNOWN,
     SET,
     device_of,
+    none_can_run,
     one_of,
 )
 from gpusim.errors import InputError
@@ -101,9 +102,7 @@ def _require_candidates(found: Sequence[Tuned], compared: Collection[str]) -> No
     for row in (row for one in found for row in one.cannot):
         if row["choices"] or row["kernel"] not in compared:
             reasons.setdefault(row["reason"], row["choices"] or "launch rule")
-    shown = [f"{choices}: {reason}" for reason, choices in reasons.items()]
-    more = f"; and {len(shown) - 2} more reasons" if len(shown) > 2 else ""
-    raise InputError(f"none of the candidates can run: {'; '.join(shown[:2])}{more}")
+    raise none_can_run("candidates", reasons)
 
 
 def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:

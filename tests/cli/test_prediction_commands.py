@@ -329,6 +329,7 @@ def test_a_device_shows_every_number_with_unit_kind_and_source(run: Run, name: s
         ("sweep --out table.txt", "ends in .csv or .json or .parquet, not table.txt"),
         ("sweep --out nowhere/table.csv", "there is no directory nowhere"),
         ("sweep --dtype int", "unknown data type 'int'"),
+        ("sweep reduce3 --block 33333", "none of the combinations can run: reduce3 needs a block"),
     ],
 )
 def test_bad_input_is_refused_in_a_line_or_two(run: Run, arguments: str, message: str) -> None:
