@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 ZEROS = ("RZ", "URZ", "SRZ")
 TRUES = ("PT", "UPT")
@@ -102,6 +103,7 @@ def _spaced(text: str) -> Iterator[Operand]:
     yield operand(text)
 
 
+@lru_cache(maxsize=1 << 14)
 def operand(text: str) -> Operand:
     """Return one operand; of kind "X" where it is written in a way that is not known."""
     if _FLOATING.match(text):

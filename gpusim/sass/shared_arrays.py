@@ -8,7 +8,9 @@ sum is not the size of a kernel's shared memory, its arrays have no names).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 
 from gpusim.isa.ops import SharedArray
@@ -32,6 +34,14 @@ class _Declaration:
     function: str
     align: int
     size: int
+
+
+@dataclass(frozen=True)
+class _Function:
+    """The words of a function's body, and its variables in shared memory."""
+
+    words: frozenset[str]
+    declarations: tuple[_Declaration, ...]
 
 
 def shared_arrays(ptx: str, kernel: str, size: int) -> tuple[SharedArray, ...]:
@@ -60,23 +70,30 @@ def _declared(ptx: str, kernel: str) -> list[_Declaration]:
 
     Those of the kernel itself come first, then those of several functions.
     """
+    functions = _functions(ptx)
+    if kernel not in functions:
+        return []
+    called = reachable([kernel], lambda name: functions[name].words & functions.keys())
+    used = {word for name in called for word in functions[name].words}
+    found = [one for each in functions.values() for one in each.declarations if one.symbol in used]
+    return sorted(found, key=lambda one: one.function != kernel)
+
+
+@lru_cache(maxsize=4)
+def _functions(ptx: str) -> Mapping[str, _Function]:
+    """Return the functions of a file by their symbols; what precedes them has the symbol ""."""
     heads = list(_FUNCTION.finditer(ptx))
     bodies = {"": ptx[: heads[0].start()] if heads else ptx}
     for head, following in zip_longest(heads, heads[1:]):
         body = ptx[head.end() : following.start() if following else len(ptx)]
         bodies[head["symbol"]] = bodies.get(head["symbol"], "") + body
-    if kernel not in bodies:
-        return []
-    words = {name: set(_WORD.findall(_DECLARED.sub("", body))) for name, body in bodies.items()}
-    functions = reachable([kernel], lambda name: words[name] & bodies.keys())
-    used = {word for name in functions for word in words[name]}
-    found = [
-        _declaration(match, name)
+    return {
+        name: _Function(
+            frozenset(_WORD.findall(_DECLARED.sub("", body))),
+            tuple(_declaration(match, name) for match in _DECLARED.finditer(body)),
+        )
         for name, body in bodies.items()
-        for match in _DECLARED.finditer(body)
-        if match["symbol"] in used
-    ]
-    return sorted(found, key=lambda one: one.function != kernel)
+    }
 
 
 def _declaration(found: re.Match[str], function: str) -> _Declaration:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 
 from gpusim.sass.source_text import closings, parts, plain_text
 
@@ -42,28 +42,24 @@ class Declared:
 
 def kernels(text: str) -> dict[str, tuple[Declared, ...]]:
     """Return the parameters of each kernel that a source text defines, in its order."""
-    found: dict[str, tuple[Declared, ...]] = {}
-    for name, declared in _kernels(text):
-        if name not in found:
-            found[name] = tuple(_parameters(declared()))
-    return found
+    return {name: found[0] for name, found in _kernels(text).items()}
 
 
 def overloads(text: str, name: str) -> list[tuple[Declared, ...]]:
     """Return the parameters of each kernel of a name that a source text defines."""
-    return [tuple(_parameters(declared())) for other, declared in _kernels(text) if other == name]
+    return list(_kernels(text).get(name, ()))
 
 
-def _kernels(text: str) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield the name and the text of the parameters of each kernel, in the text's order."""
+@lru_cache(maxsize=8)
+def _kernels(text: str) -> Mapping[str, Sequence[tuple[Declared, ...]]]:
+    """Return the parameters of each kernel's overloads, both in the text's order."""
     plain = plain_text(text)
     closing = closings(plain, "()")
+    found: dict[str, list[tuple[Declared, ...]]] = {}
     for _, name, begin in _declarations(plain, closing):
-        yield name, partial(_text_of_parameters, plain, begin, closing)
-
-
-def _text_of_parameters(plain: str, begin: int, closing: Mapping[int, int]) -> str:
-    return plain[begin : _behind(plain, begin, closing) - 1]
+        declared = plain[begin : _behind(plain, begin, closing) - 1]
+        found.setdefault(name, []).append(tuple(_parameters(declared)))
+    return found
 
 
 def templates(text: str) -> dict[str, list[str]]:
