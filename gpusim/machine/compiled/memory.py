@@ -370,7 +370,7 @@ def _bring(warps: Array, at: Place, value: Array) -> None:
         )
         value = value.view(at.dtype) if same else value.astype(at.dtype)
     rows = len(warps)
-    full = np.broadcast_to(value[0], (rows, 32))
+    full = np.ascontiguousarray(np.broadcast_to(value[0], (rows, 32)))
     if at.dtype.kind == "b":
         warps[:, at.offset : at.offset + 4] = _bits(full).reshape(rows, 1).view(np.uint8)
         return
