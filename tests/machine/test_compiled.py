@@ -392,3 +392,16 @@ def test_kept_modules_do_not_depend_on_the_users_folder(
     before = modules._sources.__wrapped__()
     (tmp_path / "own.py").write_text("")
     assert modules._sources.__wrapped__() == before
+
+
+@cuda.jit
+def stores_of_lanes(x, out, n):
+    mine = x[cuda.laneid]
+    for _ in range(n):
+        cuda.syncthreads()
+    out[cuda.grid(1)] = mine
+
+
+def test_narrow_registers_that_all_warps_share_go_over() -> None:
+    given = np.arange(32, dtype=np.int8), np.zeros(128, np.int8)
+    agree(stores_of_lanes, 1, 128, "lowering", *given, 40, steps=20)
