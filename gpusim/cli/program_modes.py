@@ -110,6 +110,7 @@ class Watched:
             source_file=self.source_file,
             error=f"{_kind(error)}: {error}",
             error_line=0 if place is None else place.line,
+            is_fault=isinstance(error, KernelFault),
         )
         self._keep(made)
 
@@ -145,6 +146,11 @@ class Watched:
         found = any(one.findings.errors for one in self.launches if one.findings is not None)
         found |= any(one.finding.severity == ERROR for one in self.host_findings)
         return found or any(one.error for one in self.launches)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether a launch that the command looks at ended in a fault."""
+        return bool(self.looks) and any(one.is_fault for one in self.launches)
 
     @property
     def has_warnings(self) -> bool:

@@ -125,7 +125,7 @@ def main(command: str, arguments: Sequence[str]) -> int:
     if code:
         return code
     found = command == "check" and (watched.has_errors or (chosen.strict and watched.has_warnings))
-    return FOUND if found else REFUSED if watched.is_refused else 0
+    return FOUND if found or watched.has_faults else REFUSED if watched.is_refused else 0
 
 
 def _has_page(command: str, chosen: Namespace, kind: str) -> bool:

@@ -17,7 +17,8 @@ class ProgramLaunch:
 
     `seconds` is the time of the simulation, `time_us` the predicted time of the GPU, `is_chosen`
     whether the command looked at it or only had it run. `advice` are its findings on performance,
-    where it is the first of its kernel and size; `error` says why it ended early, at `error_line`.
+    where it is the first of its kernel and size; `error` says why it ended early, at `error_line`,
+    which is a fault of the kernel or something that is not simulated.
     `equal` is the number of an earlier launch with the same code, parameters and memory, whose
     result it has without an execution; 0 for none.
     """
@@ -39,6 +40,7 @@ class ProgramLaunch:
     source_file: str = ""
     error: str = ""
     error_line: int = 0
+    is_fault: bool = False
     equal: int = 0
 
     def to_dict(self) -> dict[str, Any]:

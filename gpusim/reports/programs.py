@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from textwrap import wrap
 
 from rich.text import Text
@@ -64,8 +65,26 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
     if len(shown) > MOST_SHOWN:
         yield Text(f"\nand {plural(len(shown) - MOST_SHOWN, 'more finding')}", DIM)
     yield from _coverage(report, width)
+    yield from _faults(report, width)
     for text in dict.fromkeys(report.refused):
         yield Text(f"not simulated: {text}", BAD)
+
+
+def _faults(report: ProgramReport, width: int) -> Iterator[Text]:
+    """Yield a sentence for the first launches that ended with a fault."""
+    faulty = [one for one in report.launches if one.is_fault]
+    for one in faulty[:MOST_SHOWN]:
+        file = f" ({Path(one.source_file).name}:{one.error_line})" if one.source_file else ""
+        text = f"launch {one.number} of {short(one.kernel)} ended in a fault{file}: {one.error}"
+        yield from (Text(line, BAD) for line in wrap(text, width))
+    if not faulty:
+        return
+    text = "as on a GPU, later calls of its process return the fault's status, and do nothing"
+    if not report.exit_code:
+        text += "; the program ends with code 0 all the same: does it look at statuses?"
+    if all(one.findings is None for one in report.launches):
+        text += " (gpusim check goes on after a fault, and shows all)"
+    yield from (Text(line, DIM) for line in wrap(text, width))
 
 
 def _coverage(report: ProgramReport, width: int) -> Iterator[Text]:

@@ -78,6 +78,9 @@ call("cuMemFree_v2", out)
     )
     assert ran.out == ["launched 0", "cuCtxSynchronize 700", "cuMemFree_v2 700"]
     assert "arg0[4000000] is out of bounds: arg0 has 400 elements" in ran.err
+    said = " ".join(ran.err.split())
+    assert "launch 1 of beyond ended in a fault: OutOfBounds: line 9: arg0[4000000]" in said
+    assert (ran.code, "the program ends with code 0 all the same" in said) == (0, True)
 
 
 def test_an_access_to_freed_memory_is_called_one(host: Host) -> None:
@@ -87,8 +90,10 @@ out, kept = take(4000400), take(400)
 call("cuMemFree_v2", out)
 launch("beyond", 1, 1, out)
 """,
+        "trace",
     )
     assert "was freed before" in ran.err
+    assert ran.code == 1
 
 
 def test_memory_of_malloc_outlives_the_kernel(host: Host) -> None:
