@@ -134,12 +134,16 @@ class LookedThrough:
         self._steps, self._ranges = max(1, stretches.steps), ranges
         along = [d for d in grid if d.extent > 1]
         self._parts = [
-            self._part(along, loop, stretches.at(mine), blocks[mine])
-            for *loop, mine in _by_loop(stretches)
+            self._part(along, (times, stride, period), stretches.at(mine), blocks[mine])
+            for times, stride, period, mine in _by_loop(stretches)
         ]
 
     def _part(
-        self, along: Sequence[Dimension], loop: Sequence[int], rows: Stretches, blocks: Array
+        self,
+        along: Sequence[Dimension],
+        loop: tuple[int, int, int],
+        rows: Stretches,
+        blocks: Array,
     ) -> _Part:
         times, stride, period = loop
         turns = [Dimension(stride, times + 1, 0, period / self._steps)] if times else []
@@ -177,13 +181,14 @@ class _Part:
     meetings: _Meetings
 
 
-def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array]]:
+def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array | slice]]:
     """Yield repeat count, stride and period of loops, and the stretches of each."""
     columns = stretches.times, stretches.stride, stretches.period
     different, number = groups(*columns)
     for group, one in enumerate(different.tolist()):
         times, stride, period = (int(column[one]) for column in columns)
-        yield times, stride, period, np.flatnonzero(number == group)
+        mine = np.flatnonzero(number == group) if len(different) > 1 else slice(None)
+        yield times, stride, period, mine
 
 
 class _Search:

@@ -140,15 +140,23 @@ def _in_one_table(
 def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
     """Return the function for the last touch, from stretches, grid, their blocks and ranges.
 
-    Queries repeat with few combinations of kinds, so that each gets an index of its own.
+    Queries repeat with few combinations of kinds: each gets an index of its own, all that ask for
+    all stretches the same.
     """
+
+    @cache
+    def of_all(number: int) -> LookedThrough:
+        rows, grid, blocks, ranges = whole[number]
+        return LookedThrough(rows, grid, blocks, ranges)
 
     @cache
     def among(kinds: tuple[int, ...], is_of_sm: bool) -> list[LookedThrough]:
         found = []
-        for rows, grid, blocks, ranges in whole:
+        for number, (rows, grid, blocks, ranges) in enumerate(whole):
             some = are_among(rows.kind, kinds, is_of_sm=is_of_sm)
-            if some.any():
+            if some.all() and len(some):
+                found.append(of_all(number))
+            elif some.any():
                 found.append(LookedThrough(rows.at(some), grid, blocks[some], ranges))
         return found
 

@@ -44,7 +44,8 @@ class Classes:
     It `is_sampled` if too many blocks differ to tell all apart: each executed block then represents
     its neighbourhood, and `sampling_error` is the relative standard error of the instruction count,
     None if unknown. `touched` holds the stretches of executed blocks, if blocks depend on others.
-    It `has_no_skips` if compiled code ran blocks: no loop has equal iterations to be left out.
+    It `has_no_skips` if no executed loop had equal iterations to be left out, and compiled code is
+    worth it for other blocks.
     """
 
     classes: tuple[BlockClass, ...]

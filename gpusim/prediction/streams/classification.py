@@ -70,7 +70,7 @@ def _classes(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
 
 def _all(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
     probe = Probe(prepared, step_limit, skips=skips)
-    found = _found(probe)
+    found = replace(_found(probe), has_no_skips=probe.has_no_skips)
     if probe.is_compiled:
         found = _folded_alike(found)
     if meet(prepared, found, step_limit):
@@ -80,7 +80,6 @@ def _all(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
 
 def _folded_alike(found: Classes) -> Classes:
     """Return the classes of blocks that compiled code ran, all of them folded, or none."""
-    found = replace(found, has_no_skips=True)
     if is_worth_folding(one.stream for one in found.classes):
         return found
     return replace(

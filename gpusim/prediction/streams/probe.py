@@ -23,6 +23,8 @@ Array = np.ndarray[Any, Any]
 # Blocks executed together after their predecessors: the machine takes about as long for them as
 # for one.
 TOGETHER = 8
+# Steps in NumPy, above which compiled code runs other blocks faster, even if it is made for them.
+MANY_STEPS = 1_500
 MOST_FOLLOWED = 4  # blocks of a launch that are run alone, to see which others are like them
 
 
@@ -45,6 +47,7 @@ class Probe:
         self.streams: list[BlockStream] = []
         self.touched: dict[int, Stretches] = {}
         self.is_compiled = False
+        self._steps, self._has_skipped = 0, False
         self._numbers: dict[bytes, int] = {}
         self._kinds: dict[int, int] = {}
         self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
@@ -58,6 +61,12 @@ class Probe:
     def kept(self) -> int:
         """Instructions of all executed blocks, those of a loop counted once."""
         return sum(self.streams[kind].kept for kind in self._kinds.values())
+
+    @property
+    def has_no_skips(self) -> bool:
+        """Whether no iterations of loops were left out, of blocks that are worth compiled code."""
+        is_long = self._skips and self._steps >= MANY_STEPS
+        return self.is_compiled or (is_long and not self._has_skipped)
 
     def kinds(self, blocks: Array) -> Array:
         """Return the indices into `streams` of executed blocks."""
@@ -85,6 +94,8 @@ class Probe:
         else:
             self._run(prepared, missing, recorder)
         self.is_compiled |= recorder.is_compiled
+        self._steps += recorder.steps
+        self._has_skipped |= recorder.has_skipped
         if recorder.unsound:
             raise UnsoundError
         for number, stream in sorted(streams.items()):

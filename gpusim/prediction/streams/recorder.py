@@ -282,6 +282,8 @@ class Recorder(Observer):
         self._recorded: dict[int, _Recorded] = {}
         self.streams: dict[int, BlockStream] = {}
         self.is_compiled = False  # whether compiled code ran blocks, of which nothing is left out
+        self.steps = 0  # of NumPy's machine
+        self.has_skipped = False
         self.unsound: set[int] = set()
 
     def _of(self, placement: Placement) -> _Recorded:
@@ -296,6 +298,7 @@ class Recorder(Observer):
     def step(self, step: Step) -> None:
         """Record a step."""
         if OPS[step.instruction.op].issued:
+            self.steps += 1
             self._of(step.placement).add(step, self._row)
 
     def compiled_steps(self, steps: Steps) -> None:
@@ -329,6 +332,7 @@ class Recorder(Observer):
 
     def skip(self, skip: Skip) -> None:
         """Record a skip: the iterations before it represent the skipped ones."""
+        self.has_skipped = True
         recorded = self._of(skip.placement)
         recorded.skips.append((len(recorded.steps), skip))
 

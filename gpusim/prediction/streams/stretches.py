@@ -49,7 +49,7 @@ class Stretches:
     def __len__(self) -> int:
         return len(self.pc)
 
-    def at(self, which: Array) -> Stretches:
+    def at(self, which: Array | slice) -> Stretches:
         """Return some of the rows."""
         columns = {name: getattr(self, name)[which] for name in COLUMNS}
         return Stretches(**columns, steps=self.steps)
