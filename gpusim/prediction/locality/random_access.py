@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.locality.lookup import NEVER, Wanted
 from gpusim.prediction.locality.sample import Sample
 from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Schedule
@@ -260,7 +261,7 @@ def _between(sample: Sample, length: float) -> float:
 
     For a single touch it is almost 0, until later blocks have drifted apart.
     """
-    times = len(np.unique(np.stack([sample.pc, sample.place]), axis=1).T)
+    times = len(groups(sample.pc, sample.place)[0])
     if times > 1:
         return float(np.ptp(sample.place)) / (times - 1)
     return min(1.0, max(AT_ONCE, length - 1))
