@@ -130,3 +130,88 @@ print(held.raw)
 """
     )
     assert ran.out == ["cuParamSeti 1", "True", "b'efghefgh'"]
+
+
+GRAPH = """
+class Set(C.Structure):
+    _fields_ = [("to", C.c_uint64), ("pitch", C.c_size_t), ("value", C.c_uint), ("item", C.c_uint),
+                ("width", C.c_size_t), ("height", C.c_size_t)]
+class Kernel(C.Structure):
+    _fields_ = [("function", C.c_void_p), ("sizes", C.c_uint * 6), ("shared", C.c_uint),
+                ("given", C.c_void_p), ("rest", C.c_void_p * 3)]
+class Of(C.Union): _fields_ = [("bytes", C.c_char * 232), ("set", Set), ("kernel", Kernel)]
+class Node(C.Structure): _fields_ = [("type", C.c_int), ("rest", C.c_int * 3), ("of", Of)]
+class Host(C.Structure): _fields_ = [("call", C.c_void_p), ("given", C.c_void_p)]
+Called = C.CFUNCTYPE(None, C.c_void_p)
+says = [Called(lambda given, k=k: print("call", k)) for k in range(3)]
+def calls(k): return C.byref(Host(C.cast(says[k], C.c_void_p), None))
+function, graph, made = C.c_void_p(), C.c_void_p(), C.c_void_p()
+call("cuModuleGetFunction", C.byref(function), module, b"scale")
+call("cuGraphCreate", C.byref(graph), 0)
+n, x, y = C.c_int(8), take(32), take(32)
+values = (C.c_void_p * 3)(*(C.cast(C.pointer(one), C.c_void_p) for one in (y, x, n)))
+kernel = Kernel(function, (1, 1, 1, 8, 1, 1), 0, C.cast(values, C.c_void_p))
+sets, launches, host = C.c_void_p(), C.c_void_p(), C.c_void_p()
+def add(node, one):
+    call("cuGraphAddNode_v2", C.byref(node), graph, None, None, C.c_size_t(0), C.byref(one))
+add(sets, Node(2, of=Of(set=Set(x.value, 0, 0x3F800000, 4, 8, 1))))
+add(launches, Node(0, of=Of(kernel=kernel)))
+call("cuGraphAddHostNode", C.byref(host), graph, None, C.c_size_t(0), calls(0))
+gone = C.c_void_p()
+call("cuGraphAddEmptyNode", C.byref(gone), graph, None, C.c_size_t(0))
+call("cuGraphDestroyNode", gone)
+owned = C.c_void_p()
+call("cuUserObjectCreate", C.byref(owned), None, says[2], 1, 1)
+call("cuGraphRetainUserObject", graph, owned, 1, 1)
+call("cuGraphInstantiateWithFlags", C.byref(made), graph, C.c_uint64(0))
+def replay():
+    call("cuGraphLaunch", made, None)
+    print(struct.unpack("<f", back(y, 4))[0])
+replay()
+"""
+
+
+def test_nodes_of_a_graph_are_told_changed_and_switched_off(host: Host) -> None:
+    ran = host.run(
+        GRAPH
+        + """
+found, old = Kernel(), Set()
+call("cuGraphKernelNodeGetParams_v2", launches, C.byref(found))
+given = C.cast(found.given, C.POINTER(C.POINTER(C.c_uint64)))
+print(list(found.sizes), given[0][0] == y.value, given[2][0] & 0xFFFFFFFF)
+call("cuGraphMemsetNodeGetParams", sets, C.byref(old)); print(old.to == x.value, old.width)
+old.value = 0x40000000
+call("cuGraphExecMemsetNodeSetParams", made, sets, C.byref(old), context)
+call("cuGraphExecHostNodeSetParams", made, host, calls(1)); replay()
+call("cuGraphNodeSetEnabled", made, launches, 0)
+call("cuMemsetD32_v2", y, 0, C.c_size_t(8)); replay()
+call("cuGraphHostNodeSetParams", launches, calls(1))
+call("cuGraphDestroy", graph), call("cuGraphExecDestroy", made)
+"""
+    )
+    assert ran.out == [
+        *("call 0", "3.0", "[1, 1, 1, 8, 1, 1] True 8", "True 8", "call 1", "6.0"),
+        *("call 1", "0.0", "cuGraphHostNodeSetParams 1", "call 2"),
+    ]
+
+
+def test_functions_have_the_version_that_a_program_was_made_for(host: Host) -> None:
+    ran = host.run(
+        """
+def symbol(name, version):
+    found, status = C.c_void_p(), C.c_int()
+    call("cuGetProcAddress_v2", name, C.byref(found), version, C.c_uint64(0), C.byref(status))
+    return found.value
+def of(name): return C.cast(getattr(cuda, name), C.c_void_p).value
+print(symbol(b"cuGraphInstantiate", 13000) == of("cuGraphInstantiateWithFlags"))
+print(symbol(b"cuGraphInstantiate", 11040) == of("cuGraphInstantiate_v2"))
+print(symbol(b"cuStreamGetCaptureInfo", 12000) == of("cuStreamGetCaptureInfo_v2"))
+print(symbol(b"cuGraphAddNode", 12020) == of("cuGraphAddNode"))
+word = take(8)
+call("cuStreamWriteValue64_v2", None, word, C.c_uint64(1 << 33), 0)
+for how, value in enumerate((5 << 32, 1 << 33, 3 << 33, 1)):
+    print(call("cuStreamWaitValue64_v2", None, word, C.c_uint64(value), how))
+"""
+    )
+    assert ran.out == [*["True"] * 4, "cuStreamWaitValue64_v2 801", "801", "0", "0", "0"]
+    assert "a stream's wait for a word that is written later" in ran.err

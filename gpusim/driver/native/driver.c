@@ -181,6 +181,10 @@ API int cuCtxCreate_v4(context_t *context, void *parameters, unsigned flags, int
   (void)parameters;
   return cuCtxCreate_v2(context, flags, device);
 }
+API int cuCtxCreate_v3(context_t *context, void *affinity, int count, unsigned flags, int device) {
+  (void)affinity, (void)count;
+  return cuCtxCreate_v2(context, flags, device);
+}
 API int cuCtxDestroy_v2(context_t context) {
   READY;
   if (depth && stack[depth - 1] == context) depth--;
@@ -471,7 +475,7 @@ static node_t keep(graph_t graph, const struct work *work) {
     graph->room = graph->room ? 2 * graph->room : 16;
     graph->nodes = realloc(graph->nodes, graph->room * sizeof *graph->nodes);
   }
-  node_t made = malloc(sizeof *made);
+  node_t made = calloc(1, sizeof *made);
   made->graph = graph, made->work = *work;
   if (work->kind == LAUNCH) {
     made->work.arguments = malloc(work->function->bytes + 1);
@@ -807,6 +811,46 @@ API int cuEventElapsedTime(float *milliseconds, event_t from, event_t to) {
   return status;
 }
 API int cuEventElapsedTime_v2(float *milliseconds, event_t from, event_t to) { return cuEventElapsedTime(milliseconds, from, to); }
+
+// Attributes of streams have no effect here: what is set is accepted, and read as 0.
+API int cuStreamSetAttribute(stream_t stream, int attribute, const void *value) { (void)stream, (void)attribute; CURRENT; return value ? SUCCESS : INVALID_VALUE; }
+API int cuStreamGetAttribute(stream_t stream, int attribute, void *value) {
+  enum { ATTRIBUTE_BYTES = 64 };
+  (void)stream, (void)attribute;
+  CURRENT;
+  if (!value) return INVALID_VALUE;
+  memset(value, 0, ATTRIBUTE_BYTES);
+  return SUCCESS;
+}
+API int cuStreamCopyAttributes(stream_t to, stream_t from) { (void)to, (void)from; CURRENT; return SUCCESS; }
+
+// Words of memory that a stream writes, or waits for: what it waits for must be there already.
+static int write_word(stream_t stream, u64 address, u64 value, unsigned bytes) {
+  u64 found[3];
+  if (address % bytes || range_of(address, found)) return INVALID_VALUE;
+  for (unsigned at = 0; at < bytes; at += 4) {
+    struct work work = {.kind = SET, .to = address + at, .value = (unsigned)(value >> 8 * at), .item = 4, .width = 1, .height = 1, .is_asynchronous = 1};
+    int status = submit(stream, &work);
+    if (status) return status;
+  }
+  return SUCCESS;
+}
+static int wait_for_word(stream_t stream, u64 address, u64 value, unsigned flags, unsigned bytes) {
+  enum { AT_LEAST, EQUAL, AND, NOR };
+  u64 range[3], found = 0;
+  if (address % bytes || range_of(address, range)) return INVALID_VALUE;
+  if (stream_of(stream)->captured) return CAPTURE_UNSUPPORTED;
+  gpusim_unguard();
+  memcpy(&found, (const void *)address, bytes);
+  gpusim_guard();
+  u64 above = (found - value) << (bytes == 4 ? 32 : 0);
+  int is_there[] = {(int64_t)above >= 0, found == value, (found & value) != 0, (~(found | value) << (bytes == 4 ? 32 : 0)) != 0};
+  return is_there[flags & 3] ? SUCCESS : gpusim_refuse("a stream's wait for a word that is written later");
+}
+API int cuStreamWriteValue32_v2(stream_t stream, u64 address, unsigned value, unsigned flags) { (void)flags; CURRENT; return write_word(stream, address, value, 4); }
+API int cuStreamWriteValue64_v2(stream_t stream, u64 address, u64 value, unsigned flags) { (void)flags; CURRENT; return write_word(stream, address, value, 8); }
+API int cuStreamWaitValue32_v2(stream_t stream, u64 address, unsigned value, unsigned flags) { CURRENT; return wait_for_word(stream, address, value, flags, 4); }
+API int cuStreamWaitValue64_v2(stream_t stream, u64 address, u64 value, unsigned flags) { CURRENT; return wait_for_word(stream, address, value, flags, 8); }
 
 // ---- Modules, libraries, functions
 
@@ -1150,6 +1194,21 @@ API int cuStreamGetCaptureInfo_v2(stream_t stream, int *status, u64 *id, graph_t
   if (count) *count = 0;
   return SUCCESS;
 }
+API int cuStreamGetCaptureInfo_v3(stream_t stream, int *status, u64 *id, graph_t *graph, const node_t **nodes, const void **edges, size_t *count) {
+  if (edges) *edges = NULL;
+  return cuStreamGetCaptureInfo_v2(stream, status, id, graph, nodes, count);
+}
+// What is captured comes behind the nodes that the graph has.
+API int cuStreamBeginCaptureToGraph(stream_t given, graph_t graph, const node_t *before, const void *edges, size_t count, int mode) {
+  (void)before, (void)edges, (void)count, (void)mode;
+  CURRENT;
+  stream_t stream = stream_of(given);
+  if (stream == &null_stream) return CAPTURE_UNSUPPORTED;
+  if (!graph) return INVALID_VALUE;
+  if (stream->captured) return ILLEGAL_STATE;
+  stream->captured = graph;
+  return SUCCESS;
+}
 API int cuThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return SUCCESS; }
 API int cuGraphCreate(graph_t *graph, unsigned flags) { (void)flags; READY; *graph = calloc(1, sizeof **graph); return SUCCESS; }
 static int add(node_t *node, graph_t graph, const struct work *work) {
@@ -1189,18 +1248,22 @@ API int cuGraphAddMemcpyNode(node_t *node, graph_t graph, const node_t *before, 
   return add(node, graph, &work);
 }
 struct set_node { u64 to; size_t pitch; unsigned value, item; size_t width, height; };
+static struct work as_set(const struct set_node *given) {
+  return (struct work){.kind = SET, .to = given->to, .to_pitch = given->pitch, .value = given->value, .item = given->item,
+                       .width = given->width, .height = given->height, .is_asynchronous = 1};
+}
 API int cuGraphAddMemsetNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct set_node *given, context_t context) {
   (void)before, (void)count, (void)context;
   READY;
-  struct work work = {.kind = SET, .to = given->to, .to_pitch = given->pitch, .value = given->value, .item = given->item,
-                      .width = given->width, .height = given->height, .is_asynchronous = 1};
+  struct work work = as_set(given);
   return add(node, graph, &work);
 }
 struct host_node { void (*call)(void *); void *given; };
+static struct work as_call(const struct host_node *given) { return (struct work){.kind = CALL, .call = given->call, .given = given->given}; }
 API int cuGraphAddHostNode(node_t *node, graph_t graph, const node_t *before, size_t count, const struct host_node *given) {
   (void)before, (void)count;
   READY;
-  struct work work = {.kind = CALL, .call = given->call, .given = given->given};
+  struct work work = as_call(given);
   return add(node, graph, &work);
 }
 API int cuGraphAddEmptyNode(node_t *node, graph_t graph, const node_t *before, size_t count) {
@@ -1265,9 +1328,59 @@ API int cuGraphNodeGetType(node_t node, int *type) {
   *type = types[node->work.kind];
   return SUCCESS;
 }
+// Objects of the program that are destroyed with their last owner.
+struct object { void *held; void (*destroy)(void *); unsigned owners; };
+API int cuUserObjectCreate(struct object **made, void *held, void (*destroy)(void *), unsigned owners, unsigned flags) {
+  (void)flags;
+  if (!made || !destroy || !owners) return INVALID_VALUE;
+  *made = malloc(sizeof **made);
+  **made = (struct object){held, destroy, owners};
+  return SUCCESS;
+}
+API int cuUserObjectRetain(struct object *object, unsigned count) {
+  if (!object || !count) return INVALID_VALUE;
+  object->owners += count;
+  return SUCCESS;
+}
+API int cuUserObjectRelease(struct object *object, unsigned count) {
+  if (!object || !count || count > object->owners) return INVALID_VALUE;
+  object->owners -= count;
+  if (object->owners) return SUCCESS;
+  object->destroy(object->held);
+  free(object);
+  return SUCCESS;
+}
+static void own(graph_t graph, struct object *object, unsigned count) {
+  struct owned *made = malloc(sizeof *made);
+  *made = (struct owned){object, count, graph->owned};
+  graph->owned = made;
+}
+API int cuGraphRetainUserObject(graph_t graph, struct object *object, unsigned count, unsigned flags) {
+  enum { MOVE = 1 };
+  READY;
+  if (!graph || !object || !count) return INVALID_VALUE;
+  if (!(flags & MOVE)) object->owners += count;
+  own(graph, object, count);
+  return SUCCESS;
+}
+API int cuGraphReleaseUserObject(graph_t graph, struct object *object, unsigned count) {
+  READY;
+  for (struct owned **one = graph ? &graph->owned : NULL; one && *one; one = &(*one)->next)
+    if ((*one)->object == object && (*one)->count == count) {
+      struct owned *gone = *one;
+      *one = gone->next;
+      free(gone);
+      return cuUserObjectRelease(object, count);
+    }
+  return INVALID_VALUE;
+}
 static graph_t copy_of(graph_t graph) {
   graph_t made = calloc(1, sizeof *made);
-  for (size_t k = 0; k < graph->count; k++) keep(made, &graph->nodes[k]->work);
+  for (size_t k = 0; k < graph->count; k++) keep(made, &graph->nodes[k]->work)->origin = graph->nodes[k];
+  for (struct owned *one = graph->owned; one; one = one->next) {
+    one->object->owners += one->count;
+    own(made, one->object, one->count);
+  }
   return made;
 }
 API int cuGraphClone(graph_t *clone, graph_t graph) { READY; *clone = copy_of(graph); return SUCCESS; }
@@ -1282,6 +1395,13 @@ API int cuGraphInstantiate_v2(graph_t *made, graph_t graph, node_t *wrong, char 
   (void)wrong;
   if (log && size) *log = 0;
   return cuGraphInstantiateWithFlags(made, graph, 0);
+}
+struct instantiation { u64 flags; stream_t stream; node_t wrong; int result; };
+API int cuGraphInstantiateWithParams(graph_t *made, graph_t graph, struct instantiation *given) {
+  if (!given) return INVALID_VALUE;
+  int status = cuGraphInstantiateWithFlags(made, graph, given->flags);
+  given->wrong = NULL, given->result = status ? 1 : 0;
+  return status;
 }
 // Takes the work of one node for another's; their functions may differ.
 static void change(node_t node, const struct work *work) {
@@ -1303,8 +1423,14 @@ static int change_launch(node_t node, const struct kernel_node *given) {
 }
 // The node of an executable graph that was made from a graph's node.
 static node_t made_from(graph_t made, node_t node) {
-  size_t place = made && node ? place_of(node->graph, node) : 0;
-  return made && node && place < made->count ? made->nodes[place] : NULL;
+  for (size_t k = 0; made && node && k < made->count; k++)
+    if (made->nodes[k]->origin == node) return made->nodes[k];
+  return NULL;
+}
+API int cuGraphNodeFindInClone(node_t *found, node_t node, graph_t clone) {
+  READY;
+  *found = made_from(clone, node);
+  return *found ? SUCCESS : INVALID_VALUE;
 }
 API int cuGraphKernelNodeSetParams_v2(node_t node, const struct kernel_node *given) { READY; return change_launch(node, given); }
 API int cuGraphExecKernelNodeSetParams_v2(graph_t made, node_t node, const struct kernel_node *given) {
@@ -1325,6 +1451,136 @@ API int cuGraphMemcpyNodeSetParams(node_t node, const struct box *box) {
   node->work = as_copy(box);
   return SUCCESS;
 }
+API int cuGraphKernelNodeGetParams_v2(node_t node, struct kernel_node *given) {
+  READY;
+  if (!node || node->work.kind != LAUNCH) return INVALID_VALUE;
+  const struct work *work = &node->work;
+  function_t f = work->function;
+  node->values = realloc(node->values, (f->parameters + 1) * sizeof *node->values);
+  for (unsigned k = 0; k < f->parameters; k++) node->values[k] = (char *)work->arguments + f->places[k][0];
+  *given = (struct kernel_node){f, {work->grid[0], work->grid[1], work->grid[2]}, {work->block[0], work->block[1], work->block[2]},
+                                work->shared, node->values, NULL, NULL, NULL};
+  return SUCCESS;
+}
+API int cuGraphMemcpyNodeGetParams(node_t node, struct box *box) {
+  READY;
+  if (!node || node->work.kind != COPY) return INVALID_VALUE;
+  const struct work *work = &node->work;
+  u64 to_height = work->to_pitch ? work->to_slice / work->to_pitch : 0;
+  u64 from_height = work->from_pitch ? work->from_slice / work->from_pitch : 0;
+  *box = (struct box){{0, 0, 0, 0, UNIFIED_SIDE, NULL, work->from, NULL, NULL, work->from_pitch, from_height},
+                      {0, 0, 0, 0, UNIFIED_SIDE, NULL, work->to, NULL, NULL, work->to_pitch, to_height},
+                      work->width, work->height, work->depth};
+  return SUCCESS;
+}
+static int change_to(node_t node, struct work work) {
+  if (!node || node->work.kind != work.kind) return INVALID_VALUE;
+  node->work = work;
+  return SUCCESS;
+}
+API int cuGraphMemsetNodeGetParams(node_t node, struct set_node *given) {
+  READY;
+  if (!node || node->work.kind != SET) return INVALID_VALUE;
+  const struct work *work = &node->work;
+  *given = (struct set_node){work->to, work->to_pitch, work->value, work->item, work->width, work->height};
+  return SUCCESS;
+}
+API int cuGraphMemsetNodeSetParams(node_t node, const struct set_node *given) { READY; return change_to(node, as_set(given)); }
+API int cuGraphExecMemsetNodeSetParams(graph_t made, node_t node, const struct set_node *given, context_t context) {
+  (void)context;
+  READY;
+  return change_to(made_from(made, node), as_set(given));
+}
+API int cuGraphHostNodeGetParams(node_t node, struct host_node *given) {
+  READY;
+  if (!node || node->work.kind != CALL) return INVALID_VALUE;
+  *given = (struct host_node){node->work.call, node->work.given};
+  return SUCCESS;
+}
+API int cuGraphHostNodeSetParams(node_t node, const struct host_node *given) { READY; return change_to(node, as_call(given)); }
+API int cuGraphExecHostNodeSetParams(graph_t made, node_t node, const struct host_node *given) {
+  READY;
+  return change_to(made_from(made, node), as_call(given));
+}
+API int cuGraphNodeSetEnabled(graph_t made, node_t node, unsigned is_on) {
+  READY;
+  node_t found = made_from(made, node);
+  if (!found || found->work.kind > SET) return INVALID_VALUE;  // launches, copies and sets alone
+  found->is_off = !is_on;
+  return SUCCESS;
+}
+API int cuGraphNodeGetEnabled(graph_t made, node_t node, unsigned *is_on) {
+  READY;
+  node_t found = made_from(made, node);
+  if (!found || !is_on) return INVALID_VALUE;
+  *is_on = !found->is_off;
+  return SUCCESS;
+}
+// A node of any kind: its type (CUgraphNodeType), and what is given for nodes of it.
+struct any_node {
+  int type, unused[3];
+  union {
+    char bytes[232];
+    struct kernel_node kernel;
+    struct { int flags, unused; context_t context; struct box box; } copy;
+    struct set_node set;
+    struct host_node host;
+    event_t event;
+    graph_t graph;
+    struct memory_node memory;
+    u64 address;
+  } of;
+};
+enum { KERNEL_NODE, COPY_NODE, SET_NODE, HOST_NODE, CHILD_NODE, EMPTY_NODE, WAIT_NODE, RECORD_NODE, TAKE_NODE = 10, GIVE_BACK_NODE };
+API int cuGraphAddNode(node_t *node, graph_t graph, const node_t *before, size_t count, struct any_node *given) {
+  READY;
+  if (!given) return INVALID_VALUE;
+  switch (given->type) {
+    case KERNEL_NODE: return cuGraphAddKernelNode_v2(node, graph, before, count, &given->of.kernel);
+    case COPY_NODE: return cuGraphAddMemcpyNode(node, graph, before, count, &given->of.copy.box, NULL);
+    case SET_NODE: return cuGraphAddMemsetNode(node, graph, before, count, &given->of.set, NULL);
+    case HOST_NODE: return cuGraphAddHostNode(node, graph, before, count, &given->of.host);
+    case CHILD_NODE: return cuGraphAddChildGraphNode(node, graph, before, count, given->of.graph);
+    case EMPTY_NODE: return cuGraphAddEmptyNode(node, graph, before, count);
+    case WAIT_NODE: return cuGraphAddEventWaitNode(node, graph, before, count, given->of.event);
+    case RECORD_NODE: return cuGraphAddEventRecordNode(node, graph, before, count, given->of.event);
+    case TAKE_NODE: return cuGraphAddMemAllocNode(node, graph, before, count, &given->of.memory);
+    case GIVE_BACK_NODE: return cuGraphAddMemFreeNode(node, graph, before, count, given->of.address);
+    default: return gpusim_refuse("graphs' nodes of other kinds");
+  }
+}
+API int cuGraphAddNode_v2(node_t *node, graph_t graph, const node_t *before, const void *edges, size_t count, struct any_node *given) {
+  (void)edges;
+  return cuGraphAddNode(node, graph, before, count, given);
+}
+static int change_any(node_t node, const struct any_node *given) {
+  if (!given) return INVALID_VALUE;
+  switch (given->type) {
+    case KERNEL_NODE: return change_launch(node, &given->of.kernel);
+    case COPY_NODE: return change_to(node, as_copy(&given->of.copy.box));
+    case SET_NODE: return change_to(node, as_set(&given->of.set));
+    case HOST_NODE: return change_to(node, as_call(&given->of.host));
+    case RECORD_NODE: return change_to(node, (struct work){.kind = RECORD, .event = given->of.event});
+    default: return gpusim_refuse("changes of graphs' nodes of other kinds");
+  }
+}
+API int cuGraphNodeSetParams(node_t node, const struct any_node *given) { READY; return change_any(node, given); }
+API int cuGraphExecNodeSetParams(graph_t made, node_t node, const struct any_node *given) { READY; return change_any(made_from(made, node), given); }
+static void forget(node_t node) {
+  if (node->work.kind == LAUNCH) free(node->work.arguments);
+  free(node->values);
+  free(node);
+}
+API int cuGraphDestroyNode(node_t node) {
+  READY;
+  if (!node) return INVALID_VALUE;
+  graph_t graph = node->graph;
+  size_t place = place_of(graph, node);
+  memmove(graph->nodes + place, graph->nodes + place + 1, (graph->count - place - 1) * sizeof node);
+  graph->count--;
+  forget(node);
+  return SUCCESS;
+}
 struct update { int result; node_t wrong, from; };
 API int cuGraphExecUpdate_v2(graph_t made, graph_t graph, struct update *said) {
   READY;
@@ -1341,15 +1597,14 @@ API int cuGraphUpload(graph_t graph, stream_t stream) { (void)graph, (void)strea
 API int cuGraphLaunch(graph_t graph, stream_t stream) {
   CURRENT;
   int status = graph ? SUCCESS : INVALID_VALUE;
-  for (size_t k = 0; !status && k < graph->count; k++) status = submit(stream, &graph->nodes[k]->work);
+  for (size_t k = 0; !status && k < graph->count; k++)
+    if (!graph->nodes[k]->is_off) status = submit(stream, &graph->nodes[k]->work);
   return status;
 }
 API int cuGraphDestroy(graph_t graph) {
   READY;
-  for (size_t k = 0; graph && k < graph->count; k++) {
-    if (graph->nodes[k]->work.kind == LAUNCH) free(graph->nodes[k]->work.arguments);
-    free(graph->nodes[k]);
-  }
+  for (size_t k = 0; graph && k < graph->count; k++) forget(graph->nodes[k]);
+  while (graph && graph->owned) cuGraphReleaseUserObject(graph, graph->owned->object, graph->owned->count);
   if (graph) free(graph->nodes);
   free(graph);
   return graph ? SUCCESS : INVALID_VALUE;
@@ -1371,7 +1626,9 @@ static const struct { const char *name; int since; const char *symbol; } version
     {"cuCtxGetDevice", 13000, "cuCtxGetDevice_v2"},       {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2"},
     {"cuMemAdvise", 12020, "cuMemAdvise_v2"},             {"cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2"},
     {"cuEventElapsedTime", 12080, "cuEventElapsedTime_v2"}, {"cuCtxCreate", 12050, "cuCtxCreate_v4"},
-    {"cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2"},
+    {"cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2"},     {"cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"},
+    {"cuGraphAddNode", 12030, "cuGraphAddNode_v2"},       {"cuGraphAddDependencies", 12030, "cuGraphAddDependencies_v2"},
+    {"cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3"},
 };
 API int cuGetProcAddress_v2(const char *name, void **function, int version, u64 flags, int *found) {
   static void *self;

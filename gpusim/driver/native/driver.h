@@ -45,6 +45,8 @@ struct work {
   void *given;
   struct event *event;
 };
-struct node { struct graph *graph; struct work work; };
-struct graph { struct node **nodes; size_t count, room; };
+// A node, with the one that it was copied from, and pointers to a launch's values.
+struct node { struct graph *graph; struct work work; struct node *origin; void **values; int is_off; };
+struct owned { struct object *object; unsigned count; struct owned *next; };
+struct graph { struct node **nodes; size_t count, room; struct owned *owned; };
 #endif
