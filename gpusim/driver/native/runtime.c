@@ -81,6 +81,16 @@ extern int cuGraphAddChildGraphNode(handle *, handle, const handle *, size_t, ha
 extern int cuGraphAddEmptyNode(handle *, handle, const handle *, size_t), cuGraphGetNodes(handle, handle *, size_t *);
 extern int cuGraphAddDependencies(handle, const handle *, const handle *, size_t), cuGraphClone(handle *, handle);
 extern int cuGraphNodeGetType(handle, int *);
+extern int cuGraphMemsetNodeGetParams(handle, void *), cuGraphMemsetNodeSetParams(handle, const void *);
+extern int cuGraphExecMemsetNodeSetParams(handle, handle, const void *, handle);
+extern int cuGraphHostNodeGetParams(handle, void *), cuGraphHostNodeSetParams(handle, const void *);
+extern int cuGraphExecHostNodeSetParams(handle, handle, const void *), cuGraphDestroyNode(handle);
+extern int cuGraphNodeSetEnabled(handle, handle, unsigned), cuGraphNodeGetEnabled(handle, handle, unsigned *);
+extern int cuGraphNodeFindInClone(handle *, handle, handle), cuGraphInstantiateWithParams(handle *, handle, void *);
+extern int cuUserObjectCreate(handle *, void *, void (*)(void *), unsigned, unsigned);
+extern int cuUserObjectRetain(handle, unsigned), cuUserObjectRelease(handle, unsigned);
+extern int cuGraphRetainUserObject(handle, handle, unsigned, unsigned), cuGraphReleaseUserObject(handle, handle, unsigned);
+extern int cuStreamSetAttribute(handle, int, const void *), cuStreamGetAttribute(handle, int, void *), cuStreamCopyAttributes(handle, handle);
 extern int cuGetProcAddress_v2(const char *, void **, int, u64, int *), gpusim_refuse(const char *);
 extern void gpusim_tell(const char *, const char *, size_t);
 
@@ -748,6 +758,25 @@ API int cudaGraphInstantiateWithFlags(handle *made, handle graph, unsigned long 
 API int cudaGraphExecDestroy(handle made) { CALL(cuGraphExecDestroy(made)); }
 API int cudaGraphLaunch(handle made, handle stream) { CALL(cuGraphLaunch(made, stream)); }
 API int cudaGraphUpload(handle made, handle stream) { (void)made, (void)stream; READY; return 0; }
+API int cudaGraphMemsetNodeGetParams(handle node, void *given) { CALL(cuGraphMemsetNodeGetParams(node, given)); }
+API int cudaGraphMemsetNodeSetParams(handle node, const void *given) { CALL(cuGraphMemsetNodeSetParams(node, given)); }
+API int cudaGraphExecMemsetNodeSetParams(handle made, handle node, const void *given) { CALL(cuGraphExecMemsetNodeSetParams(made, node, given, NULL)); }
+API int cudaGraphHostNodeGetParams(handle node, void *given) { CALL(cuGraphHostNodeGetParams(node, given)); }
+API int cudaGraphHostNodeSetParams(handle node, const void *given) { CALL(cuGraphHostNodeSetParams(node, given)); }
+API int cudaGraphExecHostNodeSetParams(handle made, handle node, const void *given) { CALL(cuGraphExecHostNodeSetParams(made, node, given)); }
+API int cudaGraphNodeSetEnabled(handle made, handle node, unsigned is_on) { CALL(cuGraphNodeSetEnabled(made, node, is_on)); }
+API int cudaGraphNodeGetEnabled(handle made, handle node, unsigned *is_on) { CALL(cuGraphNodeGetEnabled(made, node, is_on)); }
+API int cudaGraphNodeFindInClone(handle *found, handle node, handle clone) { CALL(cuGraphNodeFindInClone(found, node, clone)); }
+API int cudaGraphDestroyNode(handle node) { CALL(cuGraphDestroyNode(node)); }
+API int cudaGraphInstantiateWithParams(handle *made, handle graph, void *given) { CALL(cuGraphInstantiateWithParams(made, graph, given)); }
+API int cudaUserObjectCreate(handle *made, void *held, void (*destroy)(void *), unsigned owners, unsigned flags) { CALL(cuUserObjectCreate(made, held, destroy, owners, flags)); }
+API int cudaUserObjectRetain(handle object, unsigned count) { CALL(cuUserObjectRetain(object, count)); }
+API int cudaUserObjectRelease(handle object, unsigned count) { CALL(cuUserObjectRelease(object, count)); }
+API int cudaGraphRetainUserObject(handle graph, handle object, unsigned count, unsigned flags) { CALL(cuGraphRetainUserObject(graph, object, count, flags)); }
+API int cudaGraphReleaseUserObject(handle graph, handle object, unsigned count) { CALL(cuGraphReleaseUserObject(graph, object, count)); }
+API int cudaStreamSetAttribute(handle stream, int attribute, const void *value) { CALL(cuStreamSetAttribute(stream, attribute, value)); }
+API int cudaStreamGetAttribute(handle stream, int attribute, void *value) { CALL(cuStreamGetAttribute(stream, attribute, value)); }
+API int cudaStreamCopyAttributes(handle to, handle from) { CALL(cuStreamCopyAttributes(to, from)); }
 API int cudaGraphGetNodes(handle graph, handle *nodes, size_t *count) { CALL(cuGraphGetNodes(graph, nodes, count)); }
 API int cudaGraphNodeGetType(handle node, int *type) { CALL(cuGraphNodeGetType(node, type)); }
 API int cudaGraphAddEmptyNode(handle *node, handle graph, const handle *before, size_t count) { CALL(cuGraphAddEmptyNode(node, graph, before, count)); }
