@@ -90,7 +90,7 @@ def test_the_latest_touch_is_that_of_all_touches(
                     if first < begin + 32 and first + row.length > begin:
                         touches.append(number * life + (row.time + 3 * k) / STEPS)
     expected = max((t for t in touches if t < time - 1e-9), default=-math.inf)
-    dimensions = [Dimension(moves[0], x, 1, life), Dimension(moves[1], y, x, x * life)]
+    dimensions = [Dimension(moves[0], x, 1), Dimension(moves[1], y, x)]
     wanted = Wanted(
         np.array([begin]), np.array([begin + 32]), np.array([time]), np.array([block]), sms
     )
@@ -107,7 +107,7 @@ def test_the_latest_touch_is_that_of_all_touches(
 def test_of_blocks_on_an_edge_that_all_touch_the_same_the_last_one_is_found() -> None:
     """Of six blocks three do so, of which the second ends before the time that is asked about."""
     touched = stretches([Row(time=4, begin=0, length=32, times=0, stride=0)])
-    edge, ranges = [Dimension(0, 6, 1, 0.5)], np.array([(0, 0), (2, 2), (4, 4)])
+    edge, ranges = [Dimension(0, 6, 1)], np.array([(0, 0), (2, 2), (4, 4)])
 
     def last(time: float, sms: int = 0) -> float:
         wanted = Wanted(np.array([0]), np.array([32]), np.array([time]), np.array([6]), sms)
@@ -142,12 +142,12 @@ def test_blocks_that_all_differ_are_looked_through_together_as_one_by_one() -> N
     single = [Pattern(stretches(mine), (16, 96, 0), ((b, b),)) for b, mine in enumerate(rows)]
     begin = np.arange(0, 240, 4)
     wanted = Wanted(begin, begin + 4, np.full(len(begin), 3.0), begin % launch.blocks, sms=2)
-    together = _last_linear(single, schedule)(wanted, schedule.life)
-    one_by_one = [_last_linear([one], schedule)(wanted, schedule.life) for one in single]
+    together = _last_linear(single, launch)(wanted, schedule.life)
+    one_by_one = [_last_linear([one], launch)(wanted, schedule.life) for one in single]
     direct = [
         latest(
             one.stretches,
-            _grid(one, schedule),
+            _grid(one, launch),
             wanted,
             np.zeros(1, dtype=np.int64),
             np.array(one.ranges),

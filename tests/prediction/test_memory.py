@@ -478,7 +478,7 @@ def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() ->
     columns["end"] = columns["begin"] + np.array([192, 4, 4, 4, 4])
     pattern = Pattern(Stretches(**columns, steps=2), (0, 0, 0), ((0, 0),))
     schedule = Schedule(Launch.of(1, 32), 1, 1, 64, 0.0)
-    sample = sampled((pattern,), schedule)
+    sample = sampled((pattern,), schedule.launch, 64)
     lines = {(begin, place): float(part) for begin, place, part in zip(
         sample.begin.tolist(), sample.place.tolist(), sample.lines, strict=True)}  # fmt: skip
     apart = {(0, 0.0): 0.5, (64, 0.0): 0.5, (128, 0.0): 0.5, (64, 0.5): 1}
@@ -544,7 +544,7 @@ def test_a_sector_stands_for_what_the_stretch_touches_of_its_own_grain() -> None
     columns = dict.fromkeys(COLUMNS, np.zeros(1, dtype=np.int64))
     columns |= {"begin": np.array([28]), "end": np.array([132])}
     pattern = Pattern(Stretches(**columns, steps=1), (0, 0, 0), ((0, 0),))
-    sample = sampled((pattern,), Schedule(Launch.of(1, 32), 1, 1, 64, 0.0))
+    sample = sampled((pattern,), Launch.of(1, 32), 64)
     grains = dict(zip(sample.begin.tolist(), sample.grains.tolist(), strict=True))
     assert grains == {0: 1 / 2, 32: 1 / 2, 64: 1 / 2, 96: 1 / 2, 128: 1}
 

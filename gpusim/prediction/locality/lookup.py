@@ -32,12 +32,15 @@ _SOON = 1e-10
 
 @dataclass(frozen=True)
 class Dimension:
-    """`extent` steps of a stretch: `move` bytes, `later` in time and block `ids` apart."""
+    """`extent` steps of a stretch, `move` bytes apart: of a loop, `later` in time, or of a grid.
+
+    A grid's are block `ids` apart, which begin at the times of a schedule.
+    """
 
     move: int
     extent: int
     ids: int
-    later: float
+    later: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -257,7 +260,7 @@ class _Search:
         return (
             places @ np.array([d.move for d in self._through], dtype=np.int64),
             places @ np.array([d.ids for d in self._through], dtype=np.int64),
-            places @ np.array([0.0 if d.ids else d.later for d in self._through]),
+            places @ np.array([d.later for d in self._through]),
         )
 
     def _placed(self, found: Candidates, wanted: Wanted) -> Iterator[tuple[Array, Array, Array]]:
@@ -266,7 +269,7 @@ class _Search:
         for at in self._moved(found, wanted):
             number, time, block = at.number, at.time, at.block
             if solved is not None:
-                time = time + at.high * (0.0 if solved.ids else solved.later)
+                time = time + at.high * solved.later
                 block = block + at.high * solved.ids
             if self._free is not None:
                 room = (wanted.time[number] - _SOON - time) / self._life if self._life else None
@@ -378,7 +381,7 @@ def _placed_along(dimension: Dimension, found: Candidates, least: int, most: int
     at = found.at(which)
     return Candidates(
         at.number,
-        at.time + place * (0.0 if dimension.ids else dimension.later),
+        at.time + place * dimension.later,
         at.block + place * dimension.ids,
         at.low - place * dimension.move,
         at.high - place * dimension.move,
@@ -497,7 +500,7 @@ def _merged(still: Sequence[Dimension]) -> Dimension | None:
     ordered = sorted(still, key=lambda d: d.ids)
     follow = all(b.ids == a.ids * a.extent for a, b in pairwise(ordered))
     if follow:
-        return Dimension(0, _product(still), ordered[0].ids, ordered[0].later)
+        return Dimension(0, _product(still), ordered[0].ids)
     return max(still, key=lambda d: d.extent)
 
 

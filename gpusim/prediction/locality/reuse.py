@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.launch.grid import Launch
 from gpusim.prediction.locality.lookup import (
     NEVER,
     Dimension,
@@ -22,7 +23,7 @@ from gpusim.prediction.locality.lookup import (
     are_among,
     latest,
 )
-from gpusim.prediction.locality.patterns import Pattern, Patterns, coordinates
+from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns, coordinates
 from gpusim.prediction.locality.random_access import (
     MANY,
     Asked,
@@ -36,6 +37,7 @@ from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import ATOMIC, COLUMNS, FENCE, PAST_L1, STORE, Stretches
+from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
 Last = Callable[[Wanted, float], Array]
@@ -100,35 +102,44 @@ def _joined(parts: list[Touches]) -> Touches:
 
 
 def _of_linear(patterns: Patterns, schedule: Schedule) -> Touches:
-    sample = sampled(patterns.linear, schedule)
-    own = _last_own(patterns.linear, sample, schedule)
-    return _with_gaps(sample, schedule, _last_linear(patterns.linear, schedule), own)
+    sample, own, last = _kept_linear(Same(patterns.linear), schedule.launch, schedule.grain_bytes)
+    return _with_gaps(sample, schedule, last, own)
 
 
-def _last_linear(patterns: Sequence[Pattern], schedule: Schedule) -> Last:
+@lru_cache(maxsize=KEPT_LAUNCHES)
+def _kept_linear(
+    linear: Same[tuple[Pattern, ...]], launch: Launch, grain_bytes: int
+) -> tuple[Sample, Array, Last]:
+    """Return what holds for all GPUs: a sample, its blocks' own last touches, and all others."""
+    sample = sampled(linear.held, launch, grain_bytes)
+    own = _last_own(linear.held, sample, launch)
+    return sample, own, _last_linear(linear.held, launch)
+
+
+def _last_linear(patterns: Sequence[Pattern], launch: Launch) -> Last:
     """Return the function for the last touch of bytes by linear patterns.
 
     Patterns of single blocks are looked through together.
     """
     whole: list[tuple[Stretches, Sequence[Dimension], Array, Array]] = [
-        (p.stretches, _grid(p, schedule), np.zeros(len(p.stretches), int), np.array(p.ranges))
+        (p.stretches, _grid(p, launch), np.zeros(len(p.stretches), int), np.array(p.ranges))
         for p in patterns
         if p.blocks > 1
     ]
     alone = [p for p in patterns if p.blocks == 1]
     if alone:
-        whole.append((*_in_one_table(alone, schedule), np.array([(0, schedule.launch.blocks)])))
+        whole.append((*_in_one_table(alone, launch), np.array([(0, launch.blocks)])))
     return _last_of(whole)
 
 
 def _in_one_table(
-    alone: Sequence[Pattern], schedule: Schedule
+    alone: Sequence[Pattern], launch: Launch
 ) -> tuple[Stretches, Sequence[Dimension], Array]:
     """Return the stretches of single blocks where these touch them, no moves, and the blocks."""
     blocks = np.array([pattern.ranges[0][0] for pattern in alone])
     moved = [
         int(place @ np.array(pattern.moves))
-        for place, pattern in zip(coordinates(blocks, schedule.launch), alone, strict=True)
+        for place, pattern in zip(coordinates(blocks, launch), alone, strict=True)
     ]
     rows = [
         replace(p.stretches, begin=p.stretches.begin + by, end=p.stretches.end + by)
@@ -143,7 +154,6 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
     Queries repeat with few combinations of kinds: each gets an index of its own, all that ask for
     all stretches the same.
     """
-
     @cache
     def of_all(number: int) -> LookedThrough:
         rows, grid, blocks, ranges = whole[number]
@@ -169,10 +179,12 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
     return last
 
 
-def _grid(pattern: Pattern, schedule: Schedule) -> list[Dimension]:
+def _grid(pattern: Pattern, launch: Launch) -> list[Dimension]:
+    x, y, z = launch.grid
+    extents = ((x, 1), (y, x), (z, x * y))
     return [
-        Dimension(move, extent, ids, ids * schedule.life)
-        for move, (extent, ids) in zip(pattern.moves, schedule.grid, strict=True)
+        Dimension(move, extent, ids)
+        for move, (extent, ids) in zip(pattern.moves, extents, strict=True)
     ]
 
 
@@ -194,14 +206,14 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
         rows = single[b]
         for pc, count in _counts(rows).items():
             totals[pc] = totals.get(pc, 0.0) + count * launch.blocks / blocks_apart
-    sample = sampled(tuple(pattern[b] for b in later), schedule)
+    sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes)
     counted = {
         pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()
     }
     scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
     sample = replace(sample, weight=sample.weight * scale)
-    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, schedule)
-    last_linear = _last_linear(patterns.timed, schedule)
+    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, launch)
+    last_linear = _last_linear(patterns.timed, launch)
     sample, own = with_draws(sample), np.repeat(own, DRAWS)
     everyone, owner = _side_by_side(single, near)
     sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
@@ -262,10 +274,10 @@ def _joined_stretches(rows: Sequence[Stretches]) -> Stretches:
     return Stretches(**columns, steps=max(one.steps for one in rows))
 
 
-def _last_own(patterns: tuple[Pattern, ...], sample: Sample, schedule: Schedule) -> Array:
+def _last_own(patterns: tuple[Pattern, ...], sample: Sample, launch: Launch) -> Array:
     """Return the last touch of each sector by the same block, as a time within the block."""
     best = np.full(len(sample.pc), NEVER)
-    places = coordinates(sample.block, schedule.launch)
+    places = coordinates(sample.block, launch)
     for pattern in patterns:
         table = np.array(pattern.ranges)
         at = np.searchsorted(table[:, 0], sample.block, side="right") - 1

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.launch.grid import Launch
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
-from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.streams.stretches import FENCE, Stretches
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +49,7 @@ class Sample:
     second_draw: Array
 
 
-def sampled(patterns: tuple[Pattern, ...], schedule: Schedule) -> Sample:
+def sampled(patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int) -> Sample:
     """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
     names = Sample.__dataclass_fields__
     parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
@@ -58,7 +58,7 @@ def sampled(patterns: tuple[Pattern, ...], schedule: Schedule) -> Sample:
     by_pc = [p.stretches.by_pc() for p in patterns]
     for pc in np.unique(pcs).tolist():
         mine = [(p, rows[pc]) for p, rows in zip(patterns, by_pc, strict=True) if pc in rows]
-        parts += _of_instruction(mine, schedule)
+        parts += _of_instruction(mine, launch, grain_bytes)
     return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
 
 
@@ -73,7 +73,7 @@ def with_draws(sample: Sample) -> Sample:
 
 
 def _of_instruction(
-    patterns: Sequence[tuple[Pattern, Stretches]], schedule: Schedule
+    patterns: Sequence[tuple[Pattern, Stretches]], launch: Launch, grain_bytes: int
 ) -> Iterator[dict[str, Array]]:
     """Yield the sampled touches of one instruction, by pattern; its stretches come with each."""
     counts = [
@@ -87,12 +87,17 @@ def _of_instruction(
     for (pattern, rows), count, size in zip(patterns, counts, sizes, strict=True):
         mine = points[begun : begun + size]
         mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
-        yield _chosen(rows, pattern, mine, count / size, schedule)
+        yield _chosen(rows, pattern, mine, count / size, launch, grain_bytes)
         begun += size
 
 
 def _chosen(
-    rows: Stretches, pattern: Pattern, points: Array, weight: float, schedule: Schedule
+    rows: Stretches,
+    pattern: Pattern,
+    points: Array,
+    weight: float,
+    launch: Launch,
+    grain_bytes: int,
 ) -> dict[str, Array]:
     along, by_block, by_iteration, by_sector, draw, second_draw = points.T
     touches = np.cumsum(rows.sectors * (1 + rows.times))
@@ -100,7 +105,7 @@ def _chosen(
     blocks = _numbered(pattern.ranges, by_block)
     iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
     sector = (by_sector * rows.sectors[row]).astype(np.int64)
-    begin = rows.begin[row] + coordinates(blocks, schedule.launch) @ np.array(pattern.moves)
+    begin = rows.begin[row] + coordinates(blocks, launch) @ np.array(pattern.moves)
     begin = begin + iteration * rows.stride[row]
     end = begin + rows.end[row] - rows.begin[row]
     sectors = _pieces(begin, end, SECTOR_BYTES)
@@ -112,7 +117,7 @@ def _chosen(
         "kind": rows.kind[row],
         "weight": np.full(len(row), weight),
         "lines": _of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
-        "grains": _of_piece(sector, begin, end, schedule.grain_bytes),
+        "grains": _of_piece(sector, begin, end, grain_bytes),
         "run": rows.end[row] - rows.begin[row],
         "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
         "block": blocks,

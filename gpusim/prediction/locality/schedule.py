@@ -49,9 +49,3 @@ class Schedule:
         An H200 distributes the blocks of a larger grid differently the next time.
         """
         return self.launch.blocks <= self.at_once
-
-    @property
-    def grid(self) -> tuple[tuple[int, int], ...]:
-        """Extent of each dimension of the grid, and the stride of block numbers along it."""
-        x, y, z = self.launch.grid
-        return ((x, 1), (y, x), (z, x * y))
