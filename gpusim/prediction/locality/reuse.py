@@ -154,6 +154,7 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
     Queries repeat with few combinations of kinds: each gets an index of its own, all that ask for
     all stretches the same.
     """
+
     @cache
     def of_all(number: int) -> LookedThrough:
         rows, grid, blocks, ranges = whole[number]

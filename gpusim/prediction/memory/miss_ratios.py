@@ -264,6 +264,11 @@ class Caches:
         return self._allocated(self._allocations, gap)
 
     @cached_property
+    def _distance(self) -> Array:
+        """Reuse distance of each line in the L2, in bytes."""
+        return self._lines(self.by_line)
+
+    @cached_property
     def _allocations(self) -> tuple[Footprint, WaveFootprint | None]:
         return self._allocations_in(np.where(self._is_copied, self._copies, 1.0))
 
@@ -400,7 +405,7 @@ class Caches:
         # Grains from DRAM and hits in other parts are looked up there as well.
         elsewhere = inner(missed - fetched, self.far)
         elsewhere += dram_bytes / SECTOR_BYTES * (1 - 1 / self.capacity.caches.l2_parts)
-        distance = self._lines(self.by_line)[mine]
+        distance = self._distance[mine]
         return Sources(
             self._source(first, 1.0, 0.0),
             self._source(again, 0.0, 1.0, is_again=True),
