@@ -1,4 +1,7 @@
-"""The switch of compiled evaluators: GPUSIM_FAST in the environment, 1 unless it says otherwise."""
+"""The switches of compiled evaluators in the environment.
+
+`GPUSIM_FAST` is 1 unless it says otherwise; `GPUSIM_THREADS` is the number of threads of a launch.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from gpusim.errors import InputError
 
 SWITCH = "GPUSIM_FAST"
 OFF, ON = VALUES = ("0", "1")
+THREADS = "GPUSIM_THREADS"
+MOST_THREADS = 64
+MOST_UNASKED = 4  # threads: each has a copy of the arrays
 
 
 def is_wanted() -> bool:
@@ -19,3 +25,24 @@ def is_wanted() -> bool:
     if said not in VALUES:
         raise InputError(f"{SWITCH} in the environment is {said!r}; it is {' or '.join(VALUES)}")
     return said == ON
+
+
+def threads() -> int:
+    """Return the most threads of a launch: those of GPUSIM_THREADS, else one a processor, up to 4.
+
+    A worker beside others has one. Raises InputError for anything but a number of 1 to 64.
+    """
+    said = os.environ.get(THREADS)
+    if said:
+        if not (said.isascii() and said.isdigit() and 1 <= int(said[:9]) <= MOST_THREADS):
+            raise InputError(
+                f"{THREADS} in the environment is {said!r}; it is a number of 1 to {MOST_THREADS}"
+            )
+        return int(said)
+    import multiprocessing
+
+    if multiprocessing.parent_process() is not None:
+        return 1
+    return min(
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, MOST_UNASKED
+    )

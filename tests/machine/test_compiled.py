@@ -13,11 +13,12 @@ import pytest
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
-from gpusim.errors import GpusimError, OutOfBoundsError
+from gpusim.errors import GpusimError, InputError, OutOfBoundsError
+from gpusim.host.fast import THREADS, threads
 from gpusim.launch.events import Observer, Ran
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run, takeover
-from gpusim.machine.compiled import instance, modules
+from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import translated
 from gpusim.sass import wheels
@@ -405,3 +406,79 @@ def stores_of_lanes(x, out, n):
 def test_narrow_registers_that_all_warps_share_go_over() -> None:
     given = np.arange(32, dtype=np.int8), np.zeros(128, np.int8)
     agree(stores_of_lanes, 1, 128, "lowering", *given, 40, steps=20)
+
+
+@cuda.jit
+def all_write_one(x, out):
+    i = cuda.grid(1)
+    out[1 + i] = x[i]
+    out[0] = 7.0
+
+
+@cuda.jit
+def all_count(x, out, total):
+    i = cuda.grid(1)
+    out[i] = x[i] > 0
+    cuda.atomic.add(total, 0, out[i])
+
+
+@cuda.jit
+def sums_of_neighbours(x, out):
+    i = cuda.grid(1)
+    total = np.float32(0.0)
+    for k in range(8):
+        total += x[i + k]
+    out[i] = total
+
+
+def in_threads(monkeypatch: pytest.MonkeyPatch, count: int) -> list[bool]:
+    """Let launches have threads; return whether their parts were independent, once they ran."""
+    found: list[bool] = []
+    as_ever = parts.run_parts
+
+    def run_parts(*arguments: Any) -> bool:
+        assert len(arguments[0]) == count
+        found.append(as_ever(*arguments))
+        return found[-1]
+
+    monkeypatch.setenv(THREADS, str(count))
+    monkeypatch.setattr(parts, "LEAST_SECONDS", -1.0)
+    monkeypatch.setattr(parts, "run_parts", run_parts)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kernel", "is_independent"), [(sums_of_neighbours, True), (all_write_one, False)]
+)
+def test_blocks_run_in_threads_where_none_touches_what_others_write(
+    kernel: Kernel, is_independent: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = in_threads(monkeypatch, 3)
+    agree(kernel, 8, 64, "lowering", noise(520), np.zeros(520, np.float32))
+    assert found == [is_independent]
+
+
+def test_atomics_of_global_memory_keep_blocks_in_one_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = in_threads(monkeypatch, 2)
+    agree(all_count, 8, 64, "lowering", noise(512), np.zeros(512, np.int32), np.zeros(1, np.int32))
+    assert not found
+
+
+def test_a_fault_in_a_thread_has_the_words_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_threads(monkeypatch, 2)
+    with pytest.raises(OutOfBoundsError, match="x"):
+        evaluated(
+            sums_of_neighbours, 8, 64, "lowering",
+            (noise(512), np.zeros(512, np.float32)), steps=0,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("said", ["0", "two", "65", "1.5"])
+def test_a_number_of_threads_that_is_none_is_refused(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(THREADS, said)
+    with pytest.raises(InputError, match="a number of 1 to 64"):
+        threads()

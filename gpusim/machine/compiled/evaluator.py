@@ -7,6 +7,7 @@ copied back when all of it has ended; otherwise NumPy goes on as if nothing had 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,16 @@ from gpusim.host import address_space_limit
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine import values
-from gpusim.machine.compiled import memory, modules
+from gpusim.machine.compiled import memory, modules, parts
 from gpusim.machine.compiled.detection import Detection
-from gpusim.machine.compiled.instance import LeftError
+from gpusim.machine.compiled.instance import Instance, LeftError
 from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import READY, Batch
+from gpusim.program.flow import loop_bodies
 from gpusim.program.loops import swapping
 from gpusim.program.memoisation import Same
 from gpusim.program.polling import awaits
@@ -34,6 +36,8 @@ Array = np.ndarray[Any, Any]
 # Of blocks that run at a time: their sums, and the progress that is told in between.
 MOST_SUMS_BYTES = 64 << 20
 MOST_WARPS = 1 << 17
+# Blocks that run before others may do so in threads: they tell how long one takes.
+TIMED_PART, LEAST_TIMED_WARPS = 16, 512
 MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 
 
@@ -49,14 +53,20 @@ class CompiledLaunch:
         self._arrays_end = memory.arrays_end(self._made, self._allocations)
         self._instance = compiled.instance()
         self._has_arrays = False
+        size = self._arrays_end - memory.arrays_begin(self._made)
+        self._threads = 1 if self._steps else parts.threads(self.program, self._made, size)
 
     @property
     def most_blocks(self) -> int:
         """The number of blocks to run at a time."""
-        warps = self._context.batch.launch.warps_per_block
+        launch = self._context.batch.launch
+        warps = launch.warps_per_block
         if self._steps:
             return max(1, MOST_RECORDED_WARPS // warps)
-        return most_blocks(self._made, warps)
+        most = most_blocks(self._made, warps)
+        if self._threads > 1 and not self._compiled.seconds_each and loop_bodies(self.program):
+            most = min(most, max(launch.blocks // TIMED_PART, LEAST_TIMED_WARPS // warps, 1))
+        return most
 
     def takes(self, batch: Batch) -> bool:
         """Return whether compiled code goes on where the splits of a batch stand."""
@@ -80,6 +90,17 @@ class CompiledLaunch:
 
     def run_anew(self, blocks: Array, step_limit: int, *, keeps_results: bool = True) -> None:
         """Run blocks from their start, as `run` does a batch."""
+        seconds = self._compiled.seconds_each * len(blocks)
+        if self._threads > 1 and len(blocks) > 1 and seconds > parts.LEAST_SECONDS:
+            if self._has_run_parts(blocks, step_limit, keeps_results):
+                return
+            self._threads = 1
+        started = perf_counter()
+        self._run_in_turn(blocks, step_limit, keeps_results)
+        self._compiled.seconds_each = (perf_counter() - started) / len(blocks)
+
+    def _run_in_turn(self, blocks: Array, step_limit: int, keeps_results: bool) -> None:
+        """Run blocks one after the other."""
         place = memory.BatchMemory(self._made, self._context, self._arrays_end, anew=blocks)
         self._run(self._context, place, step_limit, keeps_results)
 
@@ -104,6 +125,33 @@ class CompiledLaunch:
         if keeps_results:
             memory.give_arrays(instance.memory, made, self._allocations)
         self._tell_steps(place, batch.program)
+        self._tell_sums(instance, place, batch)
+
+    def _has_run_parts(self, blocks: Array, step_limit: int, keeps_results: bool) -> bool:
+        """Run blocks in several threads; return False where that may change their results."""
+        chosen = np.array_split(blocks, min(self._threads, len(blocks)))
+        others = [self._compiled.instance() for _ in chosen[1:]]
+        made = [
+            parts.Part(one, memory.BatchMemory(self._made, self._context, self._arrays_end, anew=b))
+            for one, b in zip([self._instance, *others], chosen, strict=True)
+        ]
+        self._has_arrays = False
+        turns = min(step_limit, 2**31 - 1)
+        try:
+            if any(one.place.end > memory.MOST_BYTES for one in made):
+                return False
+            if not parts.run_parts(made, self._context, self._allocations, turns, self._watched):
+                return False
+            if keeps_results:
+                memory.give_arrays(self._instance.memory, self._made, self._allocations)
+            for one in made:
+                self._tell_sums(one.instance, one.place, self._context.batch)
+        finally:
+            for other in others:
+                other.close()
+        return True
+
+    def _tell_sums(self, instance: Instance, place: memory.BatchMemory, batch: Batch) -> None:
         if self._listeners:
             totals = totals_of(instance, place, batch)
             for listener in self._listeners:

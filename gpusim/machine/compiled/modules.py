@@ -45,11 +45,15 @@ _SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.machine.compiled")
 
 @dataclass
 class Compiled:
-    """A program's translation and module, with an instance that no launch uses."""
+    """A program's translation and module, with an instance that no launch uses.
+
+    `seconds_each` is the time of a block when some last ran one after the other, 0 before.
+    """
 
     made: Translation
     engine: wasmtime.Engine
     module: wasmtime.Module
+    seconds_each: float = 0.0
     _idle: list[Instance] = field(default_factory=list)
 
     def instance(self) -> Instance:

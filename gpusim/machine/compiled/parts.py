@@ -1,0 +1,123 @@
+"""Blocks of a launch in several threads, where their results cannot depend on each other.
+
+Each part of the blocks runs in an instance of its own, with a copy of the arrays; wasmtime releases
+the interpreter's lock meanwhile. The marks of sectors say afterwards what a part has read and
+written: if another has written any of it, no part counts, and the blocks run one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.host import fast
+from gpusim.isa.ops import OPS, Program
+from gpusim.machine.compiled import layout, memory
+from gpusim.machine.compiled.instance import Instance
+from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.context import Context
+from gpusim.machine.storage import Allocation
+
+Array = np.ndarray[Any, Any]
+
+MOST_COPIED_BYTES = 32 << 20  # of arrays, for each thread but the first
+LEAST_SECONDS = 0.1  # of blocks that run one after the other, for threads to be worth it
+
+
+def threads(program: Program, made: Translation, size: int) -> int:
+    """Return how many threads a launch may have, with so many bytes of arrays.
+
+    Atomics of global memory mark no sectors, and neither does code without counts.
+    """
+    if not made.touched or size > MOST_COPIED_BYTES:
+        return 1
+    kinds = (r for r in program.instructions if OPS[r.op].kind == "atomic")
+    if any(r.memory is not None and r.memory.space == "global" for r in kinds):
+        return 1
+    return fast.threads()
+
+
+@dataclass
+class Part:
+    """Some blocks, and the instance with the arrays as they leave them."""
+
+    instance: Instance
+    place: BatchMemory
+
+    def touched(self, made: Translation) -> tuple[Array, Array]:
+        """Return the sectors that are written, and those that are read or written."""
+        size, held = self.place.mark_bytes, self.instance.memory
+        written, any_ = np.zeros((2, size), np.bool_)
+        for number, key in enumerate(made.touched):
+            marks = held[self.place.marks_at + number * size :][:size].view(np.bool_)
+            any_ |= marks
+            if key.access == "store":
+                written |= marks
+        return written, any_
+
+
+def run_parts(
+    parts: Sequence[Part],
+    context: Context,
+    allocations: Mapping[str, Allocation],
+    turns: int,
+    watched: Mapping[int, int],
+) -> bool:
+    """Run parts, the first of which then has all arrays; return False if one depends on another.
+
+    Raises LeftError if NumPy has to run the blocks; arrays of NumPy stay as they are.
+    """
+    for part in parts:
+        instance, place = part.instance, part.place
+        shift = memory.first_address(allocations) - memory.arrays_begin(place.made)
+        instance.reach(place.end, shift)
+        memory.bring_arrays(instance.memory, place, allocations)
+        memory.bring_constants(instance.memory, place, context)
+        memory.bring_batch(instance.memory, place, context.batch, turns, watched.keys())
+    most_notes = max(watched.values(), default=0)
+
+    def run(part: Part) -> None:
+        with np.errstate(all="ignore"):
+            part.instance.run(part.place, context, most_notes, turns)
+
+    with ThreadPoolExecutor(len(parts)) as pool:
+        for ended in [pool.submit(run, part) for part in parts]:
+            ended.result()
+    return _merged(parts)
+
+
+def _merged(parts: Sequence[Part]) -> bool:
+    """Bring what parts have written to the first one's arrays, if none has touched another's."""
+    made = parts[0].place.made
+    found = [part.touched(made) for part in parts]
+    all_written, all_touched = (np.zeros_like(one) for one in found[0])
+    for written, touched in found:
+        if (written & all_touched).any() or (touched & all_written).any():
+            return False
+        all_written |= written
+        all_touched |= touched
+    first = _sectors(parts[0])
+    for part, (written, _) in zip(parts[1:], found[1:], strict=True):
+        which = np.flatnonzero(written)
+        first[which] = _sectors(part)[which]
+        _stored(parts[0])[:] |= _stored(part)
+    return True
+
+
+def _sectors(part: Part) -> Array:
+    """Return a part's arrays, sector by sector."""
+    begin = memory.arrays_begin(part.place.made)
+    held = part.instance.memory[begin : begin + part.place.mark_bytes * SECTOR_BYTES]
+    return held.reshape(-1, SECTOR_BYTES)
+
+
+def _stored(part: Part) -> Array:
+    """Return which arrays a part has stored to."""
+    table = part.instance.memory[layout.ARRAYS :][: 32 * layout.MOST_ARRAYS]
+    return table.view(np.int64).reshape(-1, 4)[:, 3]
