@@ -442,7 +442,7 @@ def in_threads(monkeypatch: pytest.MonkeyPatch, count: int) -> list[bool]:
         return found[-1]
 
     monkeypatch.setenv(THREADS, str(count))
-    monkeypatch.setattr(parts, "LEAST_SECONDS", -1.0)
+    monkeypatch.setattr(parts, "LEAST_INSTRUCTIONS", -1)
     monkeypatch.setattr(parts, "run_parts", run_parts)
     return found
 

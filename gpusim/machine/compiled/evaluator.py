@@ -7,7 +7,6 @@ copied back when all of it has ended; otherwise NumPy goes on as if nothing had 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,8 @@ Array = np.ndarray[Any, Any]
 # Of blocks that run at a time: their sums, and the progress that is told in between.
 MOST_SUMS_BYTES = 64 << 20
 MOST_WARPS = 1 << 17
-# Blocks that run before others may do so in threads: they tell how long one takes.
-TIMED_PART, LEAST_TIMED_WARPS = 16, 512
+# Blocks that run before others may do so in threads: they tell how much one runs.
+FIRST_PART, LEAST_FIRST_WARPS = 16, 512
 MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 
 
@@ -54,7 +53,9 @@ class CompiledLaunch:
         self._instance = compiled.instance()
         self._has_arrays = False
         size = self._arrays_end - memory.arrays_begin(self._made)
-        self._threads = 1 if self._steps else parts.threads(self.program, self._made, size)
+        self._threads = 1
+        if not self._steps and not compiled.is_dependent:
+            self._threads = parts.threads(self.program, self._made, size)
 
     @property
     def most_blocks(self) -> int:
@@ -64,8 +65,8 @@ class CompiledLaunch:
         if self._steps:
             return max(1, MOST_RECORDED_WARPS // warps)
         most = most_blocks(self._made, warps)
-        if self._threads > 1 and not self._compiled.seconds_each and loop_bodies(self.program):
-            most = min(most, max(launch.blocks // TIMED_PART, LEAST_TIMED_WARPS // warps, 1))
+        if self._threads > 1 and not self._compiled.instructions_each and loop_bodies(self.program):
+            most = min(most, max(launch.blocks // FIRST_PART, LEAST_FIRST_WARPS // warps, 1))
         return most
 
     def takes(self, batch: Batch) -> bool:
@@ -90,19 +91,19 @@ class CompiledLaunch:
 
     def run_anew(self, blocks: Array, step_limit: int, *, keeps_results: bool = True) -> None:
         """Run blocks from their start, as `run` does a batch."""
-        seconds = self._compiled.seconds_each * len(blocks)
-        if self._threads > 1 and len(blocks) > 1 and seconds > parts.LEAST_SECONDS:
+        count = self._compiled.instructions_each * len(blocks)
+        if self._threads > 1 and len(blocks) > 1 and count > parts.LEAST_INSTRUCTIONS:
             if self._has_run_parts(blocks, step_limit, keeps_results):
                 return
-            self._threads = 1
-        started = perf_counter()
+            self._threads, self._compiled.is_dependent = 1, True
         self._run_in_turn(blocks, step_limit, keeps_results)
-        self._compiled.seconds_each = (perf_counter() - started) / len(blocks)
 
     def _run_in_turn(self, blocks: Array, step_limit: int, keeps_results: bool) -> None:
         """Run blocks one after the other."""
         place = memory.BatchMemory(self._made, self._context, self._arrays_end, anew=blocks)
         self._run(self._context, place, step_limit, keeps_results)
+        if self._threads > 1:
+            self._compiled.instructions_each = parts.instructions_each(self._instance, place)
 
     def _run(
         self, context: Context, place: memory.BatchMemory, step_limit: int, keeps_results: bool

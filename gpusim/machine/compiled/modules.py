@@ -47,13 +47,16 @@ _SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.machine.compiled")
 class Compiled:
     """A program's translation and module, with an instance that no launch uses.
 
-    `seconds_each` is the time of a block when some last ran one after the other, 0 before.
+    `instructions_each` is the count of a block's warp instructions, the mean of those that last ran
+    one after the other; 0 before that, or where it is not asked for. `is_dependent` tells that
+    blocks of a launch touched what others had written.
     """
 
     made: Translation
     engine: wasmtime.Engine
     module: wasmtime.Module
-    seconds_each: float = 0.0
+    instructions_each: float = 0.0
+    is_dependent: bool = False
     _idle: list[Instance] = field(default_factory=list)
 
     def instance(self) -> Instance:

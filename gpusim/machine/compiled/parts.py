@@ -27,7 +27,8 @@ from gpusim.machine.storage import Allocation
 Array = np.ndarray[Any, Any]
 
 MOST_COPIED_BYTES = 32 << 20  # of arrays, for each thread but the first
-LEAST_SECONDS = 0.1  # of blocks that run one after the other, for threads to be worth it
+# Warp instructions of blocks for threads to be worth it: 0.1 s one after the other.
+LEAST_INSTRUCTIONS = 3_000_000
 
 
 def threads(program: Program, made: Translation, size: int) -> int:
@@ -41,6 +42,17 @@ def threads(program: Program, made: Translation, size: int) -> int:
     if any(r.memory is not None and r.memory.space == "global" for r in kinds):
         return 1
     return fast.threads()
+
+
+def instructions_each(instance: Instance, place: BatchMemory) -> float:
+    """Return the mean count of a block's warp instructions, of blocks that have run."""
+    made = place.made
+    tables = place.entries(instance.memory)[:, 0]
+    size = place.warps * place.sum_bytes
+    held = instance.memory[place.sums_at :][: (int(tables[-1]) + 1) * size].view(np.int64)
+    ran = held.reshape(-1, place.warps, place.sum_bytes // 8)[..., : 2 * len(made.starts) : 2]
+    lengths = np.diff([*made.starts, made.length])
+    return float((ran.sum(axis=1) @ lengths)[tables].mean())
 
 
 @dataclass
