@@ -40,6 +40,10 @@ from gpusim.machine.storage import Allocation
 from gpusim.program.polling import optimistic_loads, polls
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
+WORD = 4
+# Elements narrower than a word, from which on NumPy examines all of a launch: compiled code holds
+# copies of the arrays beside their shadow, two bytes or more a byte.
+MANY_NARROW = 1 << 24
 
 
 class Checker(Observer):
@@ -154,6 +158,8 @@ class Checker(Observer):
         if self._uninitialised or self._has_copies or self._cc.major < INDEPENDENT_THREADS:
             return None
         if self._launch.blocks >= MOST_BLOCKS:
+            return None
+        if layout.element_bytes["global"] < WORD and layout.sizes["global"] >= MANY_NARROW:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):

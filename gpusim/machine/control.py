@@ -103,6 +103,13 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     rows = agreed_words(group, instruction, on) // np.uint32(ROW_BYTES)
     on = on[:1]
     places = np.array(instruction.detail, dtype=np.int64)
+    nowhere = on & (np.append(places, -1)[np.minimum(rows, len(places))] < 0)
+    if nowhere.any():
+        line = instruction.line
+        block, thread, place = lanes_of(group).first(nowhere, np.zeros_like(nowhere), "", line)
+        text = f"line {line}: a jump to where there is no code (block {block}, thread {thread})"
+        context.fault(KernelFault(text, place))
+        return leave(context, group, instruction, on)
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
     context.report(group, instruction, on, taken=on)
     splits, which = batch.splits, group.which
@@ -110,8 +117,6 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     for number, row in enumerate(wanted.tolist()):
         going = (on & (rows == row))[:1]
         some = going.any(axis=(0, 2))
-        if row >= len(places):
-            raise KernelFault(f"line {instruction.line}: a jump to where there is no code")
         if number == 0 and some.all() and (going == group.mask[:1]).all():
             splits.pc[which] = places[row]
             return True

@@ -138,7 +138,8 @@ class Group:
 
         Changing it in place halves the time of a loop with few remaining warps.
         """
-        whole = (max(len(old), len(mine)), self.batch.rows, 32)
+        copies = 1 if self.has_whole_rows else len(self.mask)
+        whole = (max(len(old), len(mine), copies), self.batch.rows, 32)
         new = old if in_place and old.shape == whole else np.broadcast_to(old, whole).copy()
         if self.has_whole_rows:
             new[:, self.rows] = mine

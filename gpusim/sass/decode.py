@@ -896,7 +896,8 @@ def _call(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
     *pointer, target = row.operands
     _expect(target.kind == "L" and len(pointer) <= 1, row)
     if pointer:
-        yield from _jump(decoder, row, place, "CALL.REG", pointer[0], decoder.labels[target.name])
+        added = decoder.labels[target.name] if target.name else 0
+        yield from _jump(decoder, row, place, "CALL.REG", pointer[0], added)
     else:
         yield Micro("CALL.REL", place, guard=row.guard, label=target.name)
 

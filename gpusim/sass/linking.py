@@ -2,14 +2,15 @@
 
 With -G each function has a section, called by its address, and addresses of variables are numbers
 in instructions. A kernel's section gets the functions that it reaches behind its own rows, where
-calls and returns are as within one section; addresses of variables become words of bank 4, as in
-optimised code.
+calls and returns are as within one section; the address of one is its place there, and that of
+none is 0, where the kernel begins. Addresses of variables become words of bank 4, as in optimised
+code.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpusim.sass import device_runtime, listing
@@ -17,6 +18,7 @@ from gpusim.sass.cubin import Cubin, KernelCode
 from gpusim.sass.listing import Row, Section
 from gpusim.sass.operands import Operand
 
+FUNCTION = "$"  # begins the labels of functions with addresses in registers
 ADDRESS_BANK, ADDRESS_BYTES = 4, 8
 _ADDRESS = re.compile(
     r"32@(lo|hi)\((?:fun@fdesc\(([^\s()]+)\)|\((\S+) \+ (0x[0-9a-f]+)\)|([^\s()]+))\)$"
@@ -39,7 +41,7 @@ def linked(
     parts, found = [kernel.text], [section]
     known = {kernel.name}
     for part in found:
-        for name in _called(part.rows):
+        for name in (*_called(part.rows), *_addressed(part.rows)):
             if name in known:
                 continue
             begin = sum(map(len, parts))
@@ -49,9 +51,16 @@ def linked(
                 known.add(name)
                 parts.append(code.text)
                 found.append(replace(its, labels={**its.labels, name: begin}))
-    addresses = _Addresses(held)
-    rows = [addresses.resolved(_within(row, known)) for part in found for row in part.rows]
     labels = {name: place for part in found for name, place in part.labels.items()}
+    reached = known - {kernel.name}
+    pointers = {name: labels[name] for part in found for name in _addressed(part.rows) & reached}
+    labels |= {f"{FUNCTION}{name}": place for name, place in pointers.items()}
+    addresses = _Addresses(held, pointers)
+    rows = [
+        addresses.resolved(_within(row, known, has_pointers=bool(pointers)))
+        for part in found
+        for row in part.rows
+    ]
     whole = kernel if len(found) == 1 else replace(kernel, text=b"".join(parts))
     return Linked(whole, addresses.cubin, Section(section.name, rows, labels))
 
@@ -74,16 +83,23 @@ def _called(rows: Sequence[Row]) -> Iterator[str]:
             yield row.operands[0].name
 
 
+def _addressed(rows: Sequence[Row]) -> set[str]:
+    """Return the names with addresses in rows: of functions, and of variables."""
+    operands = (one for row in rows for one in row.operands if one.kind == "X")
+    return {found[5] for one in operands if (found := _ADDRESS.match(one.name)) and found[5]}
+
+
 def _is_call(row: Row) -> bool:
     return row.name.startswith("CALL.ABS") and [one.kind for one in row.operands] == ["L"]
 
 
-def _within(row: Row, known: set[str]) -> Row:
-    """Return a call of a known function, or a return, as within a section."""
+def _within(row: Row, known: set[str], *, has_pointers: bool) -> Row:
+    """Return a call of a known function, or by a pointer, or a return, as within a section."""
     modifiers = ("REL", *row.modifiers[1:])
     if _is_call(row) and row.operands[0].name in known:
         return replace(row, modifiers=modifiers)
-    if row.name.startswith("RET.ABS") and len(row.operands) == 1:
+    is_by_pointer = has_pointers and row.name.startswith("CALL.ABS") and not _is_call(row)
+    if is_by_pointer or (row.name.startswith("RET.ABS") and len(row.operands) == 1):
         register, _, _ = row.operands[0].name.partition(" ")
         return replace(row, modifiers=modifiers, operands=(Operand("R", register), Operand("L")))
     return row
@@ -91,9 +107,13 @@ def _within(row: Row, known: set[str]) -> Row:
 
 @dataclass
 class _Addresses:
-    """Words of bank 4 for addresses in instructions; `cubin` has those asked for so far."""
+    """Words of bank 4 for addresses in instructions; `cubin` has those asked for so far.
+
+    `pointers` are the places of the kernel's own functions, whose addresses are numbers.
+    """
 
     cubin: Cubin
+    pointers: Mapping[str, int]
     _words: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def resolved(self, row: Row) -> Row:
@@ -103,13 +123,23 @@ class _Addresses:
             return replace(row, operands=(Operand("C", bank=ADDRESS_BANK, number=word),))
         if not any(one.kind == "X" and _ADDRESS.match(one.name) for one in row.operands):
             return row
-        return replace(row, operands=tuple(map(self._resolved, row.operands)))
+        operands = tuple(map(self._resolved, row.operands))
+        whole = replace(row, operands=operands)
+        places = [
+            int(new.number)
+            for one, new in zip(row.operands, operands, strict=True)
+            if one.kind == "X" and new.kind == "I"
+        ]
+        return whole.with_immediate(places[0]) if places else whole
 
     def _resolved(self, operand: Operand) -> Operand:
         found = _ADDRESS.match(operand.name) if operand.kind == "X" else None
         if found is None:
             return operand
         half, kernel, name, added, plain = found.groups()
+        if plain in self.pointers:
+            number = self.pointers[plain] if half == "lo" else 0
+            return Operand("I", hex(number), number)
         word = self._word(kernel or name or plain, int(added or "0", 16))
         return Operand("C", bank=ADDRESS_BANK, number=word + (4 if half == "hi" else 0))
 

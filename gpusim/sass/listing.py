@@ -64,6 +64,10 @@ class Row:
         """The 32 bits at the place of a number in the instruction."""
         return None if self.bits is None else self.bits >> _IMMEDIATE & 0xFFFFFFFF
 
+    def with_immediate(self, value: int) -> Row:
+        """Return the row with 32 bits at the place of a number where it has none."""
+        return self if self.bits is None else replace(self, bits=self.bits | value << _IMMEDIATE)
+
     @property
     def name(self) -> str:
         """The mnemonic with its modifiers."""

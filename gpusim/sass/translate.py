@@ -256,7 +256,7 @@ class _Translation:
             dst=tuple(self._number(self.webs.written(step, k, name)) for k, name in results),
             src=tuple(self._read(step, source) for source in micro.sources),
             dtype=np.dtype(np.uint32),
-            detail=self._return_places() if OPS[micro.op].kind == "jump" else micro.detail,
+            detail=self._places(micro.op) if OPS[micro.op].kind == "jump" else micro.detail,
             guard=guard,
             negated=negated,
             target=self.labels[micro.label] if micro.label else -1,
@@ -276,6 +276,9 @@ class _Translation:
             return self._read(step, np.bool_(True))
         return self._number(self.webs.read(step, micro.guard.register))
 
-    def _return_places(self) -> tuple[int, ...]:
-        """Return the first step of each row: the target of a jump to its address."""
-        return tuple(self.first)
+    def _places(self, op: str) -> tuple[int, ...]:
+        """Return the first step of each row: the target of a jump to its address.
+
+        No function has the address 0: a call by it has no target.
+        """
+        return (-1, *self.first[1:]) if op == "CALL.REG" else tuple(self.first)

@@ -47,6 +47,11 @@ def test_random_kernels_give_in_nvccs_code_what_the_lanes_give_one_by_one() -> N
 
 
 @needs_compiler
+def test_lanes_that_differ_by_block_give_back_the_token_that_all_blocks_have() -> None:
+    assert list(compiled.differences([1903571260], "9.0")) == []
+
+
+@needs_compiler
 @pytest.mark.slow
 def test_thousands_of_random_kernels_give_the_same_in_nvccs_code() -> None:
     first = SEED or random.SystemRandom().randrange(2**31)

@@ -43,6 +43,17 @@ extern "C" __global__ void racy(int *out) {
     out[threadIdx.x] = s[threadIdx.x];
 }
 """
+POINTERS = """
+typedef float (*function)(float);
+__device__ float twice(float x) { return 2.0f * x; }
+__device__ float halved(float x) { return 0.5f * x; }
+__global__ void apply(float *v, int which) {
+    function f = 0;
+    if (which == 1) f = twice;
+    else if (which == 2) f = halved;
+    v[threadIdx.x] = f(v[threadIdx.x]) + 1.0f;
+}
+"""
 ARRAY = ["--grid", "1", "--block", "64", "--arg", "int32[64]"]
 
 
@@ -73,3 +84,23 @@ def test_accesses_beside_a_call_are_judged_by_their_own_lines(
     assert main(["check", "-G", f"{path}:racy", *ARRAY]) == 1
     out = capsys.readouterr().out
     assert "thread 0 (block 0, warp 0, lane 0) writes s[0] in line 6" in out
+
+
+def test_functions_are_called_by_pointers(tmp_path: Path) -> None:
+    path = tmp_path / "pointers.cu"
+    path.write_text(POINTERS)
+    apply = gpusim.cuda_file(path, debug=True)["apply"]
+    for which, factor in ((1, 2.0), (2, 0.5)):
+        numbers = np.arange(32, dtype=np.float32)
+        apply[1, 32](numbers, np.int32(which))
+        assert numbers.tolist() == [factor * i + 1 for i in range(32)]
+
+
+def test_a_call_by_a_null_pointer_is_a_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pointers.cu"
+    path.write_text(POINTERS)
+    given = ["--grid", "1", "--block", "32", "--arg", "float32[32]", "--arg", "0"]
+    assert main(["check", "-G", f"{path}:apply", *given]) == 1
+    assert "line 9: a jump to where there is no code" in capsys.readouterr().out
