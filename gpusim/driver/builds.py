@@ -29,13 +29,14 @@ from gpusim.sass.symbols import cpp_name
 SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _LIBRARY = re.compile(
     r"fatal error: "
-    r"(cublas|cudnn|cufft|cufile|curand|cusolver|cusparse|cutensor|nccl|npp|nvjpeg)(?!_kernel)\w*\.h"
+    r"(cublas|cudnn|cufft|cufile|cusolver|cusparse|cutensor|nccl|npp|nvjpeg)\w*\.h"
 )
 _HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNDEFINED = re.compile(r"undefined reference to [`'](.+?)'", re.IGNORECASE)
 _MAIN = re.compile(r"\bmain\s*\(")
 _OF_GRIDS = "'cudaCG"  # functions of the device runtime that synchronise a grid
 _VOTES = nvcc.HEADERS / "votes_without_masks.h"
+_TEXTURES = nvcc.HEADERS / "texture_references.h"
 _WITHOUT_MASKS = "Instruction 'vote' without '.sync'"
 _OF_OTHER_FILES = "ptxas fatal   : Unresolved extern"
 _DYNAMIC_PARALLELISM = "requires separate compilation mode"
@@ -44,8 +45,12 @@ _TEXTURE_REFERENCE = re.compile(
     r"error: texture is not a template|identifier \"cudaBindTexture\w*\" is undefined"
 )
 _SEPARATELY, _OPENMP = "-rdc=true", "-Xcompiler=-fopenmp"
-DEVICE_RUNTIME = Path(__file__).parent / "native" / "device_runtime.cu"
-_OF_DEVICE_RUNTIME = "'__cudaCDP2"  # as the linker names functions that kernels launch kernels by
+_NATIVE = Path(__file__).parent / "native"
+DEVICE_RUNTIME = _NATIVE / "device_runtime.cu"
+_OF_DEVICE_RUNTIME = "__cudaCDP2"  # the begin of functions that kernels launch kernels by
+# Sources of ours in place of libraries, by the begin of their functions.
+_OWN = {_OF_DEVICE_RUNTIME: str(DEVICE_RUNTIME), "curand": str(_NATIVE / "curand.cu")}
+_IN_THEIR_PLACE = "-lcurand"
 # A project's own helpers of CUDA's samples are taken before the stand-ins for them.
 _NOT_SOUGHT = frozenset(one for one in HOST_HEADERS if not one.startswith("helper_"))
 _LONGEST_S = 600
@@ -87,7 +92,8 @@ class _Build:
 
     def __init__(self, folder: Path, options: list[str], architecture: str) -> None:
         self.program = folder / "program"
-        self._folder, self._options, self._architecture = folder, options, architecture
+        self._folder, self._architecture = folder, architecture
+        self._options = [one for one in options if one != _IN_THEIR_PLACE]
         self._objects: dict[str, Path] = {}
         self._folders: dict[str, None] = {}
         # Without the wheel's device runtime, the linker says whether kernels launch kernels.
@@ -101,8 +107,9 @@ class _Build:
                 self._compile_and_link(files)
             except _FailedError as error:
                 more = self._missing(str(error), files)
-                if _OF_DEVICE_RUNTIME in str(error) and str(DEVICE_RUNTIME) not in files:
-                    files.append(str(DEVICE_RUNTIME))
+                own = [one for one in _own_sources(str(error)) if one not in files]
+                if own:
+                    files += own
                 elif more:
                     names = ", ".join(os.path.relpath(one) for one in more)
                     told(f"compiled as well, for what is not in the files given: {names}")
@@ -122,7 +129,8 @@ class _Build:
         for file in files:
             if file not in self._objects:
                 made = self._folder / f"{len(self._objects)}.o"
-                around = [f"-I{folder}" for folder in _folders_around([file], self._options)]
+                sought = [] if file in _OWN.values() else [file]
+                around = [f"-I{folder}" for folder in _folders_around(sought, self._options)]
                 self._folders.update(dict.fromkeys(one[2:] for one in around))
                 listed = ["-c", "-MD", "-MF", str(made.with_suffix(".d")), "-o", str(made)]
                 self._run([*self._options, *around, *listed, file])
@@ -158,6 +166,7 @@ class _Build:
         headers = filter(_is_of_thrust, sorted(set(_NO_MEMBER.findall(said))))
         wanted += [f"-include=thrust/{name}.h" for name in headers]
         wanted += [f"-include={_VOTES}"] * (_WITHOUT_MASKS in said)
+        wanted += [f"-include={_TEXTURES}"] * bool(_TEXTURE_REFERENCE.search(said))
         new = [option for option in wanted if option not in self._options]
         self._options += new
         if new:
@@ -194,6 +203,12 @@ class _Build:
                 and path.is_file()
                 and path.stat().st_size <= _MOST_SOURCE_BYTES
             )
+
+
+def _own_sources(said: str) -> list[str]:
+    """Return the sources of ours with functions that the linker misses."""
+    names = _UNDEFINED.findall(said)
+    return [file for begin, file in _OWN.items() if any(n.startswith(begin) for n in names)]
 
 
 def _is_of_thrust(name: str) -> bool:
@@ -245,11 +260,6 @@ def _explained(lines: Sequence[str]) -> str:
             return (
                 "kernels that launch kernels are simulated, but not this function of the device "
                 f"runtime:\n{line}"
-            )
-        if _TEXTURE_REFERENCE.search(line):
-            return (
-                "the program uses texture references, which CUDA 12 has removed; texture objects "
-                f"(cudaTextureObject_t) are simulated:\n{line}"
             )
     wrong = [line for line in lines if "error" in line or "undefined" in line.lower()] or lines
     return "nvcc does not compile it:\n" + "\n".join(wrong[:_MOST_LINES])

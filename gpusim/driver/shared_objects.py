@@ -23,6 +23,7 @@ DRIVER, RUNTIMES = "libcuda.so.1", ("libcudart.so.13",)
 _DRIVER_SOURCES = ("wire", "driver", "earlier_launches", "linker", "virtual_memory")
 INSTALL = "install gcc or clang, or pip install ziglang"
 _FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
+_EXPORTED = "global: cuda*; __cuda*; gpusim_*; local: *;"  # of the runtime
 _LONGEST_S = 300
 
 
@@ -54,7 +55,7 @@ def _keep(made: Path, place: Path) -> None:
 
 def _digest() -> str:
     """Return a digest of the sources and flags."""
-    digest = hashlib.sha256(" ".join(_FLAGS).encode())
+    digest = hashlib.sha256(" ".join((*_FLAGS, _EXPORTED)).encode())
     for file in sorted(SOURCES.iterdir()):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
@@ -67,7 +68,7 @@ def _build(made: Path) -> None:
     for name in RUNTIMES:
         wanted = ["-Wl,-rpath,$ORIGIN", f"-Wl,-soname,{name}", f"-L{made}", f"-l:{DRIVER}"]
         versions = made / f"{name}.map"
-        versions.write_text(f"{name} {{ global: cuda*; __cuda*; local: *; }};\n")
+        versions.write_text(f"{name} {{ {_EXPORTED} }};\n")
         versioned = f"-Wl,--version-script={versions}"
         _compile([str(SOURCES / "runtime.c"), *wanted, versioned], made / name)
         (made / "libcudart.so").symlink_to(name)

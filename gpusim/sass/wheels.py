@@ -31,6 +31,7 @@ WHEEL_OF_HEADER = {
     "crt/": "nvidia-cuda-crt",
     "mma.h": "nvidia-cuda-crt nvidia-cuda-runtime",
     "curand_kernel.h": "nvidia-curand nvidia-cuda-runtime nvidia-cuda-crt",
+    "curand.h": "nvidia-curand",
 }
 
 

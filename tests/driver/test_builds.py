@@ -132,7 +132,6 @@ def test_a_definition_is_told_from_a_use(text: str, name: str, is_defined: bool)
             "nvlink error   : Undefined reference to '__cudaCDP2Memset3DAsync' in 'a.o'",
             "not this function of the device runtime",
         ),
-        ("a.cu(3): error: texture is not a template", "texture references, which CUDA 12"),
         ("a.cu(3): error: expected a ;", "nvcc does not compile it:\na.cu(3): error"),
     ],
 )

@@ -672,8 +672,16 @@ API int cudaFuncGetAttributes(struct function_attributes *made, const void *host
   made->dynamic_shared = value[8], made->carveout = value[9];
   return 0;
 }
+// Texture references are sampled as they stand at a launch (include/texture_references.h).
+static void (*before_launches)(void);
+API void *gpusim_before_launches(void (*next)(void)) {
+  void *earlier = (void *)before_launches;
+  before_launches = next;
+  return earlier;
+}
 static int with_function(const void *host, handle *f) {
   int status = ready();
+  if (!status && before_launches) before_launches();
   return status ? status : function_of(host, f);
 }
 API int cudaFuncSetAttribute(const void *host, int attribute, int value) { handle f; int s = with_function(host, &f); return note(s ? s : cuFuncSetAttribute(f, attribute, value)); }
