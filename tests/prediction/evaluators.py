@@ -11,7 +11,7 @@ from gpusim.prediction.compiled import evaluator
 
 def snapshot(sm: StreamingMultiprocessor) -> list[Any]:
     """Return all that an SM's play leaves behind."""
-    runs = [(one.count, one.spent, one.marks) for one in sm.runs.values()]
+    runs = [(one.count, list(one.spent), list(one.marks)) for one in sm.runs.values()]
     return [sm.end, sm.units.memory.end, list(sm.block_ends), runs]
 
 

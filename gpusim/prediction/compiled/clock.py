@@ -90,6 +90,7 @@ class CompiledClock:
             steps.add_list(Step, items)
         instance = Instance(self._engine, self._module) if kept is None else kept[0]
         instance.bring(steps)
+        steps.let_go()
         return instance, steps
 
 

@@ -13,7 +13,7 @@ from gpusim.prediction.compiled.value_types import FLOAT, INT, SLOT, Kind, ListO
 BASE = 1024  # where the first object lies; None is 0
 _LIST_SLOTS = 3  # of a list: address of its elements, length, capacity
 _ADDRESS = (1 << 32) - 1  # the bits of a slot that hold an address or a length
-Read = Callable[[int, int], list[int]]  # the given number of slots from an address on
+Read = Callable[[int, int], "array[int]"]  # the given number of slots from an address on
 
 
 class Image:
@@ -28,6 +28,7 @@ class Image:
         self._layouts = layouts
         self.begin = BASE if behind is None else behind.end
         self._slots: list[Any] = []
+        self._let_go = 0  # slots that are no longer held here
         # Addresses of objects and lists by identity; `_added` keeps all of them alive.
         self._places: dict[int, int] = {id(None): 0} if behind is None else dict(behind._places)
         self._added: list[Any] = []
@@ -37,11 +38,15 @@ class Image:
     @property
     def end(self) -> int:
         """The address after the last object."""
-        return self.begin + SLOT * len(self._slots)
+        return self.begin + SLOT * (self._let_go + len(self._slots))
 
     def words(self) -> array[int]:
         """Return the memory from the first object on; TypeError for a slot without a number."""
         return array("q", self._slots)
+
+    def let_go(self) -> None:
+        """Keep only the addresses of objects that have been copied into memory."""
+        self._let_go, self._slots = self._let_go + len(self._slots), []
 
     def add(self, given: Any) -> int:
         """Place an object with all that it refers to; return its address."""
@@ -121,7 +126,7 @@ class Image:
 
 
 def _value(slot: int, kind: Kind, read: Read) -> Any:
-    """Return an int, or a nested list of ints, from a slot."""
+    """Return an int, an array of ints, or a list of these, from a slot."""
     if not isinstance(kind, ListOf):
         return slot
     data, length, _ = (part & _ADDRESS for part in read(slot & _ADDRESS, _LIST_SLOTS))

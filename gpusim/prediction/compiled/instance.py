@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from gpusim.prediction.compiled.image import Image
@@ -45,9 +46,11 @@ class Instance:
         self._play(self._store, *arguments)
         self._words = self._seen()
 
-    def slots(self, address: int, count: int) -> list[int]:
+    def slots(self, address: int, count: int) -> array[int]:
         """Return `count` slots of memory from an address on."""
-        return self._words[address // SLOT : address // SLOT + count].tolist()
+        found = array("q")
+        found.frombytes(self._words[address // SLOT : address // SLOT + count].cast("B"))
+        return found
 
     def _seen(self) -> memoryview[int]:
         """Return a view of the memory; growth may move it."""
