@@ -141,8 +141,9 @@ def compiled(
     """
     library, program = wheels.library(), wheels.disassembler()
     folders = folders_of(file, options)
-    headers = list(map(str, wheels.headers()))
-    contents = {**dict.fromkeys(host_headers(folders), ""), **replaced.contents}
+    theirs = wheels.headers()
+    headers = list(map(str, theirs))
+    contents = {**dict.fromkeys(host_headers(folders, theirs), ""), **replaced.contents}
     arguments = [
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",

@@ -42,6 +42,21 @@ FRAMEWORKS = """
 HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split(), *FRAMEWORKS.split())
 
 
-def host_headers(folders: Sequence[str]) -> list[str]:
-    """Return the names of host headers, except headers in the user's own folders."""
-    return [name for name in HOST_HEADERS if not any((Path(f) / name).is_file() for f in folders)]
+# Of these, those that headers for kernels include: `curand_kernel.h` has its types from there.
+_OF_DEVICES_TOO = frozenset({"curand.h"})
+
+
+def host_headers(folders: Sequence[str], headers: Sequence[Path] = ()) -> list[str]:
+    """Return the names of host headers, except headers in the user's own folders.
+
+    `headers` are CUDA's: what kernels need of them is taken from there.
+    """
+    own = [Path(folder) for folder in folders]
+    return [
+        name
+        for name in HOST_HEADERS
+        if not any(
+            (folder / name).is_file()
+            for folder in (*own, *(headers if name in _OF_DEVICES_TOO else ()))
+        )
+    ]

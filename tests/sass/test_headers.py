@@ -10,6 +10,7 @@ import pytest
 import gpusim
 from gpusim.sass import wheels
 from gpusim.sass.compiler import CompileError
+from gpusim.sass.host_headers import host_headers
 from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -120,3 +121,11 @@ def test_types_answer_as_the_standard_says() -> None:
     halves["halves<int>"][1, 2](whole)
     assert floats.tolist() == [2.5, -1.5]
     assert whole.tolist() == [2, -2]
+
+
+def test_a_header_that_kernels_need_is_taken_from_cudas_where_it_is_there(tmp_path: Path) -> None:
+    for name in ("curand.h", "cublas_v2.h"):
+        (tmp_path / name).write_text("")
+    assert {"curand.h", "cublas_v2.h"} <= set(host_headers([]))
+    assert {"curand.h", "cublas_v2.h"} & set(host_headers([], [tmp_path])) == {"cublas_v2.h"}
+    assert not {"curand.h", "cublas_v2.h"} & set(host_headers([str(tmp_path)]))
