@@ -160,6 +160,16 @@ def elementary(x, out):
     out[i] = np.exp(x[i]) + np.sqrt(abs(x[i])) - np.log(abs(x[i]) + np.float32(1.0))
 
 
+@cuda.jit
+def matched(x, y, lanes, alike):
+    i = cuda.grid(1)
+    lanes[i] = cuda.match_any_sync(0xFFFFFFFF, x[i])
+    found, agree = cuda.match_all_sync(0xFFFFFFFF, y[i])
+    alike[i] = found
+    if agree:
+        lanes[i] += cuda.match_any_sync(0xFFFFFFFF, np.float64(x[i % 48]))
+
+
 def noise(*shape: int, seed: int = 1) -> Array:
     """Return numbers without structure."""
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
@@ -182,6 +192,10 @@ LAUNCHES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "local memory": lambda: (bubbled, 2, 32, whole(64, 8)),
     "lanes together": lambda: (
         warp_sums, 2, 64, whole(128) - 500, np.zeros(4, np.int32), np.zeros(128, np.uint32),
+    ),
+    "equal lanes": lambda: (
+        matched, 2, 64, whole(128, most=6), np.arange(128, dtype=np.int32) // 48,
+        np.zeros(128, np.uint32), np.zeros(128, np.uint32),
     ),
     "functions of NumPy": lambda: (elementary, 1, 64, noise(64), np.zeros(64, np.float32)),
 }  # fmt: skip

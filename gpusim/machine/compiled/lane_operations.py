@@ -1,4 +1,4 @@
-"""Code of operations among the lanes of a warp: shuffles, votes and reductions.
+"""Code of operations among the lanes of a warp: shuffles, votes, matches and reductions.
 
 Their meaning stands in `isa.lanes`; the machine's handlers serve what has no code here, and masks
 that do not name a whole warp.
@@ -43,6 +43,8 @@ def operation(row: Instruction, types: Sequence[np.dtype[np.generic]]) -> str:
         return _shuffle(row, first)
     if kind == "vote":
         return _vote(row, first if len(types) > int(checks) else 0)
+    if kind == "match" and all(dtype.kind != "b" for dtype in types[int(checks) :]):
+        return _match(row, first, len(types) - int(checks))
     return _reduction(row) if kind == "reduce_lanes" else ""
 
 
@@ -71,6 +73,23 @@ def _vote(row: Instruction, predicate: int) -> str:
         else:
             verdict = f"(i32.sub (i32.const 0) {_VERDICTS[result]})"
             parts.append(f"(i32.store (i32.const {out}) {verdict})")
+    return " ".join(parts)
+
+
+def _match(row: Instruction, first: int, words: int) -> str:
+    """Return the code of a match: values of several words are operands beside each other."""
+    places = {result: layout.result(number) for number, result in enumerate(row.detail)}
+    out = places.get("any", places.get("all", layout.SCRATCH))
+    call = (
+        f"(local.set $x (call $match (local.get $on) (i32.const {first}) (i32.const {words})"
+        f" (i32.const {out})))"
+    )
+    parts = [call]
+    if "all" in places:
+        none = f"(call $splat (i32.const {out}) (i32.const 0))"
+        parts.append(f"(if (i32.eqz (local.get $x)) (then {none}))")
+    if "agree" in places:
+        parts.append(f"(i32.store (i32.const {places['agree']}) (local.get $x))")
     return " ".join(parts)
 
 

@@ -702,6 +702,41 @@
       (i32.const 128))))
   (i32.and (local.get $inside) (local.get $on)))
 
+;; Give each lane the lanes with its value, of so many words; returns -1 if all have one value, else 0.
+(func $match (param $on i32) (param $first i32) (param $words i32) (param $out i32) (result i32)
+  (local $rest i32) (local $lane i32) (local $same i32) (local $bits i32) (local $at i32)
+  (local $w i32) (local $l i32) (local $value v128)
+  (local.set $rest (local.get $on))
+  (block $done (loop $group
+    (br_if $done (i32.eqz (local.get $rest)))
+    (local.set $lane (i32.shl (i32.ctz (local.get $rest)) (i32.const 2)))
+    (local.set $same (local.get $on))
+    (local.set $w (i32.const 0))
+    (loop $word
+      (local.set $at (i32.add (local.get $first) (i32.shl (local.get $w) (i32.const 8))))
+      (local.set $value (v128.load32_splat (i32.add (local.get $at) (local.get $lane))))
+      (local.set $bits (i32.const 0))
+      (local.set $l (i32.const 0))
+      (loop $next
+        (local.set $bits (i32.or (local.get $bits) (i32.shl
+          (i32x4.bitmask (i32x4.eq (local.get $value) (v128.load (local.get $at))))
+          (local.get $l))))
+        (local.set $at (i32.add (local.get $at) (i32.const 16)))
+        (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 4)))
+          (i32.const 32))))
+      (local.set $same (i32.and (local.get $same) (local.get $bits)))
+      (br_if $word (i32.lt_u (local.tee $w (i32.add (local.get $w) (i32.const 1)))
+        (local.get $words))))
+    (local.set $rest (i32.and (local.get $rest) (i32.xor (local.get $same) (i32.const -1))))
+    (local.set $bits (local.get $same))
+    (loop $next
+      (i32.store (i32.add (local.get $out) (i32.shl (i32.ctz (local.get $bits)) (i32.const 2)))
+        (local.get $same))
+      (br_if $next (local.tee $bits
+        (i32.and (local.get $bits) (i32.sub (local.get $bits) (i32.const 1))))))
+    (br $group)))
+  (i32.sub (i32.const 0) (i32.eq (local.get $same) (local.get $on))))
+
 ;; Set all lanes of a result.
 (func $splat (param $out i32) (param $value i32) (local $end i32)
   (local.set $end (i32.add (local.get $out) (i32.const 128)))
