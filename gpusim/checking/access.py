@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,46 +27,46 @@ class Access:
     is_optimistic: bool
     must_be_volatile: bool = False
 
-    @property
+    @cached_property
     def kind(self) -> str:
         """Whether it is a load, a store or an atomic."""
         return OPS[self.instruction.op].kind
 
-    @property
+    @cached_property
     def space(self) -> str:
         """The memory that it touches."""
         assert self.instruction.memory is not None
         return self.instruction.memory.space
 
-    @property
+    @cached_property
     def line(self) -> int:
         """Its source line."""
         return self.instruction.line
 
-    @property
+    @cached_property
     def is_volatile(self) -> bool:
         """Whether it is volatile: executed as written, in order."""
         memory = self.instruction.memory
         return self.must_be_volatile or (memory is not None and memory.volatile)
 
-    @property
+    @cached_property
     def is_relaxed(self) -> bool:
         """Whether it is atomic, or strong by its order in PTX: never torn, never in a data race."""
         memory = self.instruction.memory
         return self.kind == "atomic" or (memory is not None and memory.relaxed)
 
-    @property
+    @cached_property
     def is_asynchronous(self) -> bool:
         """Whether it belongs to an asynchronous copy: unordered until its thread waits for it."""
         return OPS[self.instruction.op].asynchronous
 
-    @property
+    @cached_property
     def is_narrow(self) -> bool:
         """Whether it is strong, or atomic, in block scope only."""
         memory = self.instruction.memory
         return memory is not None and memory.of_block and memory.space != "shared"
 
-    @property
+    @cached_property
     def manner(self) -> tuple[bool, ...]:
         """All attributes, beside kind and thread, that decide whether it races with another one."""
         return (
@@ -77,7 +78,7 @@ class Access:
             self.is_relaxed,
         )
 
-    @property
+    @cached_property
     def is_strong(self) -> bool:
         """Whether others may access the same element at the same time: a flag's accesses."""
         return self.kind == "atomic" or self.is_volatile

@@ -64,6 +64,7 @@ def test_launches_of_gpuverify_stand_in_the_second_line(tmp_path: Path) -> None:
     one, three, two = gpuverify.cases(tmp_path)
     assert (one.grid, one.block, one.defects, one.kernels) == ((2,), (8, 4), set(), ("k",))
     assert "N=3" in one.definitions
+    assert len(one.arguments) == 1  # the file says what n is
     assert two.defects == {ANY}
     assert two.excluded
     assert three.excluded
@@ -76,8 +77,9 @@ def test_launches_of_gpuverify_have_the_pointers_of_its_counterexample(tmp_path:
         write(tmp_path / "CUDA" / name / "kernel.cu", f"//pass\n//--blockDim=8\n{text}")
     given, null, function = gpuverify.cases(tmp_path)
     declared = [Parameter("a", "unsigned long long int*"), Parameter("n", "int")]
-    assert [value.dtype for value in given.arguments(declared)] == [np.uint64, np.int32]
-    assert null.arguments(declared)[0] is None
+    assert [value.dtype for value in given.arguments[0](declared)] == [np.uint64, np.int32]
+    assert [launch(declared)[1] for launch in given.arguments] == [1, 0]
+    assert null.arguments[0](declared)[0] is None
     assert "function" in function.excluded
 
 

@@ -22,11 +22,11 @@ RULES = {
 
 @dataclass(frozen=True)
 class Case:
-    """Kernels of a file, the defects that its label may name and those it names, and a launch.
+    """Kernels of a file, the defects that its label may name and those it names, and its launches.
 
-    `arguments` makes new arguments from the kernel's parameters. One that cannot be
-    launched has the reason in `excluded`. `debug` cases are compiled without optimisation. Of the
-    rules in `ignored` the label says nothing.
+    `arguments` make new arguments from the kernel's parameters, each for a launch. A case that
+    cannot be launched has the reason in `excluded`. `debug` cases are compiled without
+    optimisation. Of the rules in `ignored` the label says nothing.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Case:
     defects: frozenset[str]
     grid: tuple[int, ...] = (1,)
     block: tuple[int, ...] = (32,)
-    arguments: Callable[[Any], list[Any]] = list
+    arguments: tuple[Callable[[Any], list[Any]], ...] = (list,)
     includes: tuple[str, ...] = ()
     definitions: tuple[str, ...] = ()
     debug: bool = False

@@ -1,9 +1,9 @@
 """GPUVerify's CUDA test suite: verdicts in first lines, launches in second ones.
 
 Betts, Chong, Donaldson, Qadeer, Thomson: GPUVerify, OOPSLA 2012. The folder has `testsuite/CUDA`.
-Its verdicts hold for all arguments; here each kernel has one set: arrays that are large enough for
+Its verdicts hold for all arguments; here each kernel has two sets: arrays that are large enough for
 every thread (or null pointers, where the label names an access by one), and the numbers that the
-file asks for, else one.
+file asks for, else one, and then zero.
 """
 
 from __future__ import annotations
@@ -66,11 +66,15 @@ def cases(folder: Path) -> Iterator[Case]:
             defects,
             grid=grid,
             block=block,
-            arguments=partial(
-                arguments,
-                threads=prod(grid) * prod(block),
-                values=values,
-                has_arrays=not _NULL.search(text),
+            arguments=tuple(
+                partial(
+                    arguments,
+                    threads=prod(grid) * prod(block),
+                    values=values,
+                    number=number,
+                    has_arrays=not _NULL.search(text),
+                )
+                for number in ((1, 0) if _has_free_numbers(text, values) else (1,))
             ),
             includes=(str(file.parent),),
             debug=True,  # its kernels are full of stores that nobody reads
@@ -97,6 +101,12 @@ def _excluded(verdict: str, options: str, text: str, kernels: Sequence[str]) -> 
     return f"its verdict is on an annotation, {found[0].strip('(')}" if found else ""
 
 
+def _has_free_numbers(text: str, values: Mapping[str, int]) -> bool:
+    """Return whether a kernel has parameters that are no arrays, and whose value is left open."""
+    declared = (one for each in signature.kernels(text).values() for one in each)
+    return any(not one.is_pointer and one.name not in values for one in declared)
+
+
 def _dimension(options: str, name: str) -> tuple[int, ...]:
     found = re.search(_DIMENSION.format(name), options)
     return tuple(int(part) for part in found[1].split(",")) if found else (1,)
@@ -106,10 +116,11 @@ def arguments(
     declared: Sequence[Parameter],
     threads: int,
     values: Mapping[str, int],
+    number: int = 1,
     *,
     has_arrays: bool = True,
 ) -> list[Any]:
-    """Return arrays of zeros for pointers, or null, and numbers for the other parameters."""
+    """Return arrays of zeros for pointers, or null, and for others their value or a number."""
     size = min(max(LEAST_ELEMENTS, 4 * threads), MOST_ELEMENTS)
     made: list[Any] = []
     for one in declared:
@@ -117,5 +128,5 @@ def arguments(
         if one.is_array:
             made.append(np.zeros(size, kind) if has_arrays else None)
         else:
-            made.append(kind.type(values.get(one.name, 1)))
+            made.append(kind.type(values.get(one.name, number)))
     return made

@@ -39,7 +39,7 @@ def cases(folder: Path) -> Iterator[Case]:
             frozenset(defects),
             grid=(VERTICES,),
             block=(THREADS,),
-            arguments=arguments,
+            arguments=(arguments,),
             includes=(str(header.parent),),
         )
 

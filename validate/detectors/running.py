@@ -29,7 +29,7 @@ def verdicts(cases: Sequence[Case], workers: int) -> Iterator[Verdict]:
 
 
 def verdict(case: Case) -> Verdict:
-    """Return what a check says of a case: the errors of all its kernels.
+    """Return what a check says of a case: the errors of all its launches.
 
     A debug case whose unoptimised code is refused (it calls functions) is checked as optimised.
     """
@@ -62,6 +62,7 @@ def _found(case: Case, *, debug: bool) -> list[Finding]:
     found: list[Finding] = []
     for name in case.kernels:
         kernel = file[name]
-        launch, given = kernel[case.grid, case.block], case.arguments(parameters_of(kernel))
-        found += gpusim.check(launch, *given, step_limit=STEP_LIMIT).errors
+        for arguments in case.arguments:
+            launch, given = kernel[case.grid, case.block], arguments(parameters_of(kernel))
+            found += gpusim.check(launch, *given, step_limit=STEP_LIMIT).errors
     return found

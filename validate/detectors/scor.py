@@ -31,5 +31,5 @@ def cases(folder: Path) -> Iterator[Case]:
             frozenset({ANY} if is_racy else ()),
             grid=(launch.get("NBLOCKS", 1),),
             block=(launch.get("TPERBLK", 1),),
-            arguments=lambda declared: [np.zeros(WORDS, np.uint32) for _ in declared],
+            arguments=(lambda declared: [np.zeros(WORDS, np.uint32) for _ in declared],),
         )
