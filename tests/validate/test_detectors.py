@@ -71,14 +71,14 @@ def test_launches_of_gpuverify_stand_in_the_second_line(tmp_path: Path) -> None:
 
 
 def test_launches_of_gpuverify_have_the_pointers_of_its_counterexample(tmp_path: Path) -> None:
-    kernel = "__global__ void k(unsigned long long int *a, int n) { a[0] = n; }\n"
+    kernel = "__global__ void k(unsigned long long int *a, int n) { a[0] = n < 7; }\n"
     typedef = "typedef int (*call)(int);\n__global__ void k(call f) { f(1); }\n"
     for name, text in (("an", kernel), ("by", f"//null pointer access\n{kernel}"), ("f", typedef)):
         write(tmp_path / "CUDA" / name / "kernel.cu", f"//pass\n//--blockDim=8\n{text}")
     given, null, function = gpuverify.cases(tmp_path)
     declared = [Parameter("a", "unsigned long long int*"), Parameter("n", "int")]
     assert [value.dtype for value in given.arguments[0](declared)] == [np.uint64, np.int32]
-    assert [launch(declared)[1] for launch in given.arguments] == [1, 0]
+    assert [launch(declared)[1] for launch in given.arguments] == [1, 0, 8]
     assert null.arguments[0](declared)[0] is None
     assert "function" in function.excluded
 

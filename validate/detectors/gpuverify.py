@@ -1,9 +1,9 @@
 """GPUVerify's CUDA test suite: verdicts in first lines, launches in second ones.
 
 Betts, Chong, Donaldson, Qadeer, Thomson: GPUVerify, OOPSLA 2012. The folder has `testsuite/CUDA`.
-Its verdicts hold for all arguments; here each kernel has two sets: arrays that are large enough for
-every thread (or null pointers, where the label names an access by one), and the numbers that the
-file asks for, else one, and then zero.
+Its verdicts hold for all arguments; here each kernel has some sets: arrays that are large enough
+for every thread (or null pointers, where the label names an access by one), and the numbers that
+the file asks for, else one, then zero, then one more than the constants it compares them with.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ _DIMENSION = r"--{}=\[?([\d,]+)\]?"
 _DEFINED = re.compile(r"-D(\w+(?:=\w+)?)")
 _REQUIRED = re.compile(r"__requires\s*\(\s*(\w+)\s*==\s*(\d+|blockDim\.x|gridDim\.x)\s*\)")
 _EXAMPLE = re.compile(r"^//\s*(\w+) = (\d+)\s*$", re.MULTILINE)  # of a counterexample
+_CONDITION = re.compile(r"\b__requires\s*\((.*)\)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_COMPARED = re.compile(r"\b(\w+)\s*(?:[=!<>]=|[<>])\s*(\d{1,4})\b")
 _TEXT_FUNCTIONS = ("__builtin_memcpy=memcpy", "__builtin_memset=memset")
 # Annotations of the verifier: a verdict that depends on one is none on the kernel's own code.
 _SPECIFIED = re.compile(
@@ -70,11 +73,11 @@ def cases(folder: Path) -> Iterator[Case]:
                 partial(
                     arguments,
                     threads=prod(grid) * prod(block),
-                    values=values,
+                    values=above | values,
                     number=number,
                     has_arrays=not _NULL.search(text),
                 )
-                for number in ((1, 0) if _has_free_numbers(text, values) else (1,))
+                for above, number in _sets(text, values)
             ),
             includes=(str(file.parent),),
             debug=True,  # its kernels are full of stores that nobody reads
@@ -101,10 +104,23 @@ def _excluded(verdict: str, options: str, text: str, kernels: Sequence[str]) -> 
     return f"its verdict is on an annotation, {found[0].strip('(')}" if found else ""
 
 
-def _has_free_numbers(text: str, values: Mapping[str, int]) -> bool:
-    """Return whether a kernel has parameters that are no arrays, and whose value is left open."""
-    declared = (one for each in signature.kernels(text).values() for one in each)
-    return any(not one.is_pointer and one.name not in values for one in declared)
+def _sets(text: str, values: Mapping[str, int]) -> list[tuple[dict[str, int], int]]:
+    """Return values of parameters that are left open, and the number for all others, by launch.
+
+    Those that a precondition limits in another way than to one value are one.
+    """
+    declared = [one for each in signature.kernels(text).values() for one in each]
+    limited = {name for said in _CONDITION.findall(text) for name in _WORD.findall(said)}
+    names = {one.name for one in declared if not one.is_pointer} - values.keys()
+    fixed = dict.fromkeys(names & limited, 1)
+    names -= limited
+    if not names:
+        return [({}, 1)]
+    above: dict[str, int] = {}
+    for name, constant in _COMPARED.findall(text):
+        if name in names:
+            above[name] = max(above.get(name, 0), int(constant) + 1)
+    return [({}, 1), (fixed, 0), *([(above, 1)] if above else [])]
 
 
 def _dimension(options: str, name: str) -> tuple[int, ...]:
