@@ -634,6 +634,11 @@ class Client:
         return Reply()
 
     def _tables(self, _: Request) -> Reply:
+        if self._functions:
+            self.execution.told(
+                "a CUDA runtime in the program asks for internal tables of the driver "
+                "(cuGetExportTable), which are not imitated: its calls fail"
+            )
         self._asks_for_tables = True
         return Reply()
 
