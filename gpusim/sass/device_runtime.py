@@ -7,6 +7,7 @@ in the workspace of a cooperative launch, whose highest bit turns when all block
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from gpusim.sass import compiler, cubin, listing
@@ -75,4 +76,8 @@ def function(name: str, arch: int, begin: int) -> tuple[KernelCode, Section] | N
     held, text = _made(f"sm_{arch}")
     code = held.kernels.get(name)
     found = None if code is None else listing.section(text, name, (), code.text, begin)
-    return None if code is None or found is None else (code, found)
+    if code is None or found is None:
+        return None
+    # Lines of this text are none of the kernel's.
+    rows = [replace(row, place=listing.NOWHERE) for row in found.rows]
+    return code, replace(found, rows=rows)

@@ -61,6 +61,12 @@ def test_a_barrier_of_the_grid_orders_its_blocks_for_a_check(module: CubinFile) 
     assert not gpusim.check(module["shifts"][6, 40], SHIFTED.copy(), 9).errors
 
 
+def test_lines_of_the_drivers_functions_are_none_of_the_kernels(module: CubinFile) -> None:
+    rows = gpusim.trace(module["shifts"][2, 32], np.zeros((3, 64), np.int32), 3).lines
+    begin, end = (SOURCE[: SOURCE.index(name)].count("\n") + 1 for name in (" shifts", " places"))
+    assert {one.line for one in rows} <= {0, *range(begin, end)}
+
+
 def test_a_handle_tells_the_size_and_the_rank(module: CubinFile) -> None:
     out = np.full((12, 4), 9, np.uint32)
     module["places"][3, 4](out)
