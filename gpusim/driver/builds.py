@@ -46,10 +46,9 @@ _TEXTURE_REFERENCE = re.compile(
 )
 _SEPARATELY, _OPENMP = "-rdc=true", "-Xcompiler=-fopenmp"
 _NATIVE = Path(__file__).parent / "native"
-DEVICE_RUNTIME = _NATIVE / "device_runtime.cu"
 _OF_DEVICE_RUNTIME = "__cudaCDP2"  # the begin of functions that kernels launch kernels by
 # Sources of ours in place of libraries, by the begin of their functions.
-_OWN = {_OF_DEVICE_RUNTIME: str(DEVICE_RUNTIME), "curand": str(_NATIVE / "curand.cu")}
+_OWN = {_OF_DEVICE_RUNTIME: str(nvcc.DEVICE_RUNTIME), "curand": str(_NATIVE / "curand.cu")}
 _IN_THEIR_PLACE = "-lcurand"
 # A project's own helpers of CUDA's samples are taken before the stand-ins for them.
 _NOT_SOUGHT = frozenset(one for one in HOST_HEADERS if not one.startswith("helper_"))

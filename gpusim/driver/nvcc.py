@@ -21,6 +21,12 @@ from gpusim.sass import wheels
 INSTALL = "pip install 'gpusim[driver]'"
 ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90 and the like
 _DEFAULT_ARCHITECTURE = "sm_90"
+# Of programs whose kernels launch kernels: the device runtime is a source of ours.
+DEVICE_RUNTIME = Path(__file__).parent / "native" / "device_runtime.cu"
+_SEPARATELY = (
+    "-rdc=true", "-rdc", "--relocatable-device-code=true", "--relocatable-device-code",
+    "-lcudadevrt",
+)  # fmt: skip
 _OWN = re.compile(r"(-arch|--gpu-architecture|-gencode|--generate-code|-code|--gpu-code|-cudart)")
 _LINKS_NOTHING = ("-c", "-dc", "-dw", "-cubin", "-ptx", "-E", "-M", "-MM", "-V", "-h", "-dryrun")
 HEADERS = Path(__file__).parent / "include"
@@ -47,6 +53,15 @@ def arguments(given: Sequence[str], architecture: str) -> list[str]:
     return made
 
 
+def with_device_runtime(given: Sequence[str]) -> list[str]:
+    """Return a build's arguments, with our device runtime where a program is linked with one."""
+    is_separate = any(one in _SEPARATELY for one in given)
+    if not is_separate or any(one in (*_LINKS_NOTHING, "-dlink", "-lib") for one in given):
+        return [*given]
+    kept = [one for one in given if one != "-lcudadevrt"]
+    return [*kept, str(DEVICE_RUNTIME), "-rdc=true", "-cudadevrt", "none"]
+
+
 def _without_own(given: Sequence[str]) -> Iterator[str]:
     waiting = iter(given)
     for one in waiting:
@@ -71,7 +86,8 @@ def main() -> int:
     """Run nvcc with a build's own arguments, and return its exit code."""
     architecture = os.environ.get(ARCHITECTURE, _DEFAULT_ARCHITECTURE)
     try:
-        command = [str(compiler()), *arguments(sys.argv[1:], architecture)]
+        given = with_device_runtime(sys.argv[1:])
+        command = [str(compiler()), *arguments(given, architecture)]
     except GpusimError as error:
         sys.stderr.write(f"gpusim: {error}\n")
         return 2

@@ -11,7 +11,7 @@ from driver.host import Host, needs_compilers
 from driver.test_builds import has_nvcc
 
 from gpusim.cli.app import main
-from gpusim.driver import builds, nvcc
+from gpusim.driver import nvcc
 from gpusim.sass import compiler, cubin, wheels
 
 pytestmark = needs_compilers
@@ -42,7 +42,7 @@ def host(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Host:
 def test_launches_of_kernels_run_in_an_order_that_cuda_allows_tail_launches_last(
     host: Host,
 ) -> None:
-    text = builds.DEVICE_RUNTIME.read_text(encoding="utf-8").replace("1 << 14", "64")
+    text = nvcc.DEVICE_RUNTIME.read_text(encoding="utf-8").replace("1 << 14", "64")
     options = ["--gpu-architecture=sm_90", "--std=c++17", "--relocatable-device-code=true"]
     options += [f"--include-path={folder}" for folder in wheels.headers()]
     answer = compiler.answered(text + FAMILY, "family.cu", [], options, wheels.library())
@@ -61,6 +61,21 @@ call("cuCtxSynchronize")
     assert ran.out == ["136 232 114 116", "cuCtxSynchronize 719"]
     names = re.findall(r"gpusim: +\d+  (\w+) ", ran.err)
     assert names == ["parent", "gpusim_set", *["child"] * 4, "too_many"]
+
+
+@pytest.mark.parametrize(
+    ("given", "is_linked"),
+    [
+        ("-rdc=true a.cu -o a -lcudadevrt", True),
+        ("-rdc true a.o b.o -o a", True),
+        ("-rdc=true -c a.cu", False),
+        ("a.cu -o a", False),
+    ],
+)
+def test_a_build_that_links_modules_has_our_device_runtime(given: str, is_linked: bool) -> None:
+    made = nvcc.with_device_runtime(given.split())
+    assert (str(nvcc.DEVICE_RUNTIME) in made) == is_linked
+    assert ("-lcudadevrt" in made) == ("-lcudadevrt" in given and not is_linked)
 
 
 def test_local_symbols_of_one_name_are_told_apart_as_the_listing_does() -> None:
