@@ -455,8 +455,8 @@ def clock() -> dict[str, Any]:
 @contextmanager
 def _plays() -> Iterator[list[tuple[int, float, float]]]:
     """Yield a list of instructions and seconds, by SimPy and compiled, of each play within."""
+    from gpusim.host.fast import SWITCH
     from gpusim.prediction import sampling
-    from gpusim.prediction.compiled.evaluator import SWITCH
 
     simulate, plays = sampling.simulate, []
 
