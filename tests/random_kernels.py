@@ -2,9 +2,11 @@
 
 No lane reads what another may be writing, indices stay within their arrays, loops end, and
 lanes that meet are all there. Floats are added or multiplied, never both in one kernel: at -O3 a
-product and a sum are joined, as by nvcc. The sign of a NaN decides nothing. What exponentials,
-roots and their like give goes to `out_near` alone, for their last bits are nobody's promise; what
-depends on the order in which lanes come is in `UNORDERED`, to be compared as a heap of numbers.
+product and a sum are joined, as by nvcc, which also halves a product before it is rounded
+(FMUL.D2): no number that they are multiplied with is 0.5. The sign of a NaN decides nothing.
+What exponentials, roots and their like give goes to `out_near` alone, for their last bits are
+nobody's promise; what depends on the order in which lanes come is in `UNORDERED`, to be compared
+as a heap of numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ FUNCTIONS = ("exp({0})", "exp2({0})", "expm1({0})", "log({0})", "log2({0})", "lo
              "pow({0}, {1})", "hypot({0}, {1})")  # fmt: skip
 EDGES = (0, 1, 2, 3, 5, 7, 31, 32, 33, 127, 128, 255, 256, 32767, 32768, 65535, 65536, 2**31 - 1,
          2**31, 2**32 - 1, 2**32, 2654435761, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1)  # fmt: skip
-REALS = ("0.0", "-0.0", "0.5", "1.0", "0.1", "3.0", "-7.25", "1e10", "-3e38", "1e400", "5e-324")
+REALS = ("0.0", "-0.0", "0.7", "1.0", "0.1", "3.0", "-7.25", "1e10", "-3e38", "1e400", "5e-324")
 FULL = "0xFFFFFFFF"
 
 
