@@ -182,7 +182,7 @@ class CudaSource(CodeFile):
         return tuple(self.kernels)
 
     @cached_property
-    def kernels(self) -> dict[str, tuple[Declared, ...]]:
+    def kernels(self) -> Mapping[str, tuple[Declared, ...]]:
         """The kernels that the text defines, with their parameters."""
         return signature.kernels(self._declarations)
 

@@ -40,26 +40,29 @@ class Declared:
         return "*" in self.ctype or self.ctype.endswith("]")
 
 
-def kernels(text: str) -> dict[str, tuple[Declared, ...]]:
+@lru_cache(maxsize=8)
+def kernels(text: str) -> Mapping[str, tuple[Declared, ...]]:
     """Return the parameters of each kernel that a source text defines, in its order."""
-    return {name: found[0] for name, found in _kernels(text).items()}
+    plain, found = _kernels(text)
+    return {name: tuple(_parameters(plain[slice(*at[0])])) for name, at in found.items()}
 
 
-def overloads(text: str, name: str) -> list[tuple[Declared, ...]]:
+@lru_cache(maxsize=256)
+def overloads(text: str, name: str) -> Sequence[tuple[Declared, ...]]:
     """Return the parameters of each kernel of a name that a source text defines."""
-    return list(_kernels(text).get(name, ()))
+    plain, found = _kernels(text)
+    return [tuple(_parameters(plain[slice(*at)])) for at in found.get(name, ())]
 
 
 @lru_cache(maxsize=8)
-def _kernels(text: str) -> Mapping[str, Sequence[tuple[Declared, ...]]]:
-    """Return the parameters of each kernel's overloads, both in the text's order."""
+def _kernels(text: str) -> tuple[str, Mapping[str, Sequence[tuple[int, int]]]]:
+    """Return the text without comments, and where in it each kernel's parameters stand."""
     plain = plain_text(text)
     closing = closings(plain, "()")
-    found: dict[str, list[tuple[Declared, ...]]] = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     for _, name, begin in _declarations(plain, closing):
-        declared = plain[begin : _behind(plain, begin, closing) - 1]
-        found.setdefault(name, []).append(tuple(_parameters(declared)))
-    return found
+        found.setdefault(name, []).append((begin, _behind(plain, begin, closing) - 1))
+    return plain, found
 
 
 def templates(text: str) -> dict[str, list[str]]:
