@@ -9,9 +9,8 @@ from gpusim.sass.c_functions import NAMESPACE
 from gpusim.sass.c_types import of_dtype, unsigned
 
 FUNCTIONS: Mapping[str, str] = {
-    "add": "atomicAdd", "sub": "atomicSub", "min": "atomicMin", "max": "atomicMax",
-    "exch": "atomicExch", "cas": "atomicCAS", "and": "atomicAnd", "or": "atomicOr",
-    "xor": "atomicXor",
+    "add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "exch": "atomicExch",
+    "cas": "atomicCAS", "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor",
 }  # fmt: skip
 AS_UNSIGNED = ("add", "exch", "cas")  # 64-bit integers have these unsigned only
 # The new value for atomics of floats, done by compare-and-swap of bits.
@@ -21,11 +20,14 @@ NEXT: Mapping[str, str] = {
 
 
 def written(operation: str, dtype: DType, place: str, operands: Sequence[str]) -> str:
-    """Return the call that changes the element at an address and returns its old value."""
+    """Return the call that changes the element at an address and returns its old value.
+
+    A difference is a sum: CUDA's own `atomicSub` negates an int, which is undefined for the least
+    one, so that nvcc takes its operand for 0 where it can be nothing else.
+    """
     given = list(operands)
-    if operation == "sub" and (dtype.kind == "f" or dtype.itemsize == 8):
-        zero = f"({unsigned(dtype)})0 - " if dtype.kind != "f" else "-"
-        operation, given = "add", [f"({zero}{given[0]})"]
+    if operation == "sub":
+        operation, given = "add", [_negated(dtype, given[0])]
     if dtype.kind == "f" and operation in NEXT:
         then = NEXT[operation].format(*given)
         kind = of_dtype(dtype)
@@ -34,3 +36,9 @@ def written(operation: str, dtype: DType, place: str, operands: Sequence[str]) -
         kind = unsigned(dtype)
         place, given = f"({kind} *){place}", [f"({kind}){one}" for one in given]
     return f"{FUNCTIONS[operation]}({', '.join([place, *given])})"
+
+
+def _negated(dtype: DType, operand: str) -> str:
+    if dtype.kind == "f":
+        return f"(-{operand})"
+    return f"({of_dtype(dtype)})(({unsigned(dtype)})0 - ({unsigned(dtype)}){operand})"

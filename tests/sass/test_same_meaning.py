@@ -202,6 +202,16 @@ def test_atomic_operations_have_all_types(dtype: str) -> None:
     agreed(kernel, 32, np.zeros(8, dtype), (np.arange(32) * 3 - 40).astype(dtype))
 
 
+@cuda.jit
+def least_taken_away(out, a):
+    cuda.atomic.sub(out, cuda.threadIdx.x, a[cuda.threadIdx.x] << 31)
+
+
+def test_an_atomic_difference_wraps_for_the_least_number() -> None:
+    out = agreed(least_taken_away, 2, np.zeros(2, np.int32), np.array([2, 3], np.int32))
+    assert out.tolist() == [0, -(2**31)]
+
+
 @cuda.jit(device=True)
 def picked(x):
     held = cuda.local.array(4, np.int32)
