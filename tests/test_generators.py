@@ -175,6 +175,15 @@ def test_a_check_names_the_code_that_is_judged(run: Run) -> None:
     assert document["generator"].startswith("gpusim ")
 
 
+def test_the_lowering_has_no_code_for_cuda_cpp(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text("__global__ void twice(float *x) { x[threadIdx.x] *= 2; }")
+    launch = (f"{path}:twice", "--block", "32", "--arg", "float32[32]")
+    for command in ("trace", "predict", "lower"):
+        code, _, complaint = run(command, *launch, "--code", "lowering")
+        assert (code, "--code lowering is for Python kernels" in complaint) == (2, True)
+
+
 @needs_compiler
 def test_rows_of_a_sweep_say_who_made_the_code_and_are_not_mixed(tmp_path: Path) -> None:
     output = tmp_path / "table.csv"

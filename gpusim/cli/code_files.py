@@ -54,10 +54,16 @@ def code_file(path: str, chosen: Namespace) -> CodeFile:
 
 
 def code_kernel(path: str, name: str, chosen: Namespace) -> MachineCode:
-    """Return a file's kernel; InputError where it has no such kernel.
+    """Return a file's kernel; InputError where it has no such kernel, or --code asks for our code.
 
     Without a name the file must have one kernel.
     """
+    from gpusim.codegen import generators
+
+    code = getattr(chosen, "code", None)
+    if code and generators.chosen(code) == generators.LOWERING:
+        kind = "machine code" if path.endswith(BINARY) else "CUDA C++"
+        raise InputError(f"--code lowering is for Python kernels; {path} is {kind}")
     file = code_file(path, chosen)
     if not name:
         names = file.names

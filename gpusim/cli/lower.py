@@ -77,7 +77,7 @@ COMMAND = Command(
         COARSE,
         ARGUMENT,
         *COMPILING,
-        Option("--code", "machine code of the lowering, or of nvcc (lowering)", "CODE", "lowering"),
+        Option("--code", "machine code of the lowering, or of nvcc (lowering)", "CODE"),
         Option("--cuda", "show a Python kernel written out as CUDA C++"),
         Option("--cc", "compute capability to compile for (the device's)", "CC"),
         LEVEL,
@@ -120,7 +120,7 @@ def _lowered(chosen: Namespace) -> Lowered:
     if isinstance(kernel, MachineCode):  # as the compiler left it: there are no passes to show
         prepared = kernel.prepare(Launch.of(1, 1), values, cc)
         return Lowered(prepared.program, file, str(cc), device)
-    if chosen.code != LOWERING:
+    if chosen.code not in (None, LOWERING):
         prepared = prepare(kernel[1, 1], values, cc, level, code=chosen.code)
         return Lowered(prepared.program, file, str(cc), device)
     program, stages = program_in_stages(kernel, bind(kernel, values), cc, level)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli import output
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
@@ -169,7 +170,10 @@ def _exported(chosen: Namespace) -> tuple[Trace, str]:
 
 
 def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace, str]:
-    """Return the trace that is asked for, and a remark on the result of a known defect."""
+    """Return the trace that is asked for, and a remark on the result of a known defect.
+
+    What the kernel prints goes to standard error.
+    """
     from gpusim.cli.inputs import count, lowering_level
     from gpusim.cli.selection import step_limit
     from gpusim.cli.user_files import names_a_file
@@ -183,7 +187,9 @@ def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace
         "observers": observers,
     }
     run = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
-    return run(chosen, settings)
+    made, remark = run(chosen, settings)
+    output.tell(made.printed.decode(errors="replace"))
+    return made, remark
 
 
 def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:

@@ -105,11 +105,7 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     places = np.array(instruction.detail, dtype=np.int64)
     nowhere = on & (np.append(places, -1)[np.minimum(rows, len(places))] < 0)
     if nowhere.any():
-        line = instruction.line
-        block, thread, place = lanes_of(group).first(nowhere, np.zeros_like(nowhere), "", line)
-        text = f"line {line}: a jump to where there is no code (block {block}, thread {thread})"
-        context.fault(KernelFault(text, place))
-        return leave(context, group, instruction, on)
+        return _end(context, group, instruction, on, nowhere, "a jump to where there is no code")
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
     context.report(group, instruction, on, taken=on)
     splits, which = batch.splits, group.which
@@ -139,9 +135,16 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Report the lanes that end the kernel with a trap; where others go on, they have left."""
-    if on.any():
+    return _end(context, group, instruction, on, on, "the kernel gives up with a trap")
+
+
+def _end(
+    context: Context, group: Group, instruction: Instruction, on: Array, at_fault: Array, what: str
+) -> bool:
+    """End the lanes with a true predicate, with a fault that names the first of those at fault."""
+    if at_fault.any():
         line = instruction.line
-        block, thread, place = lanes_of(group).first(on, np.zeros_like(on), "", line)
-        text = f"line {line}: the kernel gives up with a trap (block {block}, thread {thread})"
+        block, thread, place = lanes_of(group).first(at_fault, np.zeros_like(on), "", line)
+        text = f"line {line}: {what} (block {block}, thread {thread})"
         context.fault(KernelFault(text, place))
     return leave(context, group, instruction, on)

@@ -1,7 +1,7 @@
 """Calls of functions provided by the driver: printf, malloc, free and assertions.
 
-Output of a kernel that is only counted or timed is dropped; printf returns the number of
-arguments that its format names (CUDA C++ Programming Guide). Memory is given from a heap of the
+Output goes to the list of a launch (`Prepared.printed`), if it has one; printf returns the number
+of arguments that its format names (CUDA C++ Programming Guide). Memory is given from a heap of the
 launch's own.
 """
 

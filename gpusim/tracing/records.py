@@ -114,7 +114,7 @@ class Trace(Shown, shown_as="trace"):
     code generator with its version, and `fallback` the reason for not using nvcc's compiler, if
     it was requested.
     `arrays` are the types of the array arguments by name. `footprints` say how much of
-    them each line touches.
+    them each line touches. `printed` is the output of printf, in the order of execution.
     `plot_...(theme="dark")` return Matplotlib figures of that block, `to_dataframe()` the lines as
     a pandas DataFrame. `show()` is the page of `gpusim report` in a notebook; it runs the launch
     again, as `repeat` keeps it.
@@ -141,6 +141,7 @@ class Trace(Shown, shown_as="trace"):
     source: Callable[[], Prepared] | None = field(default=None, repr=False, compare=False)
     repeat: Repeat | None = field(default=None, repr=False, compare=False)
     traced_blocks: int = 1
+    printed: bytes = b""
 
     plot_tree = View("gpusim.reports.plots.tree", "plot_tree")
     plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")

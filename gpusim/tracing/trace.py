@@ -100,8 +100,9 @@ def trace_prepared(
     allocations = allocate(prepared.arguments, places=prepared.places)
     counters, log = Counters(cc, copies), BlockLog(block_index)
     footprints = Footprints(allocations, copies)
+    printed = [] if prepared.printed is None else prepared.printed
     machine.run(
-        prepared,
+        replace(prepared, printed=printed),
         observers=(counters, footprints, log, *observers),
         step_limit=step_limit,
         blocks_per_chunk=blocks_per_chunk,
@@ -140,6 +141,7 @@ def trace_prepared(
         source=source if program.compiler else None,
         repeat=repeat,
         traced_blocks=launch.blocks if chosen is None else len(chosen),
+        printed=b"".join(printed),
     )
 
 

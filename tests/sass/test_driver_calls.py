@@ -69,6 +69,12 @@ def test_printf_gives_the_number_of_arguments_of_its_format() -> None:
     assert [arguments_of(text) for text in (b"", b"%d", b"%%%", b"%-08.*lf%s%hhd")] == [0, 1, 0, 4]
 
 
+def test_a_trace_has_what_the_kernel_prints() -> None:
+    out = np.zeros(2, np.int32)
+    traced = gpusim.trace(gpusim.cuda_source(CODE)["prints"][1, 2], out)
+    assert sorted(traced.printed.splitlines()) == [b"   0  1.00 a 5", b"hello %"]
+
+
 def test_a_null_format_of_printf_is_an_address_out_of_bounds() -> None:
     text = r"line \d+: address 0x0 is out of bounds: the format of printf is null"
     with pytest.raises(OutOfBoundsError, match=text):
