@@ -22,7 +22,7 @@ from gpusim.isa.ops import AFFINE, OPS, VECTOR_TWINS
 from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
 from gpusim.lowering.choices import CHOICES, SEQUENCES
-from gpusim.machine import barrier, warp
+from gpusim.machine import barrier, matrices, warp
 from gpusim.machine.handlers import HANDLERS
 from gpusim.prediction.clock.steps import Action
 
@@ -125,7 +125,8 @@ def test_the_machine_and_the_clock_know_every_trait_of_an_op(name: str) -> None:
 def test_what_threads_do_together_is_convergent(name: str) -> None:
     """Where the handler stands tells who takes part; the row has to say the same."""
     handler = HANDLERS[OPS[name].kind]
-    assert OPS[name].convergent == (handler.__module__ in (warp.__name__, barrier.__name__))
+    rooms = warp.__name__, matrices.__name__, barrier.__name__
+    assert OPS[name].convergent == (handler.__module__ in rooms)
 
 
 def test_rows_of_a_compilers_own_code_are_there_before_any_is_read() -> None:

@@ -50,8 +50,11 @@ _OF_DEVICE_RUNTIME = "__cudaCDP2"  # the begin of functions that kernels launch 
 # Sources of ours in place of libraries, by the begin of their functions.
 _OWN = {_OF_DEVICE_RUNTIME: str(nvcc.DEVICE_RUNTIME), "curand": str(_NATIVE / "curand.cu")}
 _IN_THEIR_PLACE = "-lcurand"
-# A project's own helpers of CUDA's samples are taken before the stand-ins for them.
-_NOT_SOUGHT = frozenset(one for one in HOST_HEADERS if not one.startswith("helper_"))
+# A project's own helpers of CUDA's samples are taken before the stand-ins for them. What stands in
+# for headers of the host's compiler, for device code, is not sought: nvcc has these.
+_NOT_SOUGHT = frozenset(one for one in HOST_HEADERS if not one.startswith("helper_")) | {
+    one.name for one in wheels.OWN_HEADERS.iterdir()
+}
 _LONGEST_S = 600
 _MOST_LINES, _MOST_FILES, _MOST_SOURCE_BYTES = 20, 500, 1 << 22
 

@@ -379,7 +379,8 @@ _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match",
     "elect", "reduce_lanes", "agrees", "warpsync", "collect", "bssy",
-    "get_token", "set_token", "texture", "surface_load", "surface_store",
+    "get_token", "set_token", "texture", "surface_load", "surface_store", "matrix_product",
+    "rows_to_fragments", "fragments_to_rows", "transpose",
 )  # fmt: skip
 
 # Rules of linearity: whether the result moves by the same step each time, given for each source
@@ -659,6 +660,18 @@ OPS |= {
     "SHFL.LANES": _together("lsu", "shuffle", timing="shuffle"),
     "MOVM.LANES": _together("lsu", "transpose", timing="shuffle"),  # timed as a shuffle, unmeasured
     "ELECT.LANES": _together("vote", "elect"),
+    # The tensor cores' instructions: detail is a MatrixProduct.
+    **{
+        name: Op("tensor", kind="matrix_product", convergent=True)
+        for name in ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA")
+    },
+    # Rows of 16 bytes, and the exchange of them with fragments; detail of that: how many matrices,
+    # and whether they are transposed.
+    "LDSM": Op("lsu", kind="load", timing="shared_load"),
+    "STSM": Op("lsu", kind="store", timing="shared_store"),
+    ".FRAGMENTS": Op("none", kind="rows_to_fragments", issued=False, convergent=True),
+    ".ROWS": Op("none", kind="fragments_to_rows", issued=False, convergent=True),
+    ".LANE": Op("none", kind="special", issued=False),
     "VOTE.LANES": _together("vote", "vote"),
 }
 

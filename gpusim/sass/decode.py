@@ -16,12 +16,14 @@ import numpy as np
 
 from gpusim.errors import GpusimError
 from gpusim.isa.lanes import NEGATED
+from gpusim.isa.matrices import MatrixProduct, alignment
 from gpusim.isa.ops import COUNT_UP, LOCAL_HIGH, SHARED_HIGH, SPIN, Memory
 from gpusim.sass import immediates
 from gpusim.sass import operands as written
 from gpusim.sass.form import REGISTERS, Form, Signs, joined
 from gpusim.sass.listing import BYTES_PER_ROW, Guard, Row
 from gpusim.sass.mnemonics import ROOMS
+from gpusim.sass.mnemonics.matrices import SHAPES
 from gpusim.sass.mnemonics.predicate import PREDICATES
 from gpusim.sass.operands import Operand, Term
 from gpusim.sass.slots import SLOTS
@@ -46,8 +48,10 @@ REFUSED = {
         "surfaces in this form are": "SULD SUST",
         "gathers, gradients and queries of textures are": "TLD4 TXD TXQ TMML",
         "atomics and queries of surfaces are": "SUATOM SURED SUQUERY",
-        "tensor cores are": "HMMA IMMA DMMA BMMA QMMA OMMA HGMMA IGMMA QGMMA BGMMA LDSM STSM "
-        "WARPGROUP WARPGROUPSET UTCHMMA UTCIMMA LDTM STTM",
+        "tensor cores in this form are": "HMMA IMMA DMMA BMMA QMMA OMMA LDSM STSM",
+        "matrix products of warp groups (wgmma) are": "HGMMA IGMMA QGMMA BGMMA WARPGROUP "
+        "WARPGROUPSET",
+        "tensor memory and its matrix products (tcgen05) are": "UTCHMMA UTCIMMA LDTM STTM",
         "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
         "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS",
         "clusters of blocks are": "UCGABAR_GET UCGABAR_SET MAPA STAS",
@@ -137,11 +141,14 @@ def several(name: str, count: int) -> tuple[str, ...]:
 class Decoder:
     """Decodes the rows of a kernel.
 
-    `window` is where shared memory begins in addresses, `labels` are addresses in the code.
+    `window` is where shared memory begins in addresses, `labels` are addresses in the code,
+    `arch` is the compute capability as in sm_90.
     """
 
-    def __init__(self, window: int, labels: Mapping[str, int] | None = None) -> None:
-        self.window = window
+    def __init__(
+        self, window: int, labels: Mapping[str, int] | None = None, arch: int = 90
+    ) -> None:
+        self.window, self.arch = window, arch
         self.labels = labels or {}
 
     def micros(self, row: Row, place: int) -> Iterator[Micro]:
@@ -1239,9 +1246,87 @@ def _transpose(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     yield Micro("MOVM.LANES", place, None, _words(value, "u", row), (result.name,), row.guard)
 
 
+# -- matrices ------------------------------------------------------------------------------
+
+
+def _matrix_product(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    named = [name for name in row.modifiers if name in SHAPES]
+    _expect(len(named) == 1, row)
+    a, b, sums, operation = found.detail
+    form = MatrixProduct(
+        *SHAPES[named[0]], a, b, sums, alignment(decoder.arch, a), "SAT" in row.modifiers, operation
+    )
+    result, *factors = row.operands
+    counts = form.registers
+    sources = [w for one, n in zip(factors, counts, strict=True) for w in _several_words(one, n)]
+    results = () if result.is_zero else several(result.name, counts[2])
+    yield Micro(row.mnemonic, place, form, tuple(sources), results, row.guard)
+
+
+def _matrices(row: Row) -> tuple[int, bool]:
+    """Return how many matrices are loaded or stored, and whether they are transposed."""
+    said = set(row.modifiers)
+    _expect("16" in said and len(said & {"M88", "MT88"}) == 1 and len(said & {"2", "4"}) < 2, row)
+    return 4 if "4" in said else 2 if "2" in said else 1, "MT88" in said
+
+
+def _lanes_of_rows(row: Row, place: int, matrices: int) -> Iterator[Micro]:
+    """Compute the lanes with the address of a row: eight for each matrix."""
+    lane, holds = f"T{place}.lane", f"L{place}"
+    yield Micro(".LANE", place, "laneid", (), (lane,), issued=False)
+    form = Form("rows", _is_below, frozenset(), "u", "p", (Signs(),), numbers=(8 * matrices,))
+    yield Micro(".PREDICATE", place, form, (lane,), (holds,), issued=False)
+
+
+def _is_below(form: Form, lane: Any) -> Any:
+    return lane < np.uint32(form.numbers[0])
+
+
+def _rows_of(row: Row, place: int, matrices: int) -> tuple[list[Micro], Guard | None]:
+    """Return the steps before an access to the rows of matrices, and its guard."""
+    if matrices == 4:
+        return [], row.guard
+    before, guard = _both(row, place, Operand("P", f"L{place}"))
+    return [*_lanes_of_rows(row, place, matrices), *before], guard
+
+
+def _matrix_load(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Load rows of matrices, a lane each, and exchange them for fragments."""
+    count, transposed = _matrices(row)
+    result, where = row.operands
+    address = _address(where, row, place, decoder.window)
+    yield address
+    before, guard = _rows_of(row, place, count)
+    yield from before
+    held = tuple(f"T{place}.{number}" for number in range(4))
+    memory = Memory("shared", "shared", np.dtype(np.uint32), 4, by_address=True)
+    yield Micro("LDSM", place, None, address.results, held, guard, memory)
+    results = () if result.is_zero else several(result.name, count)
+    detail = (count, transposed)
+    yield Micro(".FRAGMENTS", place, detail, held, results, row.guard, issued=False)
+
+
+def _matrix_store(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Exchange fragments of matrices for their rows, and store these, a lane each."""
+    count, transposed = _matrices(row)
+    where, value = row.operands
+    address = _address(where, row, place, decoder.window)
+    yield address
+    before, guard = _rows_of(row, place, count)
+    yield from before
+    held = tuple(f"T{place}.{number}" for number in range(4))
+    sources = _several_words(value, count)
+    yield Micro(".ROWS", place, (count, transposed), sources, held, row.guard, issued=False)
+    memory = Memory("shared", "shared", np.dtype(np.uint32), 4, by_address=True)
+    yield Micro("STSM", place, None, (*address.results, *held), (), guard, memory)
+
+
 _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]] = {
     "compute": _compute,
     "transpose": _transpose,
+    "matrix_product": _matrix_product,
+    "matrix_load": _matrix_load,
+    "matrix_store": _matrix_store,
     "load": _load,
     "store": _store,
     "atomic": _atomic,

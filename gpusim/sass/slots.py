@@ -55,9 +55,10 @@ def _signs(operand: Operand) -> set[str]:
 
 _WORD, _NUMBER = Slot("RCI"), Slot("RCIF", "-|")
 # Codes of operands of rows that compute (see `table.Mnemonic`), and of the others: o a register as
-# it is, w a register or number, m a mask of lanes, q a predicate that is written, a an address, g
-# one with a descriptor of global memory, c a word of a constant bank, l a label, b a convergence
-# barrier, s a special register, k scoreboards, t a text of the row's own.
+# it is, j and y one of a matrix by rows and by columns, w a register or number, m a mask of lanes,
+# q a predicate that is written, a an address, g one with a descriptor of global memory, c a word of
+# a constant bank, l a label, b a convergence barrier, s a special register, k scoreboards, t a text
+# of the row's own.
 SLOTS: Mapping[str, Slot] = {
     **dict.fromkeys("uixrUIXRw", _WORD),
     **dict.fromkeys("fdD", _NUMBER),
@@ -66,6 +67,8 @@ SLOTS: Mapping[str, Slot] = {
     "v": Slot("PR", "!", frozenset(("SIGN",))),
     "m": replace(_WORD, signs="~"),
     "o": Slot("R"),
+    "j": Slot("R", suffixes=frozenset(("ROW",))),
+    "y": Slot("R", suffixes=frozenset(("COL",))),
     "q": Slot("P"),
     "#": Slot("I"),
     "a": Slot("M"),

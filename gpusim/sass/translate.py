@@ -138,7 +138,7 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     0. Raises UnknownFormError for an instruction that the table does not know.
     """
     rows = list(without_padding(code.section.rows))
-    found = list(decoded(rows, Decoder(code.window, code.section.labels)))
+    found = list(decoded(rows, Decoder(code.window, code.section.labels, code.cubin.arch)))
     micros = [_settled(micro) for micro in ordered(found, rows, code.orders)]
     barrier = () if code.grid_barrier is None else code.grid_barrier[1:]
     bank_words.check(micros, rows, code.cubin.arch, code.kernel, barrier)

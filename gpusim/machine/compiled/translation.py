@@ -48,7 +48,8 @@ WITHOUT_OPERANDS = frozenset((
 ))  # fmt: skip
 REFUSED = frozenset((
     "named_barrier", "arrive", "clock", "get_token", "set_token", "commit_copies", "await_copies",
-    "texture", "surface_load", "surface_store",
+    "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
+    "fragments_to_rows",
 ))  # fmt: skip
 
 

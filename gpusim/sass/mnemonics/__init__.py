@@ -8,6 +8,7 @@ from gpusim.sass.mnemonics import (
     floating,
     half,
     integer,
+    matrices,
     memory,
     packed,
     predicate,
@@ -16,6 +17,6 @@ from gpusim.sass.mnemonics import (
 
 # Each adds its rows to the table.
 ROOMS = (
-    control, conversion, double, eight_bits, floating, half, integer, memory, packed, predicate,
-    textures,
+    control, conversion, double, eight_bits, floating, half, integer, matrices, memory, packed,
+    predicate, textures,
 )  # fmt: skip

@@ -61,9 +61,10 @@ def narrow_halves_below_two(form: Form, a: Array, rest: Array) -> Array:
     return _beside(_bits(form, low), _bits(form, high), rest)
 
 
-@row("F2FP.F16.E4M3.UNPACK_B F2FP.F16.E5M2.UNPACK_B", "alu", "u", "u", "RELU")
+@row("F2FP.F16.E4M3.UNPACK_B F2FP.F16.E5M2.UNPACK_B", "alu", "u", "u", "RELU", suffixes="H0 H1")
 def halves_of_bytes(form: Form, a: Array) -> Array:
-    """Return the numbers of the two lowest bytes in half precision, without rounding."""
+    """Return two bytes' numbers in half precision, without rounding: the lowest, or those of H1."""
+    a = a >> U32(16) if "H1" in form.signs[0].suffixes else a
     low, high = (_half(form, byte) for byte in (a & U32(0xFF), a >> U32(8) & U32(0xFF)))
     return np.asarray(low | (high << U32(16)))
 

@@ -1,0 +1,115 @@
+"""Kernels for tensor cores: results, counters and hazards of nvcc's code."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.launch.grid import ComputeCapability
+from gpusim.machine import run
+from gpusim.sass import wheels
+from gpusim.sass.kernels import CodeFile, cuda_source
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+WMMA = """
+#include <mma.h>
+using namespace nvcuda;
+extern "C" __global__ void tile(const half *a, const half *b, float *c) {
+  wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+  wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+  wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+  wmma::load_matrix_sync(sum, c, 16, wmma::mem_row_major);
+  wmma::load_matrix_sync(fa, a, 16);
+  wmma::load_matrix_sync(fb, b, 16);
+  wmma::mma_sync(sum, fa, fb, sum);
+  wmma::store_matrix_sync(c, sum, 16, wmma::mem_row_major);
+}
+"""
+ROWS = """
+template <bool waits> __device__ void body(unsigned *out, const uint4 *in, int step, int from) {
+  __shared__ __align__(128) uint4 rows[128];
+  for (int i = threadIdx.x; i < 128; i += 32) rows[127 - i] = in[127 - i];
+  if (waits) __syncwarp();
+  int lane = threadIdx.x;
+  unsigned at = (unsigned)__cvta_generic_to_shared(rows) + from;
+  at += step * (lane % 8) + 16 * (lane / 8);
+  unsigned x, y, z, w;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+               : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at) : "memory");
+  out[lane] = x, out[lane + 32] = y, out[lane + 64] = z, out[lane + 96] = w;
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+               : "=r"(x) : "r"(at) : "memory");
+  out[lane + 128] = x;
+}
+extern "C" __global__ void waiting(unsigned *out, const uint4 *in, int step, int from) {
+  body<true>(out, in, step, from);
+}
+extern "C" __global__ void racing(unsigned *out, const uint4 *in, int step, int from) {
+  body<false>(out, in, step, from);
+}
+"""
+
+
+@functools.cache
+def code(text: str) -> CodeFile:
+    return cuda_source(text)
+
+
+@pytest.mark.parametrize("cc", [(7, 5), (9, 0)])
+def test_wmma_multiplies_matrices(cc: tuple[int, int]) -> None:
+    draw = np.random.default_rng(3)
+    a, b = (draw.integers(-8, 9, (16, 16)).astype(np.float16) for _ in range(2))
+    c = draw.integers(-100, 100, (16, 16)).astype(np.float32)
+    expected = a.astype(np.float32) @ b.T.astype(np.float32) + c
+    tile = code(WMMA)["tile"][1, 32]
+    arguments = a.reshape(-1), b.reshape(-1), c.reshape(-1)
+    run(tile.kernel.prepare(tile.launch, arguments, ComputeCapability(*cc)))
+    assert c.tolist() == expected.tolist()
+
+
+def given(step: int, start: int = 0) -> tuple[Any, ...]:
+    held = np.arange(512, dtype=np.uint32)
+    return np.zeros(160, np.uint32), held, np.int32(step), np.int32(start)
+
+
+@pytest.mark.parametrize(("step", "wavefronts"), [(16, 5), (64, 4 * 4 + 4), (128, 8 * 5)])
+def test_each_matrix_loaded_is_a_wavefront_without_bank_conflicts(
+    step: int, wavefronts: int
+) -> None:
+    trace = gpusim.trace(code(ROWS)["waiting"][1, 32], *given(step))
+    assert trace.counters["shared_load_wavefronts"] == wavefronts
+    assert trace.counters["shared_load_instructions"] == 2
+    assert trace.counters["shared_load_bank_conflicts"] == wavefronts - 5
+
+
+def test_lanes_get_the_elements_of_rows_of_others() -> None:
+    waiting = code(ROWS)["waiting"][1, 32]
+    arguments = given(16)
+    run(waiting.kernel.prepare(waiting.launch, arguments, ComputeCapability(9, 0)))
+    out, held = arguments[0].reshape(5, 32), arguments[1]
+    assert out[0].tolist() == held[:32].tolist()  # of row 0 in lanes 0 to 3, and so on
+    assert out[1].tolist() == held[4:36].tolist()
+    halves = held.view(np.uint16)[:64].reshape(8, 8)
+    assert out[4].tolist() == np.ascontiguousarray(halves.T).view(np.uint32).reshape(-1).tolist()
+
+
+def test_rows_that_another_lane_writes_race_without_a_barrier() -> None:
+    assert not gpusim.check(code(ROWS)["waiting"][1, 32], *given(16)).errors
+    found = gpusim.check(code(ROWS)["racing"][1, 32], *given(16)).errors
+    assert {one.rule for one in found} == {"warp-race"}
+
+
+def test_a_row_outside_of_shared_memory_is_named() -> None:
+    found = gpusim.check(code(ROWS)["waiting"][1, 32], *given(16, 1984)).errors
+    assert "bounds" in {one.rule for one in found}
+
+
+@pytest.mark.parametrize("step", [16, 128])
+def test_a_prediction_waits_for_bank_conflicts_of_matrices(step: int) -> None:
+    took = gpusim.predict(code(ROWS)["waiting"][1, 32], *given(step), device="h200").cycles
+    free = gpusim.predict(code(ROWS)["waiting"][1, 32], *given(16), device="h200").cycles
+    assert took == free if step == 16 else took > free + 50
