@@ -255,11 +255,20 @@ def _added(form: MatrixProduct, a: Array, b: Array, c: Array) -> Array:
     if not all(np.isfinite(x).all() for x in (a, b, c)):
         plain = (_by_k(a)[..., None] * _by_k(b)[..., None, :]).sum(axis=0) + c
         exact = np.where(np.isfinite(plain), exact, plain)
+    return _rounded(form, exact)
+
+
+def _rounded(form: MatrixProduct, exact: Array) -> Array:
+    """Return a sum's bits: too large ones are infinite, too small ones a positive zero (measured)."""
     if form.sums == "f16":
-        return rounded(exact, HALF)
-    bits = rounded(exact, SINGLE, "RZ")
-    lost = 23 - form.aligned.result_bits
-    return np.where(np.isfinite(exact), bits & U32(-(1 << lost) & 0xFFFFFFFF), bits)
+        bits = rounded(exact, HALF)
+    else:
+        exact = np.where(np.abs(exact) >= _TOO_LARGE, np.copysign(np.inf, exact), exact)
+        bits = rounded(exact, SINGLE, "RZ")
+        lost = 23 - form.aligned.result_bits
+        bits = np.where(np.isfinite(exact), bits & U32(-(1 << lost) & 0xFFFFFFFF), bits)
+    vanished = (ELEMENTS[form.sums].values(bits) == 0) & (exact != 0)
+    return np.where(vanished, U32(0), bits)
 
 
 def _by_k(factor: Array) -> Array:
@@ -267,6 +276,7 @@ def _by_k(factor: Array) -> Array:
     return np.moveaxis(factor, 2, 0)
 
 
+_TOO_LARGE = 2.0**128
 _NO_EXPONENT = -600  # of zero: below that of any product
 
 
