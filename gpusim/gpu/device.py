@@ -196,6 +196,30 @@ def _one_for_l2_bytes(per_cycle: int) -> Default:
     )
 
 
+# Multiplications and additions of halves by the tensor cores of an SM in a cycle, as white papers
+# give them, by compute capability: summed in half precision, and in single. A scheduler has a
+# quarter of them.
+_TENSOR_RATES = {"7.0": (512, 512), "7.5": (512, 256), "8.0": (1024, 1024), "9.0": (1352, 1352)}
+_TENSOR_RATES |= dict.fromkeys(("8.6", "8.9"), (512, 256))
+
+
+def _of_white_paper(which: int) -> Default:
+    """Return the default of a product of 16 by 8 by 16: GeForce GPUs halve the rate for single."""
+
+    def rule(values: Mapping[str, Any]) -> float:
+        rates = _TENSOR_RATES.get(values["gpu.compute_capability"], (512, 512))
+        return 16 * 8 * 16 / (rates[which] / 4)
+
+    return Default(rule, "the architecture's white paper: additions and multiplications a cycle")
+
+
+def _of_doubles(values: Mapping[str, Any]) -> float:
+    """Return 16 cycles for 8 by 8 by 4 where there are units for it, else those of 256 DFMA."""
+    if values["gpu.compute_capability"] in ("8.0", "9.0"):
+        return 16.0
+    return float(8 * values["interval_cycles.fp64"])
+
+
 def _has_l2_parts(values: Mapping[str, Any]) -> bool:
     return values["gpu.compute_capability"] in ("8.0", "9.0")
 
@@ -276,6 +300,20 @@ class Latency:
         "added to either where only the L1.5 has the constant", default=_as_measured(70.0)
     )
     special_register: float = _latency("S2R: thread index and the like", least=1)
+    tensor: float = _latency(
+        "a matrix product with four registers of A, such as 16 by 8 by 16 halves",
+        least=1,
+        default=Default(lambda _: 24.0, "an H200's value, as ptxas's stall counts for 8.0 to 8.9"),
+    )
+    tensor_register: float = _latency(
+        "a matrix product: less by each register of A that it lacks of four",
+        "cycles per register",
+        default=_as_measured(3.4),
+    )
+    tensor_fp64: float = _latency(
+        "a matrix product of doubles, beyond the occupancy of its unit by 16 rows",
+        default=_as_measured(18.0),
+    )
     shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
     shared_wavefront: float = _latency(
         "added by each further wavefront of a shared-memory load", "cycles per wavefront"
@@ -368,6 +406,22 @@ class Interval:
     xu_dispatch: float = _interval("the scheduler itself, by a special function")
     imad_wide_dispatch: float = _interval("the scheduler itself, by a wide multiplication")
     exit: float = _interval("the scheduler itself, by a warp that ends", default=_as_measured(6.0))
+    tensor: float = _interval(
+        "tensor core of a scheduler: a matrix product with four registers of A, with sums in half "
+        "precision or of integers; in proportion to its registers of A",
+        default=_of_white_paper(0),
+    )
+    tensor_single: float = _interval(
+        "tensor core of a scheduler: likewise, with sums in single precision",
+        default=_of_white_paper(1),
+    )
+    tensor_least: float = _interval(
+        "tensor core of a scheduler: any matrix product, at least", default=_as_measured(4.1)
+    )
+    tensor_fp64: float = _interval(
+        "tensor core of a scheduler: a matrix product of doubles, for each 4 of k",
+        default=Default(_of_doubles, "white papers: 16 cycles, or as the DFMA of its products"),
+    )
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
     adu: float = _interval("special registers of the SM, and so constants")
     lsu_scheduler: float = _interval(

@@ -140,6 +140,8 @@ class MatrixProduct:
 
 def product(form: MatrixProduct, words: Sequence[Array]) -> list[Array]:
     """Return the registers of D from those of A, B and C."""
+    if not any(np.count_nonzero(word) for word in words):
+        return [np.zeros((1, 1, 1), U32)] * form.registers[2]
     shape = np.broadcast_shapes(*(word.shape for word in words))[:2]
     flat = [np.broadcast_to(word, (*shape, 32)).reshape(-1, 32) for word in words]
     with np.errstate(all="ignore"):
@@ -243,23 +245,26 @@ def _stored_bits(kind: str) -> int:
 
 def _added(form: MatrixProduct, a: Array, b: Array, c: Array) -> Array:
     """Return the bits of an accumulator after a step: aligned, cut off, added up and rounded."""
-    finite_a, finite_b, finite_c = (np.nan_to_num(x, posinf=0, neginf=0) for x in (a, b, c))
-    factors = _by_k(finite_a)[..., None] * _by_k(finite_b)[..., None, :]
-    exponents = _by_k(_exponents(a, form.a))[..., None] + _by_k(_exponents(b, form.b))[..., None, :]
-    largest = np.maximum(exponents.max(axis=0), _exponents(c, form.sums))
+    of_a, of_b, of_c = _exponents(a, form.a), _exponents(b, form.b), _exponents(c, form.sums)
+    exponents = _by_k(of_a)[..., None] + _by_k(of_b)[..., None, :]
+    largest = np.maximum(exponents.max(axis=0), of_c).astype(np.int32)
     keep = form.aligned.fraction_bits
     scale = np.ldexp(1.0, keep - largest)
-    factors *= scale
-    total = np.trunc(factors, out=factors).sum(axis=0) + np.trunc(finite_c * scale)
-    exact = np.ldexp(total, largest - keep)
+    products = _by_k(a)[..., None] * _by_k(b)[..., None, :]
+    plain = None
     if not all(np.isfinite(x).all() for x in (a, b, c)):
-        plain = (_by_k(a)[..., None] * _by_k(b)[..., None, :]).sum(axis=0) + c
+        plain = products.sum(axis=0) + c
+        products, c = (np.where(np.isfinite(x), x, 0.0) for x in (products, c))
+    products *= scale
+    total = np.trunc(products, out=products).sum(axis=0) + np.trunc(c * scale)
+    exact = np.ldexp(total, largest - keep)
+    if plain is not None:
         exact = np.where(np.isfinite(plain), exact, plain)
     return _rounded(form, exact)
 
 
 def _rounded(form: MatrixProduct, exact: Array) -> Array:
-    """Return a sum's bits: too large ones are infinite, too small ones a positive zero (measured)."""
+    """Return a sum's bits: infinite if too large, a positive zero if too small (measured)."""
     if form.sums == "f16":
         bits = rounded(exact, HALF)
     else:
@@ -284,8 +289,9 @@ def _exponents(values: Array, kind: str) -> Array:
     """Return exponents; subnormal numbers have that of the least normal one."""
     least = ELEMENTS[kind].least_exponent
     assert least is not None
-    exponents = np.maximum(np.frexp(values)[1] - 1, least).astype(np.int32)
-    return np.where(values == 0, np.int32(_NO_EXPONENT), exponents)
+    exponents: Array = np.maximum(np.frexp(values)[1] - 1, least).astype(np.int16)
+    exponents[values == 0] = _NO_EXPONENT
+    return exponents
 
 
 # -- loads and stores ----------------------------------------------------------------------

@@ -42,13 +42,14 @@ _ABLATED = {
 
 @dataclass(frozen=True)
 class _Costs:
-    """Costs of instructions by pc: scheduler cycles, and L2 cycles of an atomic's passes.
+    """Costs of instructions by pc: cycles of schedulers and tensor cores, L2 cycles of atomics.
 
     A pass takes `pass_cycles`, times `whole_sector` on a whole sector; a floating-point atomic at
     least `sector_cycles` for the passes on one sector.
     """
 
     slot: Array
+    tensor: Array
     is_shared: Array
     is_constant: Array
     pass_cycles: Array
@@ -62,9 +63,11 @@ class _Costs:
         at_once = [share.concurrent_atomics.get(pc, math.inf) for pc in range(len(rows))]
         answering = np.array([share.answering.get(pc, 0.0) for pc in range(len(rows))])
         is_float = [row.memory is not None and row.memory.dtype.kind == "f" for row in rows]
+        costs = instruction_costs(program, device)
         float_cycles = interval.global_atomic_float_same_address * np.array(is_float)
         return cls(
-            slot=np.array([cost.slot for cost in instruction_costs(program, device)]) / TICKS,
+            slot=np.array([cost.slot for cost in costs]) / TICKS,
+            tensor=np.array([cost.interval * (cost.pipe == "tensor") for cost in costs]) / TICKS,
             is_shared=np.array([_is_shared_access(row) for row in rows]),
             is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
             pass_cycles=interval.global_atomic_same_address * (1 / np.array(at_once) + answering),
@@ -75,9 +78,10 @@ class _Costs:
 
 @dataclass(frozen=True)
 class _Work:
-    """Work of blocks: scheduler cycles, wavefronts, constant lookups, L2 cycles of atomics."""
+    """Work of blocks: cycles of schedulers and tensor cores, wavefronts, constants, atomics' L2."""
 
     issue: float = 0.0
+    tensor: float = 0.0
     wavefronts: float = 0.0
     constants: float = 0.0
     atomics: float = 0.0
@@ -85,6 +89,7 @@ class _Work:
     def __add__(self, more: _Work) -> _Work:
         return _Work(
             self.issue + more.issue,
+            self.tensor + more.tensor,
             self.wavefronts + more.wavefronts,
             self.constants + more.constants,
             self.atomics + more.atomics,
@@ -120,6 +125,8 @@ def bounds_of(
         "DRAM": through_dram / sms / share.dram_bytes_per_cycle,
         "block launch": blocks_on_sm * interval.block_completion,
     }
+    if work.tensor:
+        by_name["tensor cores"] = work.tensor / sms / device.sm.schedulers
     for mechanism, names in _ABLATED.items():
         if mechanism in device.ablations:
             by_name.update(dict.fromkeys(names, 0.0))
@@ -141,6 +148,7 @@ def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:
     atomics = np.maximum(passes * costs.pass_cycles[pc], asked / sectors * costs.sector_cycles[pc])
     return _Work(
         issue=inner(times, costs.slot[pc]),
+        tensor=inner(times, costs.tensor[pc]),
         wavefronts=float(times @ np.where(costs.is_shared[pc], asked, 0)),
         constants=float(times @ np.where(costs.is_constant[pc], np.maximum(asked, 1), 0)),
         atomics=inner(times, atomics),

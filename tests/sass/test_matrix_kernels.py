@@ -113,3 +113,45 @@ def test_a_prediction_waits_for_bank_conflicts_of_matrices(step: int) -> None:
     took = gpusim.predict(code(ROWS)["waiting"][1, 32], *given(step), device="h200").cycles
     free = gpusim.predict(code(ROWS)["waiting"][1, 32], *given(16), device="h200").cycles
     assert took == free if step == 16 else took > free + 50
+
+
+CHAINS = """
+template <int N, bool HALVED> __device__ void body(unsigned *out) {
+  unsigned a = threadIdx.x, d[N][4] = {};
+  for (int j = 0; j < N; j++) d[j][0] = out[j];  // equal ones would be joined
+  for (int i = 0; i < 64; i++)
+    for (int j = 0; j < N; j++) {
+      if (HALVED)
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32"
+                     " {%0,%1,%2,%3}, {%4,%4}, {%4}, {%0,%1,%2,%3};"
+                     : "+r"(d[j][0]), "+r"(d[j][1]), "+r"(d[j][2]), "+r"(d[j][3]) : "r"(a));
+      else
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+                     " {%0,%1,%2,%3}, {%4,%4,%4,%4}, {%4,%4}, {%0,%1,%2,%3};"
+                     : "+r"(d[j][0]), "+r"(d[j][1]), "+r"(d[j][2]), "+r"(d[j][3]) : "r"(a));
+    }
+  for (int j = 0; j < N; j++) out[threadIdx.x] += d[j][0] + d[j][1] + d[j][2] + d[j][3];
+}
+extern "C" __global__ void one(unsigned *out) { body<1, false>(out); }
+extern "C" __global__ void four(unsigned *out) { body<4, false>(out); }
+extern "C" __global__ void one_half(unsigned *out) { body<1, true>(out); }
+"""
+
+
+def cycles(name: str, warps: int, device: str) -> float:
+    launch = code(CHAINS)[name][1, 32 * warps]
+    return gpusim.predict(launch, np.zeros(512, np.uint32), device=device).cycles
+
+
+def test_products_wait_for_the_sum_that_they_add_to() -> None:
+    whole, half = cycles("one", 1, "h200"), cycles("one_half", 1, "h200")
+    assert whole - half == pytest.approx(64 * (24 - 17), rel=0.1)
+
+
+def test_a_tensor_core_takes_products_one_after_the_other() -> None:
+    more = cycles("four", 16, "h200") - cycles("four", 8, "h200")
+    assert more == pytest.approx(64 * 4 * 2 * 6.07, rel=0.05)  # two more warps of each scheduler
+
+
+def test_a_gpu_with_slower_tensor_cores_takes_longer() -> None:
+    assert 1 < cycles("four", 8, "rtx3080") / (64 * 4 * 2 * 32) < 1.2  # 32 cycles, 6 on an H200

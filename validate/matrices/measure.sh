@@ -11,6 +11,7 @@ done
 wait
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader > "$out/gpu.txt"
 /tmp/matrices-products "$out/products.bin" > "$out/products.txt" 2>&1
+/tmp/matrices-products "" 512 > "$out/products512.txt" 2>&1
 gzip -9 -f "$out/products.bin"
 /tmp/matrices-rates > "$out/rates.jsonl" 2>&1
 /tmp/matrices-gemm > "$out/gemm.jsonl" 2>&1

@@ -131,17 +131,18 @@ template <int KIND, bool CHAINED> __global__ void fragments(long long *cycles, u
     for (int t = 0; t < TIMES; t++)
 #pragma unroll
       for (int u = 0; u < 16; u++) {
-        if (KIND == LOAD1) asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(x) : "r"(at));
-        if (KIND == LOAD2) asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(x), "=r"(y) : "r"(at));
-        if (KIND == LOAD4) asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at));
-        if (KIND == LOAD4T) asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at));
-        if (KIND == PLAIN) asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
-        if (KIND == PLAIN128) asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(at));
+        uint32_t from = at + (CHAINED ? 0 : 1024 * u);  // loads from one place would be joined
+        if (KIND == LOAD1) asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(x) : "r"(from) : "memory");
+        if (KIND == LOAD2) asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];" : "=r"(x), "=r"(y) : "r"(from) : "memory");
+        if (KIND == LOAD4) asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(from) : "memory");
+        if (KIND == LOAD4T) asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(from) : "memory");
+        if (KIND == PLAIN) asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(x) : "r"(from) : "memory");
+        if (KIND == PLAIN128) asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(w) : "r"(from) : "memory");
 #if __CUDA_ARCH__ >= 900
-        if (KIND == STORE1) asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :: "r"(at), "r"(x));
-        if (KIND == STORE2) asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" :: "r"(at), "r"(x), "r"(y));
-        if (KIND == STORE4) asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w));
-        if (KIND == STORE4T) asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(at), "r"(x), "r"(y), "r"(z), "r"(w));
+        if (KIND == STORE1) asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :: "r"(from), "r"(x));
+        if (KIND == STORE2) asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};" :: "r"(from), "r"(x), "r"(y));
+        if (KIND == STORE4) asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(from), "r"(x), "r"(y), "r"(z), "r"(w));
+        if (KIND == STORE4T) asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};" :: "r"(from), "r"(x), "r"(y), "r"(z), "r"(w));
 #endif
         if (CHAINED) at += x;
         else all ^= x ^ y ^ z ^ w;

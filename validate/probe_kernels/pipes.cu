@@ -137,6 +137,61 @@ struct Barrier {
     static __device__ void step(Operands<T> &) { asm volatile("bar.sync 0;"); }
 };
 
+// A lane's part of the sums of a matrix product, and of what is multiplied.
+template <typename Number>
+struct Fragment {
+    Number n[4];
+    __device__ Fragment(unsigned seed) : n{Number(seed), Number(seed), Number(seed), Number(seed)} {}
+    __device__ Fragment operator+(const Fragment &other) const {
+        Fragment sum(0);
+        for (int k = 0; k < 4; ++k) sum.n[k] = n[k] + other.n[k];
+        return sum;
+    }
+    __device__ explicit operator long long() const { return (long long)(n[0] + n[1] + n[2] + n[3]); }
+};
+
+// Matrix products with four and with two registers of A a lane, summed in single and in half precision,
+// and of doubles.
+struct ProductOfFour {
+    using T = Fragment<unsigned>;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+            "{%0, %1, %2, %3};"
+            : "+r"(o.x.n[0]), "+r"(o.x.n[1]), "+r"(o.x.n[2]), "+r"(o.x.n[3])
+            : "r"(o.a.n[0]), "r"(o.a.n[1]), "r"(o.a.n[2]), "r"(o.a.n[3]), "r"(o.b.n[0]), "r"(o.b.n[1]));
+    }
+};
+
+struct ProductOfFourInHalves {
+    using T = Fragment<unsigned>;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0, %1}, {%2, %3, %4, %5}, {%6, %7}, {%0, %1};"
+            : "+r"(o.x.n[0]), "+r"(o.x.n[1])
+            : "r"(o.a.n[0]), "r"(o.a.n[1]), "r"(o.a.n[2]), "r"(o.a.n[3]), "r"(o.b.n[0]), "r"(o.b.n[1]));
+    }
+};
+
+struct ProductOfTwo {
+    using T = Fragment<unsigned>;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+            : "+r"(o.x.n[0]), "+r"(o.x.n[1]), "+r"(o.x.n[2]), "+r"(o.x.n[3])
+            : "r"(o.a.n[0]), "r"(o.a.n[1]), "r"(o.b.n[0]));
+    }
+};
+
+struct ProductOfDoubles {
+    using T = Fragment<double>;
+    static __device__ void step(Operands<T> &o) {
+        asm volatile(
+            "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(o.x.n[0]), "+d"(o.x.n[1]) : "d"(o.a.n[0]), "d"(o.b.n[0]));
+    }
+};
+
 template <typename Op>
 __device__ Operands<typename Op::T> operands(int seed) {
     using T = typename Op::T;

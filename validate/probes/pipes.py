@@ -88,6 +88,26 @@ def wide_multiplication(bench: Bench) -> Values:
     return [sum(chains) / 2, _flood(bench, "MultiplyHigh")]
 
 
+@probe(
+    "latency_cycles.tensor", "latency_cycles.tensor_register", "latency_cycles.tensor_fp64",
+    "interval_cycles.tensor", "interval_cycles.tensor_single", "interval_cycles.tensor_least",
+    "interval_cycles.tensor_fp64",
+)  # fmt: skip
+def tensor_cores(bench: Bench) -> Values:
+    """Matrix products, each adding to the one before, by one warp; four chains by 8 warps.
+
+    m16n8k16 and m16n8k8 of halves differ by two registers of A, m8n8k4 of doubles has half of the
+    rows. GPUs before compute capability 8.0 lack some of them, and the probe is left out there.
+    """
+    names = "ProductOfFourInHalves", "ProductOfFour", "ProductOfTwo", "ProductOfDoubles"
+    floods = [
+        bench.step("pipes", f"flood<{one}, LENGTH>", np.int32(1), threads=32 * 8) / 4 / 2
+        for one in names
+    ]
+    _, whole, half, double = (_chain(bench, name) for name in names)
+    return [whole, (whole - half) / 2, double - floods[3] / 2, *floods]
+
+
 @probe("interval_cycles.adu")
 def address_unit(bench: Bench) -> Values:
     """LDC by 32 warps, each needing the one before of its warp: cycles of the SM for one."""

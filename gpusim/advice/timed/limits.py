@@ -20,6 +20,7 @@ REMEDIES: Mapping[str, str] = {
     "constants": "fewer distinct constants per warp",
     "atomics": "fewer atomics, or atomics on more addresses",
     "block launch": "fewer blocks with more work each",
+    "tensor cores": "fewer matrix products, or smaller types",
     LATENCY: "shorter dependency chains, or more warps",
     LAUNCH_OVERHEAD: "more work per launch, or fewer launches",
     SPINNING: "a shorter path from acquire to release in each block, or fewer blocks",

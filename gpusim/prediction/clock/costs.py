@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gpusim.gpu.device import Device
+from gpusim.isa.matrices import MatrixProduct
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.operand_reads import slots_with_reads
@@ -15,10 +16,12 @@ from gpusim.program.memoisation import Same
 
 # Pipes whose instructions wait while another one occupies them, by number; special functions queue
 # at a unit of their own, and instructions without a pipe never wait.
-PIPES = ("alu", "fma", "imad", "fp64", "uniform")
+PIPES = ("alu", "fma", "imad", "fp64", "uniform", "tensor")
 XU, NO_PIPE = len(PIPES), len(PIPES) + 1
-# Results of the uniform datapath are for other pipes: its latency includes the transfer.
-_SHARED_PIPES = frozenset(PIPES) - {"uniform"}
+# Results of the uniform datapath are for other pipes: its latency includes the transfer. Those of
+# tensor cores take as long for any pipe, by the stall counts that ptxas writes.
+_SHARED_PIPES = frozenset(PIPES) - {"uniform", "tensor"}
+REGISTERS_OF_A = 4  # of the products that latency and interval of tensor cores are given for
 # Nsight Compute's guide, pipelines: from compute capability 7.0 on the FMA pipe multiplies integers
 # too.
 _ONE_MULTIPLIER_FROM_CC_MAJOR = 7
@@ -98,6 +101,8 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
     is_constant = op.kind == "constant" or op.kind == "bank"
     is_uniform_constant = op.unit == "uniform" and is_constant
     pipe, takes, keeps = _unit("uniform_constants" if is_uniform_constant else op.unit, device)
+    if isinstance(instruction.detail, MatrixProduct):
+        takes, keeps = _tensor_cost(instruction.detail, device)
     slot = ticks(_dispatch(op.unit, device))
     return Cost(
         pipe=pipe,
@@ -132,6 +137,19 @@ def _after(instruction: Instruction, device: Device) -> float:
     if op.kind == "bsync":
         return latency.control + latency.branch
     return latency.control if op.redirects else 0
+
+
+def _tensor_cost(form: MatrixProduct, device: Device) -> tuple[float, float]:
+    """Return latency and interval of a matrix product, in cycles."""
+    latency, interval = device.latency_cycles, device.interval_cycles
+    if form.sums == "f64":
+        keeps = interval.tensor_fp64 * form.k / 4
+        return latency.tensor_fp64 + keeps * form.m / 16, keeps
+    registers, _, _ = form.registers
+    whole = interval.tensor_single if form.sums == "f32" else interval.tensor
+    keeps = max(interval.tensor_least, whole * registers / REGISTERS_OF_A)
+    takes = latency.tensor - latency.tensor_register * (REGISTERS_OF_A - registers)
+    return max(takes, keeps), keeps
 
 
 def _unit(unit: str, device: Device) -> tuple[str, float, float]:
