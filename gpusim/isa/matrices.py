@@ -163,8 +163,10 @@ def _product(form: MatrixProduct, words: Sequence[Array]) -> list[Array]:
     if form.sums == "f64":
         return _spread(_of_doubles(a, b, _gathered(c, np.uint64).view(F64)), np.uint64)
     bits = _gathered(c, np.uint16 if form.sums == "f16" else U32).astype(U32)
+    bits = _warps_last(bits, (1, 2, 0))
     for factors in _steps(form, a, b):
         bits = _added(form, *factors, ELEMENTS[form.sums].values(bits))
+    bits = np.ascontiguousarray(bits.transpose(2, 0, 1))
     return _spread(bits, np.uint16 if form.sums == "f16" else U32)
 
 
@@ -233,24 +235,29 @@ def _of_doubles(a: Array, b: Array, c: Array) -> Array:
 
 
 def _steps(form: MatrixProduct, a: Array, b: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the parts of both factors that are summed at once."""
-    size = min(form.k, 8 * form.aligned.bytes_at_once // _stored_bits(form.a))
+    """Yield the parts of both factors that are summed at once, shaped (k, rows, warps)."""
+    a, b = _warps_last(a, (2, 1, 0)), _warps_last(b, (2, 1, 0))
+    size = min(form.k, 8 * form.aligned.bytes_at_once // ELEMENTS[form.a].bits)
     for begin in range(0, form.k, size):
-        yield a[:, :, begin : begin + size], b[:, :, begin : begin + size]
+        yield a[begin : begin + size], b[begin : begin + size]
 
 
-def _stored_bits(kind: str) -> int:
-    return ELEMENTS[kind].bits
+def _warps_last(values: Array, axes: tuple[int, ...]) -> Array:
+    """Return values with their axes in another order: innermost is the longest, of warps."""
+    return np.ascontiguousarray(values.transpose(axes))
 
 
 def _added(form: MatrixProduct, a: Array, b: Array, c: Array) -> Array:
-    """Return the bits of an accumulator after a step: aligned, cut off, added up and rounded."""
+    """Return the bits of an accumulator after a step: aligned, cut off, added up and rounded.
+
+    It is shaped (m, n, warps).
+    """
     of_a, of_b, of_c = _exponents(a, form.a), _exponents(b, form.b), _exponents(c, form.sums)
-    exponents = _by_k(of_a)[..., None] + _by_k(of_b)[..., None, :]
+    exponents = of_a[:, :, None] + of_b[:, None]
     largest = np.maximum(exponents.max(axis=0), of_c).astype(np.int32)
     keep = form.aligned.fraction_bits
     scale = np.ldexp(1.0, keep - largest)
-    products = _by_k(a)[..., None] * _by_k(b)[..., None, :]
+    products = a[:, :, None] * b[:, None]
     plain = None
     if not all(np.isfinite(x).all() for x in (a, b, c)):
         plain = products.sum(axis=0) + c
@@ -274,11 +281,6 @@ def _rounded(form: MatrixProduct, exact: Array) -> Array:
         bits = np.where(np.isfinite(exact), bits & U32(-(1 << lost) & 0xFFFFFFFF), bits)
     vanished = (ELEMENTS[form.sums].values(bits) == 0) & (exact != 0)
     return np.where(vanished, U32(0), bits)
-
-
-def _by_k(factor: Array) -> Array:
-    """Return (warps, rows, k) as (k, warps, rows)."""
-    return np.moveaxis(factor, 2, 0)
 
 
 _TOO_LARGE = 2.0**128

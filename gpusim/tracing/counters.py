@@ -164,6 +164,8 @@ def source_divergent_branches(tally: Tally) -> Array:
 def shared_load_instructions(tally: Tally) -> Array:
     """Loads from shared memory, also where no lane takes part.
 
+    Loads of matrices are among them; Nsight Compute counts these apart, as
+    `smsp__inst_executed_op_ldsm.sum`.
     A compiler keeps loaded and stored values in registers, joins neighbours to wide loads,
     and predicates or branches around loads without a lane.
     """
