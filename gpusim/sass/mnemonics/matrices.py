@@ -44,7 +44,7 @@ for a in ("E4M3", "E5M2"):
     for b in ("E4M3", "E5M2"):
         for sums in ("F16", "F32"):
             add(
-                f"QMMA.{sums}.{a}.{b}", OPS["QMMA"], modifiers="16832", kind="matrix_product",
+                f"QMMA.{sums}.{a}.{b}", OPS["QMMA"], modifiers="16816 16832", kind="matrix_product",
                 detail=(a.lower(), b.lower(), sums.lower(), ""), shape=_WITH_SIDES,
             )  # fmt: skip
 for operation in ("AND", "XOR"):
