@@ -154,11 +154,16 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
 
 
 def _settled(micro: Micro) -> Micro:
-    """Return a step without a guard that is always true."""
+    """Return a step without a guard that is always true, or that nothing depends on.
+
+    Nsight Compute counts the lanes of a uniform instruction as on, also where it only waits for a
+    product of matrices and is guarded off (seen on an H200).
+    """
     guard = micro.guard
-    if guard is not None and guard.register in ("PT", "UPT") and not guard.negated:
-        return replace(micro, guard=None)
-    return micro
+    if guard is None or guard.register not in ("PT", "UPT"):
+        return micro
+    only_waits = guard.register == "UPT" and not micro.results and OPS[micro.op].unit == "uniform"
+    return replace(micro, guard=None) if only_waits or not guard.negated else micro
 
 
 def _first_steps(micros: Sequence[Micro], rows: int) -> list[int]:

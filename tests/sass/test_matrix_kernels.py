@@ -155,3 +155,11 @@ def test_a_tensor_core_takes_products_one_after_the_other() -> None:
 
 def test_a_gpu_with_slower_tensor_cores_takes_longer() -> None:
     assert 1 < cycles("four", 8, "rtx3080") / (64 * 4 * 2 * 32) < 1.2  # 32 cycles, 6 on an H200
+
+
+def test_lanes_of_an_instruction_that_only_waits_for_a_product_are_on() -> None:
+    trace = gpusim.trace(code(CHAINS)["one"][1, 32], np.zeros(32, np.uint32))
+    program = trace.prepared.program
+    assert any("@!UPT" in one.text for one in program.instructions)
+    executed = trace.counters["thread_instructions"]
+    assert executed - trace.counters["thread_instructions_guard_on"] == 0
