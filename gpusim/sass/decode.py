@@ -211,8 +211,8 @@ def _computed_words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]
     if operand.kind not in "IF":
         return _words(operand, code, row)
     value = np.uint32(_immediate(operand, code, row))
-    if code == "d":  # an instruction holds the upper word alone
-        return ZERO, value
+    if code == "d" or (row.mnemonic == "I2F" and REGISTERS[code] == 2):
+        return ZERO, value  # an instruction holds the upper word alone
     # Whether the upper word of a negative number is all ones is not known.
     _expect(REGISTERS[code] == 1 or not operand.negated, row)
     return (value,) if REGISTERS[code] == 1 else (value, ZERO)

@@ -370,3 +370,13 @@ def test_powers_are_loops_that_the_compiler_leaves_as_they_are() -> None:
     arguments = (np.zeros(32, np.int64), np.arange(32, dtype=np.int32) - 9)
     assert '_Pragma("unroll 1") for' in as_cuda(powers, arguments)
     agreed(powers, 32, *arguments)
+
+
+@cuda.jit
+def quotients(out):
+    i = cuda.threadIdx.x
+    out[i] = i // np.int64(np.float32(4294967296))
+
+
+def test_a_number_of_64_bits_in_a_conversion_is_its_upper_word() -> None:
+    assert agreed(quotients, 32, np.ones(32, np.int64)).tolist() == [0] * 32
