@@ -109,9 +109,10 @@ def run(
         first = Batch(program, launch, np.zeros(1, np.int64), liveness)
         return Context(first, arguments, allocations, observers)
 
-    takeover.begins(beginning, program)
     with np.errstate(all="ignore"):
         while running or following < count:
+            if not running:
+                takeover.begins(beginning, program)
             if not running and takeover.launch is not None:
                 chunk = np.arange(following, min(following + takeover.launch.most_blocks, count))
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
@@ -134,14 +135,11 @@ def run(
                     break  # another chunk joins only where this one keeps waiting
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
-            quantum = takeover.quantum(longest)
             for interpreter in list(running):
-                is_over = _is_over(interpreter, quantum, step_limit, can_change=can_change)
-                if is_over:
-                    takeover.has_run(interpreter)
-                elif len(running) == 1:
-                    is_over = takeover.runs(interpreter)
-                if is_over:
+                goes_over = takeover if len(running) == 1 else None
+                if _is_over(interpreter, longest, step_limit, goes_over, can_change=can_change):
+                    if takeover.launch is None:
+                        takeover.has_run(interpreter)
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
                     _tell_end(interpreter.batch.placement.blocks, finished, batch_ends, progress)
@@ -170,10 +168,23 @@ def _on_copies(prepared: Prepared) -> Prepared:
     return replace(prepared, arguments=arguments, copies=copies)
 
 
-def _is_over(interpreter: Interpreter, quantum: int, step_limit: int, *, can_change: bool) -> bool:
-    """Run a batch for a while; return whether it has finished, or is abandoned with a fault."""
-    if interpreter.run(quantum):
-        return True
+def _is_over(
+    interpreter: Interpreter,
+    quantum: int,
+    step_limit: int,
+    takeover: Takeover | None,
+    *,
+    can_change: bool,
+) -> bool:
+    """Run a batch for a while; return whether it has finished, or is abandoned with a fault.
+
+    With a `takeover` its rest may run in compiled code.
+    """
+    stop = interpreter.context.executed + quantum
+    while interpreter.context.executed < stop and not interpreter.repetition.is_stuck:
+        part = quantum if takeover is None else takeover.quantum(quantum)
+        if interpreter.run(part) or (takeover is not None and takeover.runs(interpreter)):
+            return True
     if not can_change and interpreter.yields():
         return False
     if not can_change:

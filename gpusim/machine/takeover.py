@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 # Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and what it takes more for a warp
-# than compiled code; a byte of an array, brought to it and half of the time back.
-STEP_NS, WARP_NS, BYTE_NS = 57_000, 10, 0.5
+# than compiled code (110 to 230 against 20 to 40); a byte of an array, brought to it and half of
+# the time back.
+STEP_NS, WARP_NS, BYTE_NS = 57_000, 100, 0.5
 # Making a module takes 15 ms and 0.35 ms an instruction, loading it 10 ms, the first of a process
 # 60 more: it is done after ten times as long in NumPy, so that no launch takes 1.1 times as long.
 STEPS, STEPS_EACH, LOAD_STEPS, FIRST_STEPS = 2_500, 60, 2_000, 10_000
 MOST_PROGRAMS = 256  # with a count of steps
+QUANTUM = 500  # steps between two decisions: of a full chunk, half a second
 # Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
 # does not depend on what is kept of a program, as streams do on whether iterations are left out.
 STEPS_WITHOUT_SKIP = 5_000
@@ -47,7 +49,10 @@ _MODULES = "gpusim.machine.compiled.modules"
 
 @dataclass
 class _Past:
-    """What NumPy has run of a program in this process, and whether its module was looked for."""
+    """What NumPy has run of a program in this process, and whether its module was looked for.
+
+    `steps` are its time, in steps of a single warp.
+    """
 
     steps: int = 0
     was_looked_for: bool = False
@@ -74,6 +79,11 @@ def _past_of(program: Program) -> _Past:
 def _fewest_steps() -> int:
     """Return the steps in NumPy before a module is looked for."""
     return LOAD_STEPS if _MODULES in sys.modules else FIRST_STEPS
+
+
+def _steps_run(interpreter: Interpreter) -> int:
+    """Return the time that NumPy has run a batch, in steps of a single warp."""
+    return interpreter.context.executed + interpreter.warps_run * WARP_NS // STEP_NS
 
 
 def _outlasts_copies(context: Context) -> bool:
@@ -113,9 +123,15 @@ class Takeover:
         return self._launch if self.is_open else None
 
     def begins(self, context: Callable[[], Context], program: Program) -> None:
-        """Let a launch begin in compiled code if its program has a module, or is worth one."""
+        """Let blocks begin in compiled code if their program has a module, or is worth one.
+
+        A launch whose steps are recorded decides it for its first blocks, for all.
+        """
+        if self._launch is not None:
+            return
         if self._is_recorded:
             if self.is_open and self.begins_compiled:
+                self.begins_compiled = False
                 self._go_over_whole(context())
             return
         past = _past_of(program)
@@ -127,7 +143,7 @@ class Takeover:
 
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
-        least = STEPS_WITHOUT_SKIP if self._is_recorded else _fewest_steps()
+        least = STEPS_WITHOUT_SKIP if self._is_recorded else min(QUANTUM, _fewest_steps())
         return min(steps, least) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
@@ -135,10 +151,11 @@ class Takeover:
         context = interpreter.context
         if self._is_recorded:
             return self._runs_whole(interpreter)
-        if not self.is_open or context.executed < _fewest_steps():
-            return False
         past = _past_of(context.batch.program)
-        self._go_over(context, past, past.steps + context.executed)
+        steps = past.steps + _steps_run(interpreter)
+        if not self.is_open or steps < _fewest_steps():
+            return False
+        self._go_over(context, past, steps)
         return self._launch is not None and self._arrives(interpreter) and self.goes_on(interpreter)
 
     def _runs_whole(self, interpreter: Interpreter) -> bool:
@@ -172,7 +189,7 @@ class Takeover:
 
     def has_run(self, interpreter: Interpreter) -> None:
         """Count the steps of a batch that NumPy has run."""
-        _past_of(interpreter.batch.program).steps += interpreter.context.executed
+        _past_of(interpreter.batch.program).steps += _steps_run(interpreter)
 
     def _go_over(self, context: Context, past: _Past, steps: int) -> None:
         """Make, load or find the module of a program that NumPy has run for so many steps."""

@@ -258,6 +258,17 @@ def test_a_module_that_no_launch_uses_any_more_frees_its_memory(
     assert not list(instance.OPEN)
 
 
+def test_a_launch_of_many_chunks_goes_over_within_it() -> None:
+    values, counts = np.arange(1, 2049, dtype=np.int32), np.zeros(2048, np.int32)
+    went = Went()
+    with pytest.MonkeyPatch.context() as patched:
+        goes_over_after(patched, 5_000)  # more than one chunk runs, less than all of them
+        prepared = prepare(collatz[64, 32], (values, counts), HOPPER, code="lowering")
+        run(prepared, observers=(went,), blocks_per_chunk=4)
+    assert went.over
+    assert counts[[0, 26, 2046]].tolist() == [0, 111, 156]
+
+
 def test_a_launch_with_few_steps_stays_with_numpy() -> None:
     kernel, grid, block, *arguments = LAUNCHES["local memory"]()
     _, _, went = evaluated(kernel, grid, block, "lowering", arguments, steps=takeover.STEPS)
