@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 COMMANDS = ("run", "trace", "predict", "check", "report")
 _MAIN = re.compile(r"\bmain\s*\(")
+_OWN_HEADER = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
 SEPARATOR, SUFFIXES = "--", (".cu", ".cpp", ".cc", ".cxx", ".c")
 FINDING = ("check", "trace", "predict")
 FOUND, REFUSED = 1, 2
@@ -82,14 +83,17 @@ so do findings by --format gcc or github without --out."""
 
 
 def is_meant(command: str, arguments: Sequence[str]) -> bool:
-    """Return whether a command line means a program, not a kernel."""
+    """Return whether a command line means a program, not a kernel.
+
+    A file of CUDA C++ does if it has a main; for `run`, which takes no kernel of a file, always.
+    """
     if command not in COMMANDS:
         return False
     if SEPARATOR in arguments:
         return True
     named = [one for one in arguments if one.endswith(SUFFIXES) and not one.startswith("-")]
     has_cuda = any(one.endswith(SUFFIXES[0]) for one in named)
-    return has_cuda and any(has_main(Path(one)) for one in named)
+    return has_cuda and (command == "run" or any(has_main(Path(one)) for one in named))
 
 
 def has_main(path: Path) -> bool:
@@ -232,7 +236,10 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
 
     for name in chosen.files:
         if not Path(name).is_file():
-            raise InputError(f"{name}: there is no such file; a program's name stands behind --")
+            what = "is a folder" if Path(name).is_dir() else "there is no such file"
+            raise InputError(f"{name}: {what}; a program's name stands behind --")
+    if not any(_may_have_main(Path(name)) for name in chosen.files):
+        raise InputError(builds.without_main(chosen.files))
     options = [f"-I{folder}" for folder in chosen.include or ()]
     options += [f"-D{macro}" for macro in chosen.define or ()]
     options += [f"-l{name}" for name in chosen.library or ()]
@@ -240,6 +247,12 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
     options += ["-G"] if chosen.debug else []
     options += chosen.nvcc or ()
     return [str(builds.built(chosen.files, options, architecture, output.complain))]
+
+
+def _may_have_main(path: Path) -> bool:
+    """Return whether a file has a main, or a header of its project's that may have it."""
+    text = files.text(path, MOST_SOURCE_BYTES, again=True)
+    return has_main(path) or _OWN_HEADER.search(text) is not None
 
 
 def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramReport:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.code_files import CODE
+from gpusim.cli.code_files import CODE, parted
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -25,6 +26,7 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.output import has_terminal
+from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
@@ -44,6 +46,7 @@ def run(chosen: Namespace) -> int:
     from gpusim.cli.selection import selected, step_limit
     from gpusim.reports.runs import checked, run_document, run_lines
 
+    _refuse_files(chosen.kernel)
     choice = selected(find(chosen.kernel), chosen)
     limit = step_limit(chosen)
     launches = choice.launches()
@@ -89,6 +92,23 @@ COMMAND = Command(
   gpusim run a.cu b.cu -- 1024""",
     ),
 )
+
+
+def _refuse_files(kernel: str) -> None:
+    """Raise InputError for a file: only kernels of the catalogue have a right result."""
+    from gpusim.cli.user_files import names_a_file, python_file
+
+    if not names_a_file(kernel):
+        return
+    path = Path(parted(kernel)[0] or python_file(kernel)[0])
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file")
+    if parted(kernel)[0] or path.suffix == ".py":
+        raise InputError(
+            "run takes kernels of the catalogue, and whole programs; "
+            f"gpusim trace {kernel} (or predict, check, report) takes a kernel of {path}"
+        )
+    raise InputError(f"{kernel} is no kernel; a program stands behind --: gpusim run -- {kernel}")
 
 
 def _launch(call: Call, code: str | None, step_limit: int, progress: Progress) -> Prepared:

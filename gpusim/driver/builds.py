@@ -34,6 +34,7 @@ _LIBRARY = re.compile(
 _HEADER = re.compile(r"fatal error: (\S+): No such file")
 _UNDEFINED = re.compile(r"undefined reference to [`'](.+?)'", re.IGNORECASE)
 _MAIN = re.compile(r"\bmain\s*\(")
+_NO_MAIN = re.compile(r"undefined (?:reference to|symbol:) [`']?main\b")
 _OF_GRIDS = "'cudaCG"  # functions of the device runtime that synchronise a grid
 _VOTES = nvcc.HEADERS / "votes_without_masks.h"
 _TEXTURES = nvcc.HEADERS / "texture_references.h"
@@ -83,7 +84,7 @@ def built(files: Sequence[str], options: Sequence[str], architecture: str, told:
         try:
             build.link(files, told)
         except _FailedError as error:
-            raise InputError(_explained(str(error).strip().splitlines())) from None
+            raise InputError(_explained(str(error).strip().splitlines(), files)) from None
         build.program.replace(made)
         _keep_states(kept, build.read())
     return made
@@ -247,9 +248,20 @@ def _folders_around(files: Sequence[str], given: Sequence[str]) -> Iterator[str]
             seen.update(dict.fromkeys(found.includes))
 
 
-def _explained(lines: Sequence[str]) -> str:
-    """Return the reason why a program does not compile, from nvcc's lines."""
+def without_main(files: Sequence[str]) -> str:
+    """Return the refusal of files that are no program."""
+    has = "has no main function, and is" if len(files) == 1 else "have no main function, and are"
+    return (
+        f"{', '.join(files)} {has} no program; "
+        f"gpusim trace {files[0]}:KERNEL (or predict, check, report) takes one kernel"
+    )
+
+
+def _explained(lines: Sequence[str], files: Sequence[str]) -> str:
+    """Return the reason why files do not make a program, from nvcc's lines."""
     for line in lines:
+        if _NO_MAIN.search(line):
+            return without_main(files)
         if found := _LIBRARY.search(line):
             return (
                 f"the program uses {found[1]}, one of NVIDIA's libraries of kernels, which reach "

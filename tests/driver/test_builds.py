@@ -132,8 +132,10 @@ def test_a_definition_is_told_from_a_use(text: str, name: str, is_defined: bool)
             "nvlink error   : Undefined reference to '__cudaCDP2Memset3DAsync' in 'a.o'",
             "not this function of the device runtime",
         ),
+        ("(.text+0x17): undefined reference to `main'", "a.cu has no main function"),
+        ("ld.lld: error: undefined symbol: main", "gpusim trace a.cu:KERNEL"),
         ("a.cu(3): error: expected a ;", "nvcc does not compile it:\na.cu(3): error"),
     ],
 )
 def test_a_program_that_does_not_compile_is_explained(line: str, words: str) -> None:
-    assert words in builds._explained(["In file included from x", line])
+    assert words in builds._explained(["In file included from x", line], ["a.cu"])
