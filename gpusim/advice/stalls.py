@@ -28,5 +28,7 @@ STALLS: dict[str, Stall] = {
     ),
     "lg_throttle": Stall("full queue of global and local memory", "fewer or wider global accesses"),
     "math_pipe_throttle": Stall("busy execution pipe", "fewer instructions of one pipe"),
-    "barrier": Stall("sibling warps not yet at the barrier", "smaller blocks, fewer barriers"),
+    "barrier": Stall(
+        "sibling warps not yet at the barrier", "smaller blocks, more resident blocks"
+    ),
 }

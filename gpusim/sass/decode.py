@@ -25,7 +25,7 @@ from gpusim.sass.listing import BYTES_PER_ROW, Guard, Row
 from gpusim.sass.mnemonics import ROOMS
 from gpusim.sass.mnemonics.matrices import SHAPES
 from gpusim.sass.mnemonics.predicate import PREDICATES
-from gpusim.sass.operands import Operand, Term
+from gpusim.sass.operands import TRUES, Operand, Term
 from gpusim.sass.slots import SLOTS
 from gpusim.sass.table import Mnemonic, find
 
@@ -322,6 +322,8 @@ def _operands(
     numbers: list[int] = []
     # The optional operand is a carry, or the comparison of the lower words.
     is_extended = bool({"X", "EX"} & set(row.modifiers))
+    if "EX" in row.modifiers and len(operands) == len(must):
+        operands.append(Operand("P", TRUES[0]))  # nvdisasm leaves out a comparison that is PT
     _expect(not may or is_extended == (len(operands) > len(must)), row)
     for number, (code, slot) in enumerate(zip(must + may, found.slots, strict=True)):
         if not operands:

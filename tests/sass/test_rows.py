@@ -82,6 +82,13 @@ def test_comparisons_of_64_bits_come_in_two() -> None:
     assert whole.tolist() == (numbers < others).tolist()
 
 
+def test_a_comparison_of_lower_words_that_is_left_out_is_true() -> None:
+    high = np.array([0, 1], dtype=np.uint32)
+    differ = worked_out("ISETP.NE.AND.EX P0, PT, R3, RZ, PT", R3=high)["P0"]
+    below = worked_out("ISETP.LT.AND.EX P0, PT, R3, 0x1, PT", R3=high)["P0"]
+    assert (differ.tolist(), below.tolist()) == ([True, True], [True, True])
+
+
 def test_shifts_by_more_than_the_width_shift_all_of_it_out() -> None:
     counts = words(0, 31, 32, 255)
     left = worked_out("SHF.L.U32 R0, R1, R2, RZ", R1=words(1), R2=counts)["R0"]
