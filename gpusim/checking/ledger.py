@@ -34,14 +34,18 @@ class Ledger:
 
     def find(self, keys: Array) -> tuple[Array, Array]:
         """Return all rows whose first column is one of `keys`, and the index of each row's key."""
-        entries, rows = [np.zeros(0, dtype=np.int64)], [np.zeros((0, 1), dtype=np.int64)]
+        entries, rows = [], []
         for part in self._parts:
             first = np.searchsorted(part[:, 0], keys)
             count = np.searchsorted(part[:, 0], keys, side="right") - first
+            if not count.any():
+                continue
             entry = np.repeat(np.arange(len(keys)), count)
             within = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
             entries.append(entry)
             rows.append(part[first[entry] + within])
+        if not entries:
+            return np.zeros(0, dtype=np.int64), np.zeros((0, 1), dtype=np.int64)
         return np.concatenate(entries), np.concatenate(even(rows))
 
     @property
