@@ -105,7 +105,8 @@ class Checker(Observer):
         self._races = Races(
             self._sink, self._timeline, accesses, lines, releases, lockstep, self.coverage
         )
-        self._global = Shadow(self._layout.sizes["global"], self._history("global"))
+        elements, history_of_global = self._layout.sizes["global"], self._history("global")
+        self._global = Shadow(elements, history_of_global, by_segment=self._has_many_narrow)
         self._has_copies = any(OPS[row.op].copies == "begins" for row in rows)
         self._copied = InFlight(self._layout.sizes["global"]) if self._has_copies else None
         self._to_memory = {
@@ -117,6 +118,12 @@ class Checker(Observer):
         self._actions = [
             None if pc in program.joining else self._action(pc, row) for pc, row in enumerate(rows)
         ]
+
+    @property
+    def _has_many_narrow(self) -> bool:
+        """Whether the elements of global memory are many, and narrower than words."""
+        layout = self._layout
+        return layout.element_bytes["global"] < WORD and layout.sizes["global"] >= MANY_NARROW
 
     def _of(self, space: str) -> list[Access]:
         """Return the accesses to a memory that may race."""
@@ -159,7 +166,7 @@ class Checker(Observer):
             return None
         if self._launch.blocks >= MOST_BLOCKS:
             return None
-        if layout.element_bytes["global"] < WORD and layout.sizes["global"] >= MANY_NARROW:
+        if self._has_many_narrow:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):

@@ -1,13 +1,13 @@
 """Shadow memory: the last writer and the readers of each element.
 
-Two numbers of 64 bits for each element, in zero-filled arrays that occupy only the pages touched.
-Where flags beside the last access are not enough, a `History` keeps the overwritten accesses.
+Two numbers of 64 bits for each element, in zero-filled arrays that occupy only the pages touched,
+or two for each regular segment. Where flags beside the last access are not enough, a `History`
+keeps the overwritten accesses.
 """
 
 from __future__ import annotations
 
-import mmap
-import sys
+from collections.abc import Callable
 
 import numpy as np
 
@@ -25,30 +25,22 @@ from gpusim.checking.element_access import (
     time_of,
 )
 from gpusim.checking.history import History
-
-# From so many elements on the system is asked for addresses alone: it counts other memory as used.
-MANY = 1 << 27
-_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
-
-
-def _zeros(elements: int) -> Array:
-    """Return zeros that take memory where they are touched."""
-    if elements < MANY or not _MAP_NORESERVE:
-        return np.zeros(elements, dtype=np.int64)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-    return np.frombuffer(mmap.mmap(-1, 8 * elements, flags=flags), dtype=np.int64)
+from gpusim.checking.segments import Segments, zeros
 
 
 class Shadow:
     """The shadow of one memory: `writer` and `reader` of each element.
 
     Without a `history` flags say of the accesses that others took the place of that there were
-    some; with one they are kept there instead.
+    some; with one they are kept there instead. With `by_segment` regular segments take less
+    memory.
     """
 
-    def __init__(self, elements: int, history: History | None = None) -> None:
-        self.writer = _zeros(elements)
-        self.reader = _zeros(elements)
+    def __init__(
+        self, elements: int, history: History | None = None, *, by_segment: bool = False
+    ) -> None:
+        made: Callable[[int], Array | Segments] = Segments if by_segment else zeros
+        self.writer, self.reader = made(elements), made(elements)
         self.history = history
 
     def for_blocks(self, blocks: Array) -> Shadow:
@@ -91,7 +83,7 @@ class Shadow:
             self._replace(self.history, self.writer, touch, ATOMIC)
 
     @staticmethod
-    def _replace(history: History, slot: Array, touch: ElementAccess, mark: int) -> None:
+    def _replace(history: History, slot: Array | Segments, touch: ElementAccess, mark: int) -> None:
         """Enter a touch, and keep the accesses it overwrites if they are still needed."""
         known = slot[touch.element]
         outlived = history.outlive(known, touch)
@@ -104,7 +96,7 @@ class Shadow:
             history.add(touch.element[lost], packed[lost])
 
 
-def _join(shadow: Array, touch: ElementAccess, known: Array, mark: int) -> None:
+def _join(shadow: Array | Segments, touch: ElementAccess, known: Array, mark: int) -> None:
     """Enter a touch beside the earlier accesses that are not ordered before it."""
     packed = touch.packed | mark
     if known.any():
