@@ -305,6 +305,17 @@ class Client:
             self.timeline.wait(stream)
         return Reply()
 
+    def _assign(self, request: Request) -> Reply:
+        """Give the condition of a graph its value at the begin of a launch."""
+        address, value = request.numbers
+        region = self.arena.at(address)
+        if region is None:
+            raise RefusedError(status.INVALID_VALUE)
+        begin = address - region.address
+        region.bytes[begin : begin + 4] = bytearray(struct.pack("<I", value))
+        self._repeats.changed(address)
+        return Reply()
+
     def _touch(self, request: Request) -> Reply:
         """Check accesses of the host to memory that work on streams still touched."""
         if self._memory is not None:
@@ -731,6 +742,7 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "unregister": Client._unregister,
     "copy": Client._copy,
     "set": Client._set,
+    "assign": Client._assign,
     "touched": Client._touch,
     "guarded": Client._guarded,
     "misfit": Client._misfit,

@@ -20,7 +20,15 @@ from gpusim.host.disk_cache import DiskCache
 
 SOURCES = Path(__file__).parent / "native"
 DRIVER, RUNTIMES = "libcuda.so.1", ("libcudart.so.13",)
-_DRIVER_SOURCES = ("wire", "driver", "earlier_launches", "linker", "virtual_memory")
+_DRIVER_SOURCES = (
+    "wire",
+    "driver",
+    "conditions",
+    "graph_memory",
+    "earlier_launches",
+    "linker",
+    "virtual_memory",
+)
 INSTALL = "install gcc or clang, or pip install ziglang"
 _FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 _EXPORTED = "global: cuda*; __cuda*; gpusim_*; local: *;"  # of the runtime

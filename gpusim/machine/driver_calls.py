@@ -1,4 +1,4 @@
-"""Calls of functions provided by the driver: printf, malloc, free and assertions.
+"""Calls of functions provided by the driver: printf, malloc, free, assertions, graphs' conditions.
 
 Output goes to the list of a launch (`Prepared.printed`), if it has one; printf returns the number
 of arguments that its format names (CUDA C++ Programming Guide). Memory is given from a heap of the
@@ -183,6 +183,18 @@ def _heap(context: Context) -> Heap:
     return heap
 
 
+def _set_condition(calls: _Calls, handle: int, position: tuple[int, ...]) -> int:
+    """Set the condition of a graph: its handle is the address of a word of memory."""
+    word = np.array([int(calls.second[position]) & 0xFFFFFFFF], "<u4").view(np.uint8)
+    for allocation in calls.context.allocations.values():
+        if handle in allocation.extent and allocation.flat is not None:
+            begin = handle - allocation.start
+            allocation.bytes_at(begin, len(word))[:] = word
+            calls.context.changes.count += 1
+            return handle
+    raise RefusedCallError(f"{handle:#x} is the handle of no condition of a graph")
+
+
 def _fail(calls: _Calls, message: int, position: tuple[int, ...]) -> int:
     raise FailedAssertionError(*_assertion(calls.context, message, int(calls.second[position])))
 
@@ -201,4 +213,5 @@ _FUNCTIONS: Mapping[str, Callable[[_Calls, int, tuple[int, ...]], int]] = {
     "malloc": _allocate,
     "free": _free,
     "__assertfail": _fail,
+    "cudaGraphSetConditional": _set_condition,
 }

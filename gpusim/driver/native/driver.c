@@ -241,22 +241,19 @@ API int cuProfilerStop(void) { return SUCCESS; }
 
 // ---- Memory
 
-// Kinds of memory, as the simulator calls them by number.
-enum { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, REGISTERED_MEMORY, MEMORY_OF_MODULES };
-
-static int take(u64 *address, size_t size, int kind, stream_t stream) {
+INSIDE int gpusim_take(u64 *address, size_t size, int kind, stream_t stream) {
   if (!address || !size) return INVALID_VALUE;
   u64 made[1];
   int status = ASK_FOR("allocate", made, size, (u64)kind, stream_of(stream)->id);
   if (!status) *address = made[0];
   return status;
 }
-static u64 *of_graphs;  // addresses of memory that graphs take
-static size_t graph_addresses;
 static int give_back(u64 address, int kind, stream_t stream, int is_asynchronous) {
   if (!address) return SUCCESS;
-  for (size_t k = 0; k < graph_addresses; k++)
-    if (of_graphs[k] == address) return SUCCESS;
+  if (gpusim_is_of_graphs(address)) {
+    gpusim_count_taken(address, 0);
+    return SUCCESS;
+  }
   gpusim_unguard();
   int status = ASK("free", address, (u64)kind, stream_of(stream)->id, (u64)is_asynchronous);
   gpusim_guard();
@@ -269,21 +266,21 @@ API int cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
   *total = gpusim_device.memory_bytes, *free_bytes = found[0];
   return status;
 }
-API int cuMemAlloc_v2(u64 *address, size_t size) { CURRENT; return take(address, size, DEVICE_MEMORY, NULL); }
+API int cuMemAlloc_v2(u64 *address, size_t size) { CURRENT; return gpusim_take(address, size, DEVICE_MEMORY, NULL); }
 API int cuMemAllocPitch_v2(u64 *address, size_t *pitch, size_t width, size_t height, unsigned item) {
   CURRENT;
   if (item != 4 && item != 8 && item != 16) return INVALID_VALUE;
   *pitch = (width + 511) / 512 * 512;
-  return take(address, *pitch * height, DEVICE_MEMORY, NULL);
+  return gpusim_take(address, *pitch * height, DEVICE_MEMORY, NULL);
 }
 API int cuMemAllocManaged(u64 *address, size_t size, unsigned flags) {
   CURRENT;
-  return flags == 1 || flags == 2 ? take(address, size, MANAGED_MEMORY, NULL) : INVALID_VALUE;
+  return flags == 1 || flags == 2 ? gpusim_take(address, size, MANAGED_MEMORY, NULL) : INVALID_VALUE;
 }
 API int cuMemFree_v2(u64 address) { CURRENT; return give_back(address, DEVICE_MEMORY, NULL, 0); }
 API int cuMemHostAlloc(void **address, size_t size, unsigned flags) {
   CURRENT;
-  return flags > 7 ? INVALID_VALUE : take((u64 *)address, size, PINNED_MEMORY, NULL);
+  return flags > 7 ? INVALID_VALUE : gpusim_take((u64 *)address, size, PINNED_MEMORY, NULL);
 }
 API int cuMemAllocHost_v2(void **address, size_t size) { return cuMemHostAlloc(address, size, 0); }
 API int cuMemFreeHost(void *address) { CURRENT; return give_back((u64)address, PINNED_MEMORY, NULL, 0); }
@@ -465,12 +462,21 @@ static int perform(const struct work *work, u64 stream) {
       gpusim_guard();
       return SUCCESS;
     case RECORD: work->event->recorded = 1; return ASK("record", work->event->id, stream);
-    case NOTHING: case TAKE: case GIVE_BACK: return SUCCESS;
+    case TAKE: case GIVE_BACK: gpusim_count_taken(work->to, work->kind == TAKE); return SUCCESS;
+    case CONDITION: return gpusim_decide(work->condition, stream);
+    case NOTHING: return SUCCESS;
   }
   return UNKNOWN;
 }
 
-static node_t keep(graph_t graph, const struct work *work) {
+INSIDE int gpusim_run(graph_t graph, u64 stream) {
+  int status = SUCCESS;
+  for (size_t k = 0; !status && k < graph->count; k++)
+    if (!graph->nodes[k]->is_off) status = perform(&graph->nodes[k]->work, stream);
+  return status;
+}
+
+INSIDE node_t gpusim_keep(graph_t graph, const struct work *work) {
   if (graph->count == graph->room) {
     graph->room = graph->room ? 2 * graph->room : 16;
     graph->nodes = realloc(graph->nodes, graph->room * sizeof *graph->nodes);
@@ -481,31 +487,15 @@ static node_t keep(graph_t graph, const struct work *work) {
     made->work.arguments = malloc(work->function->bytes + 1);
     memcpy(made->work.arguments, work->arguments, work->function->bytes);
   }
+  if (work->kind == CONDITION) made->work.condition = gpusim_copy_of_condition(work->condition);
   graph->nodes[graph->count++] = made;
   return made;
 }
 
-// Memory that a graph takes lies at one address in all its launches, until the process ends.
-static int keep_take(graph_t graph, node_t *node, u64 *address, size_t size) {
-  int status = take(address, size, MEMORY_OF_MODULES, NULL);
-  if (status) return status;
-  of_graphs = realloc(of_graphs, (graph_addresses + 1) * sizeof *of_graphs);
-  of_graphs[graph_addresses++] = *address;
-  struct work work = {.kind = TAKE, .to = *address};
-  node_t made = keep(graph, &work);
-  if (node) *node = made;
-  return SUCCESS;
-}
-static int keep_give_back(graph_t graph, node_t *node, u64 address) {
-  struct work work = {.kind = GIVE_BACK, .to = address};
-  node_t made = keep(graph, &work);
-  if (node) *node = made;
-  return SUCCESS;
-}
 API int cuMemAllocAsync(u64 *address, size_t size, stream_t stream) {
   CURRENT;
   graph_t graph = stream_of(stream)->captured;
-  return graph ? keep_take(graph, NULL, address, size) : take(address, size, DEVICE_MEMORY, stream);
+  return graph ? gpusim_keep_take(graph, NULL, address, size) : gpusim_take(address, size, DEVICE_MEMORY, stream);
 }
 API int cuMemAllocFromPoolAsync(u64 *address, size_t size, u64 pool, stream_t stream) {
   return pool ? cuMemAllocAsync(address, size, stream) : INVALID_VALUE;
@@ -513,12 +503,12 @@ API int cuMemAllocFromPoolAsync(u64 *address, size_t size, u64 pool, stream_t st
 API int cuMemFreeAsync(u64 address, stream_t stream) {
   CURRENT;
   graph_t graph = stream_of(stream)->captured;
-  return graph ? keep_give_back(graph, NULL, address) : give_back(address, DEVICE_MEMORY, stream, 1);
+  return graph ? gpusim_keep_give_back(graph, NULL, address) : give_back(address, DEVICE_MEMORY, stream, 1);
 }
 
 static int submit(stream_t given, const struct work *work) {
   stream_t stream = stream_of(given);
-  if (stream->captured) return keep(stream->captured, work) ? SUCCESS : OUT_OF_MEMORY;
+  if (stream->captured) return gpusim_keep(stream->captured, work) ? SUCCESS : OUT_OF_MEMORY;
   return perform(work, stream->id);
 }
 
@@ -563,7 +553,7 @@ API int cuArray3DCreate_v2(struct array **made, const struct array_size *size) {
   struct array one = {0, (size->width * item + 31) / 32 * 32, 0, size->width, size->height, size->depth,
                       size->format, size->channels, size->flags, item};
   one.slice = one.pitch * (one.height ? one.height : 1);
-  int status = take(&one.address, one.slice * (one.depth ? one.depth : 1), DEVICE_MEMORY, NULL);
+  int status = gpusim_take(&one.address, one.slice * (one.depth ? one.depth : 1), DEVICE_MEMORY, NULL);
   if (status) return status;
   *made = malloc(sizeof **made);
   **made = one;
@@ -1176,7 +1166,7 @@ API int cuStreamBeginCapture_v2(stream_t given, int mode) {
 API int cuStreamEndCapture(stream_t given, graph_t *graph) {
   CURRENT;
   graph_t found = stream_of(given)->captured;
-  *graph = found;
+  if (graph) *graph = found;
   if (!found) return ILLEGAL_STATE;
   for (stream_t one = streams; one; one = one->next)
     if (one->captured == found) one->captured = NULL;
@@ -1190,8 +1180,10 @@ API int cuStreamGetCaptureInfo_v2(stream_t stream, int *status, u64 *id, graph_t
   *status = found != NULL;
   if (id) *id = (u64)found;
   if (graph) *graph = found;
-  if (nodes) *nodes = NULL;
-  if (count) *count = 0;
+  // Nodes run in the order of their addition: the last one is behind all others.
+  size_t last = found && found->count ? 1 : 0;
+  if (nodes) *nodes = last ? &found->nodes[found->count - 1] : NULL;
+  if (count) *count = last;
   return SUCCESS;
 }
 API int cuStreamGetCaptureInfo_v3(stream_t stream, int *status, u64 *id, graph_t *graph, const node_t **nodes, const void **edges, size_t *count) {
@@ -1209,11 +1201,20 @@ API int cuStreamBeginCaptureToGraph(stream_t given, graph_t graph, const node_t 
   stream->captured = graph;
   return SUCCESS;
 }
+// Nodes run in the order of their addition, which all dependencies follow.
+API int cuStreamUpdateCaptureDependencies_v2(stream_t stream, node_t *nodes, const void *edges, size_t count, unsigned flags) {
+  (void)nodes, (void)edges, (void)count, (void)flags;
+  CURRENT;
+  return stream_of(stream)->captured ? SUCCESS : ILLEGAL_STATE;
+}
+API int cuStreamUpdateCaptureDependencies(stream_t stream, node_t *nodes, size_t count, unsigned flags) {
+  return cuStreamUpdateCaptureDependencies_v2(stream, nodes, NULL, count, flags);
+}
 API int cuThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return SUCCESS; }
 API int cuGraphCreate(graph_t *graph, unsigned flags) { (void)flags; READY; *graph = calloc(1, sizeof **graph); return SUCCESS; }
 static int add(node_t *node, graph_t graph, const struct work *work) {
   if (!graph) return INVALID_VALUE;
-  node_t made = keep(graph, work);
+  node_t made = gpusim_keep(graph, work);
   if (node) *node = made;
   return SUCCESS;
 }
@@ -1276,12 +1277,12 @@ struct memory_node { char pool[88]; const void *accesses; size_t count, size; u6
 API int cuGraphAddMemAllocNode(node_t *node, graph_t graph, const node_t *before, size_t count, struct memory_node *given) {
   (void)before, (void)count;
   READY;
-  return graph && given ? keep_take(graph, node, &given->address, given->size) : INVALID_VALUE;
+  return graph && given ? gpusim_keep_take(graph, node, &given->address, given->size) : INVALID_VALUE;
 }
 API int cuGraphAddMemFreeNode(node_t *node, graph_t graph, const node_t *before, size_t count, u64 address) {
   (void)before, (void)count;
   READY;
-  return graph ? keep_give_back(graph, node, address) : INVALID_VALUE;
+  return graph ? gpusim_keep_give_back(graph, node, address) : INVALID_VALUE;
 }
 API int cuGraphAddEventRecordNode(node_t *node, graph_t graph, const node_t *before, size_t count, event_t event) {
   (void)before, (void)count;
@@ -1296,8 +1297,8 @@ API int cuGraphAddEventWaitNode(node_t *node, graph_t graph, const node_t *befor
 // The nodes of a child follow each other in its place; its own node comes after them.
 API int cuGraphAddChildGraphNode(node_t *node, graph_t graph, const node_t *before, size_t count, graph_t child) {
   READY;
-  if (!graph || !child || graph == child) return INVALID_VALUE;
-  for (size_t k = 0; k < child->count; k++) keep(graph, &child->nodes[k]->work);
+  if (!graph || !child || graph == child || child->handles) return INVALID_VALUE;
+  for (size_t k = 0; k < child->count; k++) gpusim_keep(graph, &child->nodes[k]->work);
   return cuGraphAddEmptyNode(node, graph, before, count);
 }
 static size_t place_of(graph_t graph, node_t node) {
@@ -1323,7 +1324,7 @@ API int cuGraphGetNodes(graph_t graph, node_t *nodes, size_t *count) {
   return SUCCESS;
 }
 API int cuGraphNodeGetType(node_t node, int *type) {
-  static const int types[] = {[LAUNCH] = 0, [COPY] = 1, [SET] = 2, [CALL] = 3, [RECORD] = 7, [NOTHING] = 5, [TAKE] = 10, [GIVE_BACK] = 11};
+  static const int types[] = {[LAUNCH] = 0, [COPY] = 1, [SET] = 2, [CALL] = 3, [RECORD] = 7, [NOTHING] = 5, [TAKE] = 10, [GIVE_BACK] = 11, [CONDITION] = 13};
   READY;
   *type = types[node->work.kind];
   return SUCCESS;
@@ -1374,21 +1375,28 @@ API int cuGraphReleaseUserObject(graph_t graph, struct object *object, unsigned 
     }
   return INVALID_VALUE;
 }
-static graph_t copy_of(graph_t graph) {
+INSIDE graph_t gpusim_copy_of(graph_t graph) {
   graph_t made = calloc(1, sizeof *made);
-  for (size_t k = 0; k < graph->count; k++) keep(made, &graph->nodes[k]->work)->origin = graph->nodes[k];
+  gpusim_copy_handles(made, graph);
+  for (size_t k = 0; k < graph->count; k++) gpusim_keep(made, &graph->nodes[k]->work)->origin = graph->nodes[k];
   for (struct owned *one = graph->owned; one; one = one->next) {
     one->object->owners += one->count;
     own(made, one->object, one->count);
   }
   return made;
 }
-API int cuGraphClone(graph_t *clone, graph_t graph) { READY; *clone = copy_of(graph); return SUCCESS; }
+// Graphs with conditional nodes are neither cloned nor children of others (CUDA driver API).
+API int cuGraphClone(graph_t *clone, graph_t graph) {
+  READY;
+  if (!graph || graph->handles) return INVALID_VALUE;
+  *clone = gpusim_copy_of(graph);
+  return SUCCESS;
+}
 API int cuGraphInstantiateWithFlags(graph_t *made, graph_t graph, unsigned long long flags) {
   (void)flags;
   READY;
   if (!graph) return INVALID_VALUE;
-  *made = copy_of(graph);
+  *made = gpusim_copy_of(graph);
   return SUCCESS;
 }
 API int cuGraphInstantiate_v2(graph_t *made, graph_t graph, node_t *wrong, char *log, size_t size) {
@@ -1423,8 +1431,14 @@ static int change_launch(node_t node, const struct kernel_node *given) {
 }
 // The node of an executable graph that was made from a graph's node.
 static node_t made_from(graph_t made, node_t node) {
-  for (size_t k = 0; made && node && k < made->count; k++)
+  for (size_t k = 0; made && node && k < made->count; k++) {
+    const struct work *work = &made->nodes[k]->work;
     if (made->nodes[k]->origin == node) return made->nodes[k];
+    for (unsigned body = 0; work->kind == CONDITION && body < work->condition->size; body++) {
+      node_t found = made_from(work->condition->bodies[body], node);
+      if (found) return found;
+    }
+  }
   return NULL;
 }
 API int cuGraphNodeFindInClone(node_t *found, node_t node, graph_t clone) {
@@ -1529,9 +1543,21 @@ struct any_node {
     graph_t graph;
     struct memory_node memory;
     u64 address;
+    struct condition condition;
   } of;
 };
-enum { KERNEL_NODE, COPY_NODE, SET_NODE, HOST_NODE, CHILD_NODE, EMPTY_NODE, WAIT_NODE, RECORD_NODE, TAKE_NODE = 10, GIVE_BACK_NODE };
+enum { KERNEL_NODE, COPY_NODE, SET_NODE, HOST_NODE, CHILD_NODE, EMPTY_NODE, WAIT_NODE, RECORD_NODE, TAKE_NODE = 10, GIVE_BACK_NODE, CONDITION_NODE = 13 };
+// A conditional node has empty graphs for its bodies, which the program fills.
+static int add_condition(node_t *node, graph_t graph, struct condition *given) {
+  enum { IF, WHILE, SWITCH };
+  unsigned most = given->type == WHILE ? 1 : given->type == IF ? 2 : UINT32_MAX;
+  if (!graph || !given->handle || given->type > SWITCH || !given->size || given->size > most) return INVALID_VALUE;
+  struct condition wanted = {given->handle, given->type, given->size, NULL};
+  node_t made = gpusim_keep(graph, &(struct work){.kind = CONDITION, .condition = &wanted});
+  given->bodies = made->work.condition->bodies;
+  if (node) *node = made;
+  return SUCCESS;
+}
 API int cuGraphAddNode(node_t *node, graph_t graph, const node_t *before, size_t count, struct any_node *given) {
   READY;
   if (!given) return INVALID_VALUE;
@@ -1546,6 +1572,7 @@ API int cuGraphAddNode(node_t *node, graph_t graph, const node_t *before, size_t
     case RECORD_NODE: return cuGraphAddEventRecordNode(node, graph, before, count, given->of.event);
     case TAKE_NODE: return cuGraphAddMemAllocNode(node, graph, before, count, &given->of.memory);
     case GIVE_BACK_NODE: return cuGraphAddMemFreeNode(node, graph, before, count, given->of.address);
+    case CONDITION_NODE: return add_condition(node, graph, &given->of.condition);
     default: return gpusim_refuse("graphs' nodes of other kinds");
   }
 }
@@ -1568,6 +1595,7 @@ API int cuGraphNodeSetParams(node_t node, const struct any_node *given) { READY;
 API int cuGraphExecNodeSetParams(graph_t made, node_t node, const struct any_node *given) { READY; return change_any(made_from(made, node), given); }
 static void forget(node_t node) {
   if (node->work.kind == LAUNCH) free(node->work.arguments);
+  if (node->work.kind == CONDITION) gpusim_forget_condition(node->work.condition);
   free(node->values);
   free(node);
 }
@@ -1581,31 +1609,44 @@ API int cuGraphDestroyNode(node_t node) {
   forget(node);
   return SUCCESS;
 }
+static int is_alike(const struct work *one, const struct work *other) {
+  if (one->kind != other->kind) return 0;
+  return one->kind != CONDITION || (one->condition->type == other->condition->type && one->condition->size == other->condition->size);
+}
+INSIDE int gpusim_change(graph_t made, graph_t graph) {
+  size_t k = 0;
+  while (k < graph->count && k < made->count && is_alike(&graph->nodes[k]->work, &made->nodes[k]->work)) k++;
+  if (k < graph->count || k < made->count) return GRAPH_UPDATE_FAILURE;
+  int status = SUCCESS;
+  for (k = 0; !status && k < graph->count; k++) {
+    const struct work *work = &graph->nodes[k]->work;
+    if (work->kind == CONDITION) status = gpusim_change_bodies(made->nodes[k]->work.condition, work->condition);
+    else change(made->nodes[k], work);
+  }
+  return status;
+}
 struct update { int result; node_t wrong, from; };
 API int cuGraphExecUpdate_v2(graph_t made, graph_t graph, struct update *said) {
   READY;
-  size_t k = 0;
   if (!made || !graph) return INVALID_VALUE;
-  while (k < graph->count && k < made->count && graph->nodes[k]->work.kind == made->nodes[k]->work.kind) k++;
-  int is_other = k < graph->count || k < made->count;
-  if (said) *said = (struct update){is_other ? 2 : 0, NULL, NULL};  // its topology has changed
-  if (is_other) return GRAPH_UPDATE_FAILURE;
-  for (k = 0; k < graph->count; k++) change(made->nodes[k], &graph->nodes[k]->work);
-  return SUCCESS;
+  int status = gpusim_change(made, graph);
+  if (said) *said = (struct update){status ? 2 : 0, NULL, NULL};  // its topology has changed
+  return status;
 }
 API int cuGraphUpload(graph_t graph, stream_t stream) { (void)graph, (void)stream; CURRENT; return SUCCESS; }
 API int cuGraphLaunch(graph_t graph, stream_t stream) {
   CURRENT;
-  int status = graph ? SUCCESS : INVALID_VALUE;
-  for (size_t k = 0; !status && k < graph->count; k++)
-    if (!graph->nodes[k]->is_off) status = submit(stream, &graph->nodes[k]->work);
-  return status;
+  if (!graph) return INVALID_VALUE;
+  graph_t captured = stream_of(stream)->captured;
+  if (captured) return cuGraphAddChildGraphNode(NULL, captured, NULL, 0, graph);
+  int status = gpusim_begin(graph);
+  return status ? status : gpusim_run(graph, stream_of(stream)->id);
 }
 API int cuGraphDestroy(graph_t graph) {
   READY;
   for (size_t k = 0; graph && k < graph->count; k++) forget(graph->nodes[k]);
   while (graph && graph->owned) cuGraphReleaseUserObject(graph, graph->owned->object, graph->owned->count);
-  if (graph) free(graph->nodes);
+  if (graph) gpusim_forget_handles(graph), free(graph->nodes);
   free(graph);
   return graph ? SUCCESS : INVALID_VALUE;
 }
@@ -1629,6 +1670,7 @@ static const struct { const char *name; int since; const char *symbol; } version
     {"cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2"},     {"cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"},
     {"cuGraphAddNode", 12030, "cuGraphAddNode_v2"},       {"cuGraphAddDependencies", 12030, "cuGraphAddDependencies_v2"},
     {"cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3"},
+    {"cuStreamUpdateCaptureDependencies", 12030, "cuStreamUpdateCaptureDependencies_v2"},
 };
 API int cuGetProcAddress_v2(const char *name, void **function, int version, u64 flags, int *found) {
   static void *self;

@@ -33,7 +33,7 @@ struct stream { u64 id; unsigned flags; int priority; struct graph *captured; st
 struct event { u64 id; unsigned flags; int recorded; struct graph *captured; };
 
 // A piece of work on a stream, done when it is given, or kept in a graph.
-enum work_kind { LAUNCH, COPY, SET, CALL, RECORD, NOTHING, TAKE, GIVE_BACK };
+enum work_kind { LAUNCH, COPY, SET, CALL, RECORD, NOTHING, TAKE, GIVE_BACK, CONDITION };
 struct work {
   enum work_kind kind;
   struct function *function;
@@ -44,9 +44,39 @@ struct work {
   void (*call)(void *);
   void *given;
   struct event *event;
+  struct condition *condition;
 };
+// What a conditional node decides by, the word at an address, and what it runs.
+struct condition { u64 handle; int type; unsigned size; struct graph **bodies; };
+// The word of a condition, with its value at the begin of each launch of its graph.
+struct handle { u64 address; unsigned first; int has_first; struct handle *next; };
 // A node, with the one that it was copied from, and pointers to a launch's values.
 struct node { struct graph *graph; struct work work; struct node *origin; void **values; int is_off; };
 struct owned { struct object *object; unsigned count; struct owned *next; };
-struct graph { struct node **nodes; size_t count, room; struct owned *owned; };
+struct graph { struct node **nodes; size_t count, room; struct owned *owned; struct handle *handles; };
+
+// Kinds of memory, as the simulator calls them by number.
+enum { DEVICE_MEMORY, PINNED_MEMORY, MANAGED_MEMORY, REGISTERED_MEMORY, MEMORY_OF_MODULES };
+INSIDE int gpusim_take(u64 *address, size_t size, int kind, struct stream *stream);
+
+INSIDE struct node *gpusim_keep(struct graph *graph, const struct work *work);
+INSIDE int gpusim_run(struct graph *graph, u64 stream);
+INSIDE struct graph *gpusim_copy_of(struct graph *graph);
+INSIDE int gpusim_change(struct graph *made, struct graph *graph);
+API int cuGraphDestroy(struct graph *graph);
+
+// conditions.c
+INSIDE struct condition *gpusim_copy_of_condition(const struct condition *one);
+INSIDE int gpusim_decide(const struct condition *one, u64 stream);
+INSIDE int gpusim_begin(const struct graph *graph);
+INSIDE int gpusim_change_bodies(struct condition *one, const struct condition *to);
+INSIDE void gpusim_forget_condition(struct condition *one);
+INSIDE void gpusim_copy_handles(struct graph *to, const struct graph *from);
+INSIDE void gpusim_forget_handles(struct graph *graph);
+
+// graph_memory.c
+INSIDE int gpusim_keep_take(struct graph *graph, struct node **node, u64 *address, size_t size);
+INSIDE int gpusim_keep_give_back(struct graph *graph, struct node **node, u64 address);
+INSIDE void gpusim_count_taken(u64 address, int is_taken);
+INSIDE int gpusim_is_of_graphs(u64 address);
 #endif

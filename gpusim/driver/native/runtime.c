@@ -90,6 +90,12 @@ extern int cuGraphNodeFindInClone(handle *, handle, handle), cuGraphInstantiateW
 extern int cuUserObjectCreate(handle *, void *, void (*)(void *), unsigned, unsigned);
 extern int cuUserObjectRetain(handle, unsigned), cuUserObjectRelease(handle, unsigned);
 extern int cuGraphRetainUserObject(handle, handle, unsigned, unsigned), cuGraphReleaseUserObject(handle, handle, unsigned);
+extern int cuGraphAddNode(handle *, handle, const handle *, size_t, void *), cuGraphNodeSetParams(handle, const void *);
+extern int cuGraphExecNodeSetParams(handle, handle, const void *), cuGraphConditionalHandleCreate(u64 *, handle, handle, unsigned, unsigned);
+extern int cuStreamBeginCaptureToGraph(handle, handle, const handle *, const void *, size_t, int);
+extern int cuStreamGetCaptureInfo_v3(handle, int *, u64 *, handle *, const handle **, const void **, size_t *);
+extern int cuStreamUpdateCaptureDependencies_v2(handle, handle *, const void *, size_t, unsigned);
+extern int cuDeviceGetGraphMemAttribute(int, int, void *), cuDeviceSetGraphMemAttribute(int, int, void *), cuDeviceGraphMemTrim(int);
 extern int cuStreamSetAttribute(handle, int, const void *), cuStreamGetAttribute(handle, int, void *), cuStreamCopyAttributes(handle, handle);
 extern int cuGetProcAddress_v2(const char *, void **, int, u64, int *), gpusim_refuse(const char *);
 extern void gpusim_tell(const char *, const char *, size_t);
@@ -757,6 +763,9 @@ API int cudaLaunchKernelExC(const struct launch_config *c, const void *host, voi
 API int cudaStreamBeginCapture(handle stream, int mode) { CALL(cuStreamBeginCapture_v2(stream, mode)); }
 API int cudaStreamEndCapture(handle stream, handle *graph) { CALL(cuStreamEndCapture(stream, graph)); }
 API int cudaStreamIsCapturing(handle stream, int *status) { CALL(cuStreamIsCapturing(stream, status)); }
+API int cudaStreamBeginCaptureToGraph(handle stream, handle graph, const handle *before, const void *edges, size_t count, int mode) { CALL(cuStreamBeginCaptureToGraph(stream, graph, before, edges, count, mode)); }
+API int cudaStreamGetCaptureInfo(handle stream, int *status, u64 *id, handle *graph, const handle **nodes, const void **edges, size_t *count) { CALL(cuStreamGetCaptureInfo_v3(stream, status, id, graph, nodes, edges, count)); }
+API int cudaStreamUpdateCaptureDependencies(handle stream, handle *nodes, const void *edges, size_t count, unsigned flags) { CALL(cuStreamUpdateCaptureDependencies_v2(stream, nodes, edges, count, flags)); }
 API int cudaThreadExchangeStreamCaptureMode(int *mode) { *mode = 0; return 0; }
 API int cudaGraphCreate(handle *graph, unsigned flags) { CALL(cuGraphCreate(graph, flags)); }
 API int cudaGraphDestroy(handle graph) { CALL(cuGraphDestroy(graph)); }
@@ -843,6 +852,56 @@ API int cudaGraphAddEventWaitNode(handle *node, handle graph, const handle *befo
 API int cudaGraphAddChildGraphNode(handle *node, handle graph, const handle *before, size_t count, handle child) { CALL(cuGraphAddChildGraphNode(node, graph, before, count, child)); }
 API int cudaGraphAddMemsetNode(handle *node, handle graph, const handle *before, size_t count, const void *given) { CALL(cuGraphAddMemsetNode(node, graph, before, count, given, NULL)); }
 API int cudaGraphAddHostNode(handle *node, handle graph, const handle *before, size_t count, const void *given) { CALL(cuGraphAddHostNode(node, graph, before, count, given)); }
+API int cudaGraphConditionalHandleCreate(u64 *made, handle graph, unsigned first, unsigned flags) { CALL(cuGraphConditionalHandleCreate(made, graph, NULL, first, flags)); }
+API int cudaDeviceGetGraphMemAttribute(int device, int attribute, void *value) { CALL(cuDeviceGetGraphMemAttribute(device, attribute, value)); }
+API int cudaDeviceSetGraphMemAttribute(int device, int attribute, void *value) { CALL(cuDeviceSetGraphMemAttribute(device, attribute, value)); }
+API int cudaDeviceGraphMemTrim(int device) { CALL(cuDeviceGraphMemTrim(device)); }
+// A node of any kind: those of kernels and copies differ from the driver's.
+struct any_node {
+  int type, unused[3];
+  union {
+    char bytes[232];
+    struct kernel_node kernel;
+    struct { int flags, unused[3]; struct copy_3d copy; } copy;
+  } of;
+  u64 reserved;
+};
+struct driver_any_node {
+  int type, unused[3];
+  union {
+    char bytes[232];
+    struct driver_kernel_node kernel;
+    struct { int flags, unused; handle context; struct box box; } copy;
+  } of;
+  u64 reserved;
+};
+static int as_driver_node(const struct any_node *given, struct driver_any_node *made) {
+  enum { KERNEL_NODE, COPY_NODE };
+  memcpy(made, given, sizeof *made);
+  if (given->type == KERNEL_NODE) return with_kernel_node(&given->of.kernel, &made->of.kernel);
+  if (given->type == COPY_NODE) made->of.copy.box = as_box(&given->of.copy.copy);
+  return ready();
+}
+// What the driver returns, such as an address, stands where it stands in the driver's structure.
+API int cudaGraphAddNode(handle *node, handle graph, const handle *before, const void *edges, size_t count, struct any_node *given) {
+  (void)edges;
+  struct driver_any_node made;
+  if (!given) return note(INVALID_VALUE);
+  int status = as_driver_node(given, &made);
+  if (!status) status = cuGraphAddNode(node, graph, before, count, &made);
+  if (!status && given->type > 1) memcpy(given->of.bytes, made.of.bytes, sizeof made.of.bytes);
+  return note(status);
+}
+API int cudaGraphNodeSetParams(handle node, const struct any_node *given) {
+  struct driver_any_node made;
+  int status = given ? as_driver_node(given, &made) : INVALID_VALUE;
+  return note(status ? status : cuGraphNodeSetParams(node, &made));
+}
+API int cudaGraphExecNodeSetParams(handle exec, handle node, const struct any_node *given) {
+  struct driver_any_node made;
+  int status = given ? as_driver_node(given, &made) : INVALID_VALUE;
+  return note(status ? status : cuGraphExecNodeSetParams(exec, node, &made));
+}
 
 // ---- The driver's functions by name
 

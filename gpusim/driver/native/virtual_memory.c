@@ -1,13 +1,13 @@
 // Virtual memory: reserved addresses, and memory that is mapped there (cuMemAddressReserve, cuMemMap).
 #include "driver.h"
 
-enum { GRANULARITY = 2 << 20, DEVICE_PLACE = 1, PINNED_MEMORY = 1, READ_WRITE = 3 };
+enum { GRANULARITY = 2 << 20, DEVICE_PLACE = 1, PINNED_ALLOCATION = 1, READ_WRITE = 3 };
 struct place { int kind, id; };
 struct properties { int kind, exported_as; struct place where; void *win32; unsigned char flags[8]; };
 struct access { struct place where; int flags; };
 
 static int is_known(const struct properties *asked) {
-  return asked && asked->kind == PINNED_MEMORY && asked->where.kind == DEVICE_PLACE && !asked->where.id;
+  return asked && asked->kind == PINNED_ALLOCATION && asked->where.kind == DEVICE_PLACE && !asked->where.id;
 }
 API int cuMemGetAllocationGranularity(size_t *bytes, const struct properties *asked, int which) {
   CURRENT;
