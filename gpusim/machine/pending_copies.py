@@ -44,6 +44,11 @@ class PendingCopies:
         self._committed = np.zeros(lanes, dtype=np.int32)
         self._pending: list[_Stored] = []
 
+    @property
+    def are_pending(self) -> bool:
+        """Whether some are on their way."""
+        return bool(self._pending)
+
     def begin(
         self,
         lanes: Array,

@@ -71,6 +71,8 @@ class CompiledLaunch:
 
     def takes(self, batch: Batch) -> bool:
         """Return whether compiled code goes on where the splits of a batch stand."""
+        if batch.copies.are_pending:
+            return False
         splits = batch.splits
         ready = splits.pc[splits.state == READY]
         return bool(np.isin(ready, self._made.starts).all())

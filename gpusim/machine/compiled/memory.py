@@ -17,6 +17,7 @@ from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.copies import QUEUE_BYTES
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -305,6 +306,8 @@ def bring_batch(
 def _bring_state(memory: Array, place: BatchMemory, batch: Batch, warps: Array) -> None:
     """Copy what warps have done so far."""
     words = warps.view(np.int32)
+    if place.made.queues is not None:
+        warps[:, place.made.queues.queue :][:, :QUEUE_BYTES] = 0
     _bring_splits(words, place, batch)
     _bring_tokens(words, batch)
     for register, at in place.made.registers.items():

@@ -19,6 +19,7 @@ from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import ATOMICS, COMMUTATIVE, FLOATING, Access, Constants
+from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES, QUEUE_BYTES, Begin, Queues
 from gpusim.machine.compiled.detection import Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
@@ -44,12 +45,11 @@ LEFT = frozenset(("trap", "call_driver", "part"))
 CONTROL = frozenset(("branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier"))
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
-    "call_driver", "part",
+    "call_driver", "part", "commit_copies", "await_copies",
 ))  # fmt: skip
 REFUSED = frozenset((
-    "named_barrier", "arrive", "clock", "get_token", "set_token", "commit_copies", "await_copies",
-    "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
-    "fragments_to_rows",
+    "named_barrier", "arrive", "clock", "get_token", "set_token", "texture", "surface_load",
+    "surface_store", "matrix_product", "rows_to_fragments", "fragments_to_rows",
 ))  # fmt: skip
 
 
@@ -64,6 +64,7 @@ class Translation:
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
     of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed,
     `orders` those of paths to atomics that show their order.
+    `queues` are those of asynchronous copies, if it has any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -89,6 +90,7 @@ class Translation:
     sum_count: int = 0
     records: bool = False
     ran_at: int = 0
+    queues: Queues | None = None
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -140,7 +142,7 @@ class _Translator:
         self._made = Translation()
         self._at = layout.TOKENS + 128 * program.barriers
         self._cell = layout.CELLS
-        self._accesses: dict[str, Access | Constants | Comparison] = {}
+        self._accesses: dict[str, Access | Begin | Comparison | Constants | Queues] = {}
         self._variables: dict[str, None] = {}
         self._specials: dict[Any, Place] = {}
         self._uniform: dict[int, Place] = {}
@@ -254,6 +256,8 @@ class _Translator:
         for row, kind in zip(rows, kinds, strict=True):
             if kind in REFUSED or (kind == "barrier" and row.dst):
                 raise NotDerivedError(kind)
+        if any(OPS[row.op].copies == "begins" for row in rows):
+            made.queues = self._queues()
         self._ordered = _ordered(rows)
         self._is_ordered = bool(self._ordered)
         starts = {0, *leaders(successors(self._program))}
@@ -294,6 +298,16 @@ class _Translator:
         made.text = self._module(blocks)
         return made
 
+    def _queues(self) -> Queues:
+        """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
+        if self._recording or self._detection is not None:
+            raise NotDerivedError("asynchronous copies")
+        found = Queues(self._at, self._cell)
+        self._at += QUEUE_BYTES
+        self._cell += ENTRIES * ENTRY_BYTES
+        self._accesses[found.name] = found
+        return found
+
     def _module(self, blocks: list[str]) -> str:
         opens = "".join(f"(block $b{k} " for k in reversed(range(len(blocks))))
         table = " ".join(f"$b{k}" for k in range(len(blocks)))
@@ -327,6 +341,9 @@ class _Translator:
         if self._program.barriers:
             size = 128 * self._program.barriers
             code.append(_filled(layout.TOKENS, f"(i32.const 0) (i32.const {size})"))
+        if self._made.queues is not None:
+            none = f"(i32.const 0) (i32.const {QUEUE_BYTES})"
+            code.append(_filled(self._made.queues.queue, none))
         for register, place in self._made.registers.items():
             if not self._live.is_live(register, 0):
                 continue
@@ -401,7 +418,8 @@ class _Translator:
     def _is_computed(self, segment: Segment, pc: int, row: Instruction, kind: str) -> bool:
         """Add an instruction to a segment; return False for one that stands alone."""
         values: tuple[Any, ...]
-        if kind in ("fence",) or (kind == "compute" and not row.dst):
+        has_no_effect = kind in ("commit_copies", "await_copies") and self._made.queues is None
+        if kind == "fence" or has_no_effect or (kind == "compute" and not row.dst):
             values = ()
         elif kind in ("special", "constant") or (kind == "bank" and not row.src):
             places = [self._place_of_constant(pc, row, kind, n) for n in range(len(row.dst))]
@@ -500,6 +518,12 @@ class _Translator:
         if kind in ("load", "store", "atomic"):
             parts.append(self._access(pc, row, kind))
             parts.append(self._told(pc, row, kind))
+        elif kind == "commit_copies":
+            parts.append("(call $commit_copies (local.get $W) (local.get $on))")
+        elif kind == "await_copies":
+            if row.detail is not None:
+                groups = f"(i32.const {int(row.detail)})"
+                parts.append(f"(call $land_copies (local.get $W) (local.get $on) {groups})")
         elif kind == "source_branch":
             parts.append(self._decision(pc, found[-1]) if decided else "")
         elif kind in CONTROL:
@@ -774,12 +798,12 @@ class _Translator:
         access = Access(operation, memory.space, memory.dtype.itemsize, memory.count, signed)
         if kind == "atomic":
             access = replace(access, results=len(row.dst), floating=memory.dtype.kind == "f")
-        self._accesses.setdefault(access.name, access)
         parts = [ordered]
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
         slot = self._slot(memory.space)
         if memory.space == "global":
+            self._accesses.setdefault(access.name, access)
             entry = layout.ARRAYS
             if memory.name:
                 entry += 32 * self._made.arrays.index(memory.name)
@@ -795,9 +819,14 @@ class _Translator:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
         else:
             at, limit = self._own_memory(memory)
+            begins = self._made.queues if OPS[row.op].asynchronous else None
+            own, warp = (
+                (access, "") if begins is None else (Begin(memory.count, begins), "(local.get $W)")
+            )
+            self._accesses.setdefault(own.name, own)
             parts.append(
-                f"(call {access.name} (local.get $on) {at} (i32.const {memory.base}) {limit}"
-                f" (i32.const {slot}))"
+                f"(call {own.name} (local.get $on) {at} (i32.const {memory.base}) {limit}"
+                f" (i32.const {slot}) {warp})"
             )
             if memory.space == "shared":
                 parts.append(self._served(pc, row, kind, slot))
@@ -1036,9 +1065,13 @@ class _Translator:
 
     def _exit(self, number: int, pc: int, row: Instruction) -> str:
         live = f"(i32.load offset={layout.LIVE} (local.get $W))"
+        forgets = ""
+        if self._made.queues is not None:
+            forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
         return f"""(if (local.get $on) (then
 (i32.store offset={layout.LIVE} (local.get $W)
 (i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
+{forgets}
 {self._rest("(local.get $on)")}
 (if (local.get $M) (then {self._hold(number + 1, layout.READY)})
 (else (call $remove (local.get $W) (local.get $i))))
