@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class _Stored:
+class Stored:
     """Values for elements of a memory, each with its lane and the group of its copy."""
 
     elements: Array
@@ -28,10 +28,10 @@ class _Stored:
     lanes: Array
     groups: Array
 
-    def take(self, which: Array) -> _Stored:
+    def take(self, which: Array) -> Stored:
         """Return some of the values."""
         parts = (self.index, self.values, self.lanes, self.groups)
-        return _Stored(self.elements, *(part[which] for part in parts))
+        return Stored(self.elements, *(part[which] for part in parts))
 
 
 class PendingCopies:
@@ -42,12 +42,17 @@ class PendingCopies:
 
     def __init__(self, lanes: int) -> None:
         self._committed = np.zeros(lanes, dtype=np.int32)
-        self._pending: list[_Stored] = []
+        self._pending: list[Stored] = []
 
     @property
-    def are_pending(self) -> bool:
-        """Whether some are on their way."""
-        return bool(self._pending)
+    def stored(self) -> Sequence[Stored]:
+        """The values on their way, in the order of their copies, a word after the other."""
+        return self._pending
+
+    @property
+    def committed(self) -> Array:
+        """The number of groups that each lane has made."""
+        return self._committed
 
     def begin(
         self,
@@ -66,7 +71,7 @@ class PendingCopies:
                 )
                 which = lane[taking]
                 self._pending.append(
-                    _Stored(
+                    Stored(
                         flat.elements, index[taking], given[taking], which, self._committed[which]
                     )
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run, takeover
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
-from gpusim.machine.compiled.translation import translated
+from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
@@ -507,3 +508,9 @@ def test_a_number_of_threads_that_is_none_is_refused(
     monkeypatch.setenv(THREADS, said)
     with pytest.raises(InputError, match="a number of 1 to 64"):
         threads()
+
+
+def test_all_of_a_translation_but_its_text_is_kept_on_disk() -> None:
+    made_anew = {"text", "constants", "rows_of_sums"}
+    names = {one.name for one in fields(Translation)}
+    assert set(modules._plain(Translation())) == names - made_anew

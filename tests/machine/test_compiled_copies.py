@@ -44,6 +44,7 @@ extern "C" __global__ void pipeline(int *o, const int *a, int n) {
 extern "C" __global__ void early(int *o, const int *a, const int *who) {
     __shared__ int s[3][96];
     int t = threadIdx.x, total = 0;
+    #pragma unroll 1
     for (int turn = 0; turn < 5; turn++) {
         s[0][t] = s[1][t] = s[2][t] = turn;
         COPY(&s[0][t], a + t, 4);
@@ -88,11 +89,11 @@ def evaluated(
     return held, counters, went.over
 
 
-def agree(name: str, grid: int, block: int, *given: Any) -> list[Any]:
+def agree(name: str, grid: int, block: int, *given: Any, steps: int = 0) -> list[Any]:
     """Fail if compiled code leaves or counts anything differently; return what it leaves."""
     numpys, counted, went = evaluated(name, grid, block, given, steps=10**9)
     assert not went
-    compiled, sums, went = evaluated(name, grid, block, given, steps=0)
+    compiled, sums, went = evaluated(name, grid, block, given, steps=steps)
     assert went
     for one, other in zip(numpys, compiled, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -121,6 +122,13 @@ def test_a_copy_lands_when_its_own_thread_waits_for_its_group() -> None:
         total = total * 31 + 6 * turn
     assert made[0][t] == total
     assert made[0][96 + t] == NUMBERS[t] + 2 * 4 + 3 * 4
+
+
+@pytest.mark.parametrize("steps", [20, 60, 150, 300])
+def test_copies_on_their_way_go_over_with_their_launch(steps: int) -> None:
+    who = np.arange(96, dtype=np.int32) * 11 % 32
+    agree("early", 2, 96, np.zeros(192, np.int32), NUMBERS, who, steps=steps)
+    agree("pipeline", 3, 64, np.zeros(192, np.int32), NUMBERS, 12, steps=steps)
 
 
 @pytest.mark.parametrize(("n", "over"), [(20, True), (copies.ENTRIES + 1, False)])

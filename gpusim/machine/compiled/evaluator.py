@@ -71,8 +71,6 @@ class CompiledLaunch:
 
     def takes(self, batch: Batch) -> bool:
         """Return whether compiled code goes on where the splits of a batch stand."""
-        if batch.copies.are_pending:
-            return False
         splits = batch.splits
         ready = splits.pc[splits.state == READY]
         return bool(np.isin(ready, self._made.starts).all())
@@ -88,7 +86,10 @@ class CompiledLaunch:
             batch.unfold()
         if not memory.is_importable(batch):
             raise LeftError("lanes wait for others")
-        place = memory.BatchMemory(self._made, context, self._arrays_end)
+        try:
+            place = memory.BatchMemory(self._made, context, self._arrays_end)
+        except NotDerivedError as error:
+            raise LeftError(str(error)) from error
         self._run(context, place, step_limit, keeps_results)
 
     def run_anew(self, blocks: Array, step_limit: int, *, keeps_results: bool = True) -> None:

@@ -146,6 +146,8 @@ class Instance:
             local_bytes=32 * place.local_bytes,
             shared_bytes=place.shared_step,
             turns=turns,
+            copies=place.copies_at,
+            copies_end=place.copies_end,
         )
         held = self.memory[layout.LAUNCHED : layout.LAUNCHED + 4 * len(launched)]
         held.view(np.uint32)[:] = np.array(launched, np.int64).astype(np.uint32)

@@ -47,7 +47,7 @@ class Launched(NamedTuple):
     """The numbers of a batch: where what lies, its sizes, and whether its blocks begin anew.
 
     `shift` maps global memory, 64 bits in two words; then those of marks and notes, and the
-    arguments of the module's function that runs it.
+    arguments of the module's function that runs it; `copies` are unused entries of its pool.
     """
 
     shift: int
@@ -66,6 +66,8 @@ class Launched(NamedTuple):
     local_bytes: int = 0
     shared_bytes: int = 0
     turns: int = 0
+    copies: int = 0
+    copies_end: int = 0
 
 
 _PLACES: Mapping[str, int] = {

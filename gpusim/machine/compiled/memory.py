@@ -17,7 +17,7 @@ from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.copies import QUEUE_BYTES
+from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES, QUEUE_BYTES, Brought
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -72,6 +72,15 @@ class BatchMemory:
         self.shared_at = _aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
         self.shared_step = _aligned(self.shared_bytes, 128)
         self.end = self.shared_at + self.shared_step * at_once
+        self.copies: Brought | None = None
+        self.copies_at = self.copies_end = 0
+        if made.queue_at:
+            self.pool_at = _aligned(self.end, 64)
+            if anew is None:
+                self.copies = Brought(batch.copies)
+            brought = self.copies.count if self.copies is not None else 0
+            self.copies_at = self.pool_at + ENTRY_BYTES * brought
+            self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
         self.records: Records | None = None
         if made.records:
             self.records = Records(made, _aligned(self.end, 64))
@@ -306,8 +315,12 @@ def bring_batch(
 def _bring_state(memory: Array, place: BatchMemory, batch: Batch, warps: Array) -> None:
     """Copy what warps have done so far."""
     words = warps.view(np.int32)
-    if place.made.queues is not None:
-        warps[:, place.made.queues.queue :][:, :QUEUE_BYTES] = 0
+    if place.copies is not None:
+        queues = words[:, place.made.queue_at // WORD_BYTES :][:, : QUEUE_BYTES // WORD_BYTES]
+        queues[:] = 0
+        place.copies.put(
+            memory, place.pool_at, queues, batch.shared, place.shared_at, place.shared_step
+        )
     _bring_splits(words, place, batch)
     _bring_tokens(words, batch)
     for register, at in place.made.registers.items():

@@ -196,6 +196,7 @@ def _plain(made: Translation) -> dict[str, Any]:
         "records": made.records,
         "ran_at": made.ran_at,
         "widest": made.widest,
+        "queue_at": made.queue_at,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,

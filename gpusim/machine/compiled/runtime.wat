@@ -13,8 +13,10 @@
 
 (global $shift (mut i64) (i64.const 0))
 (global $sum_bytes (mut i32) (i32.const 0)) ;; of a warp
-;; Of asynchronous copies (`copies.py`): entries of the pool in use so far, and the first free one.
-(global $copies_made (mut i32) (i32.const 0))
+;; Of asynchronous copies (`copies.py`): the entries of the pool that have not been used yet, and the
+;; first of those that are free again.
+(global $copies (mut i32) (i32.const 0))
+(global $copies_end (mut i32) (i32.const 0))
 (global $copies_free (mut i32) (i32.const 0))
 
 ;; The lowest block of code of the other splits of the warp that are ready: far away if none is.
@@ -256,7 +258,8 @@
   (global.set $notes (i32.load offset=16 (local.get $at)))
   (global.set $notes_end (i32.load offset=20 (local.get $at)))
   (global.set $sum_bytes (i32.load offset=24 (local.get $at)))
-  (global.set $copies_made (i32.const 0))
+  (global.set $copies (i32.load offset=64 (local.get $at)))
+  (global.set $copies_end (i32.load offset=68 (local.get $at)))
   (global.set $copies_free (i32.const 0))
   (if (i32.load offset=28 (local.get $at)) (then (return (call $run_anew
     (i32.load offset=32 (local.get $at)) (i32.load offset=36 (local.get $at))

@@ -19,7 +19,7 @@ from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import ATOMICS, COMMUTATIVE, FLOATING, Access, Constants
-from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES, QUEUE_BYTES, Begin, Queues
+from gpusim.machine.compiled.copies import QUEUE_BYTES, Begin, Queues
 from gpusim.machine.compiled.detection import Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
@@ -64,7 +64,7 @@ class Translation:
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
     of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed,
     `orders` those of paths to atomics that show their order.
-    `queues` are those of asynchronous copies, if it has any.
+    A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -90,7 +90,7 @@ class Translation:
     sum_count: int = 0
     records: bool = False
     ran_at: int = 0
-    queues: Queues | None = None
+    queue_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -144,6 +144,7 @@ class _Translator:
         self._cell = layout.CELLS
         self._accesses: dict[str, Access | Begin | Comparison | Constants | Queues] = {}
         self._variables: dict[str, None] = {}
+        self._queues: Queues | None = None
         self._specials: dict[Any, Place] = {}
         self._uniform: dict[int, Place] = {}
         self._between: dict[int, Place] = {}
@@ -257,7 +258,8 @@ class _Translator:
             if kind in REFUSED or (kind == "barrier" and row.dst):
                 raise NotDerivedError(kind)
         if any(OPS[row.op].copies == "begins" for row in rows):
-            made.queues = self._queues()
+            self._queues = self._made_queues()
+            made.queue_at = self._queues.queue
         self._ordered = _ordered(rows)
         self._is_ordered = bool(self._ordered)
         starts = {0, *leaders(successors(self._program))}
@@ -298,13 +300,12 @@ class _Translator:
         made.text = self._module(blocks)
         return made
 
-    def _queues(self) -> Queues:
+    def _made_queues(self) -> Queues:
         """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
         if self._recording or self._detection is not None:
             raise NotDerivedError("asynchronous copies")
-        found = Queues(self._at, self._cell)
+        found = Queues(self._at)
         self._at += QUEUE_BYTES
-        self._cell += ENTRIES * ENTRY_BYTES
         self._accesses[found.name] = found
         return found
 
@@ -341,9 +342,9 @@ class _Translator:
         if self._program.barriers:
             size = 128 * self._program.barriers
             code.append(_filled(layout.TOKENS, f"(i32.const 0) (i32.const {size})"))
-        if self._made.queues is not None:
+        if self._queues is not None:
             none = f"(i32.const 0) (i32.const {QUEUE_BYTES})"
-            code.append(_filled(self._made.queues.queue, none))
+            code.append(_filled(self._queues.queue, none))
         for register, place in self._made.registers.items():
             if not self._live.is_live(register, 0):
                 continue
@@ -418,7 +419,7 @@ class _Translator:
     def _is_computed(self, segment: Segment, pc: int, row: Instruction, kind: str) -> bool:
         """Add an instruction to a segment; return False for one that stands alone."""
         values: tuple[Any, ...]
-        has_no_effect = kind in ("commit_copies", "await_copies") and self._made.queues is None
+        has_no_effect = kind in ("commit_copies", "await_copies") and self._queues is None
         if kind == "fence" or has_no_effect or (kind == "compute" and not row.dst):
             values = ()
         elif kind in ("special", "constant") or (kind == "bank" and not row.src):
@@ -819,7 +820,7 @@ class _Translator:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
         else:
             at, limit = self._own_memory(memory)
-            begins = self._made.queues if OPS[row.op].asynchronous else None
+            begins = self._queues if OPS[row.op].asynchronous else None
             own, warp = (
                 (access, "") if begins is None else (Begin(memory.count, begins), "(local.get $W)")
             )
@@ -1066,7 +1067,7 @@ class _Translator:
     def _exit(self, number: int, pc: int, row: Instruction) -> str:
         live = f"(i32.load offset={layout.LIVE} (local.get $W))"
         forgets = ""
-        if self._made.queues is not None:
+        if self._queues is not None:
             forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
         return f"""(if (local.get $on) (then
 (i32.store offset={layout.LIVE} (local.get $W)
