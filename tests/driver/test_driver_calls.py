@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from driver.host import Host, needs_compilers
 
+from gpusim.driver import images
+
 pytestmark = needs_compilers
 
 
@@ -224,3 +226,90 @@ call("cuGetExportTable", C.byref(C.c_void_p()), bytes(16))
     ]
     assert "a stream's wait for a word that is written later" in ran.err
     assert "a CUDA runtime in the program asks for internal tables of the driver" in ran.err
+
+
+def test_a_stream_writes_words_and_waits_for_those_that_are_there(host: Host) -> None:
+    ran = host.run(
+        """
+class Work(C.Structure):
+    _fields_ = [("kind", C.c_int), ("address", C.c_uint64), ("value", C.c_uint64),
+                ("flags", C.c_uint), ("rest", C.c_uint64 * 2)]
+def work(*all): return call("cuStreamBatchMemOp_v2", None, len(all), (Work * len(all))(*all), 0)
+x = take(16)
+call("cuMemsetD32_v2", x, 7, C.c_size_t(4))
+AT_LEAST, EQUAL, AND, NOR = range(4)
+first, second = x.value, x.value + 8
+work(Work(2, first, 5 << 32 | 9), Work(6), Work(5, second, 1 << 40), Work(3))
+print(struct.unpack("<2IQ", back(x, 16)))
+work(Work(1, first, 8, AT_LEAST), Work(4, second, 1 << 40, EQUAL), Work(1, first, 1, AND))
+work(Work(1, first, 10, AT_LEAST)), work(Work(2, first + 2, 1)), work(Work(9, first, 1)), work()
+"""
+    )
+    assert ran.out == [
+        "(9, 7, 1099511627776)",
+        *("cuStreamBatchMemOp_v2 801", "cuStreamBatchMemOp_v2 1"),
+        *("cuStreamBatchMemOp_v2 1", "cuStreamBatchMemOp_v2 1"),
+    ]
+    assert "a stream's wait for a word that is written later" in ran.err
+
+
+PARTS = (
+    """
+.version 8.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b32 r) doubled (.param .b32 x);
+.visible .entry scales(.param .u64 to)
+{
+    .reg .b64 %a<3>;
+    .reg .b32 %v<3>;
+    ld.param.u64 %a1, [to];
+    cvta.to.global.u64 %a2, %a1;
+    ld.global.u32 %v1, [%a2];
+    { .param .b32 x; .param .b32 r; st.param.b32 [x], %v1;
+      call.uni (r), doubled, (x); ld.param.b32 %v2, [r]; }
+    st.global.u32 [%a2], %v2;
+    ret;
+}
+""",
+    """
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .func (.param .b32 r) doubled (.param .b32 x)
+{
+    .reg .b32 %v<3>;
+    ld.param.b32 %v1, [x];
+    add.u32 %v2, %v1, %v1;
+    st.param.b32 [r], %v2;
+    ret;
+}
+""",
+)
+
+
+@pytest.mark.skipif(images._tool("nvlink") is None, reason="needs nvlink")
+def test_several_parts_are_linked_to_one_module(host: Host) -> None:
+    ran = host.run(
+        f"parts = {PARTS!r}"
+        + """
+def link(*parts):
+    made, cubin, size, module = C.c_void_p(), C.c_void_p(), C.c_size_t(), C.c_void_p()
+    call("cuLinkCreate_v2", 0, None, None, C.byref(made))
+    for text in parts:
+        held = text.encode()
+        call("cuLinkAddData_v2", made, 1, held, C.c_size_t(len(held) + 1), b"part", 0, None, None)
+    if not call("cuLinkComplete", made, C.byref(cubin), C.byref(size)):
+        call("cuModuleLoadData", C.byref(module), cubin)
+    call("cuLinkDestroy", made)
+    return module
+x = take(4)
+to(x, struct.pack("i", 21))
+module = link(*parts)
+launch("scales", 1, 1, x)
+print(struct.unpack("i", back(x, 4)))
+link(parts[0], parts[0], parts[1])
+"""
+    )
+    assert ran.out == ["(42,)", "cuLinkComplete 200"]
+    assert "nvlink refuses parts" in ran.err

@@ -55,7 +55,7 @@ ABSENT(cuMipmappedArrayGetSparseProperties) ABSENT(cuModuleGetSurfRef) ABSENT(cu
 ABSENT(cuMulticastAddDevice) ABSENT(cuMulticastBindAddr) ABSENT(cuMulticastBindAddr_v2) ABSENT(cuMulticastBindMem)
 ABSENT(cuMulticastBindMem_v2) ABSENT(cuMulticastCreate) ABSENT(cuMulticastGetGranularity) ABSENT(cuMulticastUnbind)
 ABSENT(cuOccupancyMaxActiveClusters) ABSENT(cuOccupancyMaxPotentialClusterSize) ABSENT(cuParamSetTexRef)
-ABSENT(cuSignalExternalSemaphoresAsync) ABSENT(cuStreamBatchMemOp_v2) ABSENT(cuStreamBeginCaptureToCig)
+ABSENT(cuSignalExternalSemaphoresAsync) ABSENT(cuStreamBeginCaptureToCig)
 ABSENT(cuStreamBeginRecaptureToGraph) ABSENT(cuStreamEndCaptureToCig) ABSENT(cuStreamGetDevResource)
 ABSENT(cuStreamGetGreenCtx) ABSENT(cuSurfObjectGetResourceDesc)
 ABSENT(cuSurfRefGetArray) ABSENT(cuSurfRefSetArray) ABSENT(cuTensorMapEncodeIm2col) ABSENT(cuTensorMapEncodeIm2colWide)

@@ -842,6 +842,26 @@ API int cuStreamWriteValue64_v2(stream_t stream, u64 address, u64 value, unsigne
 API int cuStreamWaitValue32_v2(stream_t stream, u64 address, unsigned value, unsigned flags) { CURRENT; return wait_for_word(stream, address, value, flags, 4); }
 API int cuStreamWaitValue64_v2(stream_t stream, u64 address, u64 value, unsigned flags) { CURRENT; return wait_for_word(stream, address, value, flags, 8); }
 
+// An operation on a word, of several that a stream does one after the other.
+struct word_work { int kind, unused; u64 address, value; unsigned flags, also_unused; u64 alias, reserved; };
+API int cuStreamBatchMemOp_v2(stream_t stream, unsigned count, const struct word_work *all, unsigned flags) {
+  enum { WAIT_32 = 1, WRITE_32, FLUSH, WAIT_64, WRITE_64, FENCE };
+  CURRENT;
+  int status = !all || !count || count > 256 || flags ? INVALID_VALUE : SUCCESS;
+  for (unsigned k = 0; !status && k < count; k++) {
+    const struct word_work *one = &all[k];
+    switch (one->kind) {
+      case WAIT_32: status = wait_for_word(stream, one->address, (unsigned)one->value, one->flags, 4); break;
+      case WAIT_64: status = wait_for_word(stream, one->address, one->value, one->flags, 8); break;
+      case WRITE_32: status = write_word(stream, one->address, (unsigned)one->value, 4); break;
+      case WRITE_64: status = write_word(stream, one->address, one->value, 8); break;
+      case FLUSH: case FENCE: break;  // work is done in order
+      default: status = INVALID_VALUE;
+    }
+  }
+  return status;
+}
+
 // ---- Modules, libraries, functions
 
 static int load(module_t *module, const void *image, size_t size) {
