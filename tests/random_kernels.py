@@ -3,7 +3,8 @@
 No lane reads what another may be writing, indices stay within their arrays, loops end, and
 lanes that meet are all there. Floats are added or multiplied, never both in one kernel: at -O3 a
 product and a sum are joined, as by nvcc, which also halves a product before it is rounded
-(FMUL.D2): no number that they are multiplied with is 0.5. The sign of a NaN decides nothing.
+(FMUL.D2): no number that they are multiplied with is 0.5. It takes x * x >= -1 for true, even of a
+NaN: none is multiplied by itself. The sign of a NaN decides nothing.
 What exponentials, roots and their like give goes to `out_near` alone, for their last bits are
 nobody's promise; what depends on the order in which lanes come is in `UNORDERED`, to be compared
 as a heap of numbers.
@@ -227,7 +228,9 @@ class _Writer:
 
     def _float_binary(self, depth: int) -> str:
         other = self._int(depth) if self.random.random() < 0.25 else self._float(depth)
-        return f"({self._float(depth)} {self.random.choice(self.float_ops)} {other})"
+        value, operator = self._float(depth), self.random.choice(self.float_ops)
+        is_square = operator == "*" and value == other
+        return f"({value} {operator} {'3.0' if is_square else other})"
 
     def _float_literal(self, depth: int) -> str:
         literal = self.random.choice((*REALS, "2", "7"))
