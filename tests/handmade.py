@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from gpusim.launch.grid import Launch
 from gpusim.tracing.counters import COUNTERS
-from gpusim.tracing.records import Execution, LineCounters, Trace, WarpCounters
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.records import LineCounters, Trace, WarpCounters
 
 COUNTER_NAMES = tuple(COUNTERS)
 

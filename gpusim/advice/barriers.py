@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.advice.evidence import Evidence
 from gpusim.isa.ops import OPS, Instruction
-from gpusim.tracing.records import Execution
+from gpusim.tracing.execution import Execution
 
 Array = np.ndarray[Any, Any]
 

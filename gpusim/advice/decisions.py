@@ -7,6 +7,7 @@ Python kernel. In other code a decision is a branch, or the guard of accesses th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpusim.isa.ops import OPS
@@ -14,8 +15,9 @@ from gpusim.launch.grid import WARP_SIZE
 from gpusim.program.fast_paths import branches_within_lines, slow_path_branches
 from gpusim.program.guards import deciding_lines
 from gpusim.tracing import lanes
+from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.records import Trace
 
 SOURCE, BRANCH, GUARD = "source", "branch", "guard"
 # Conditions in C++ and Python; a comment has none.
@@ -46,7 +48,7 @@ class Decision:
 def decisions_of(trace: Trace) -> dict[int, list[Decision]]:
     """Return the decisions of a traced block's warps by line: the source's where they are known."""
     beside = vars(trace).get("source_executions", [])  # where something has asked for them
-    found = _of_source(beside or trace.executions)
+    found = _of_source(beside or trace.executions, iterations(beside) or trace.iterations)
     known = {decision.line for decision in found}
     if not beside:
         found += [one for one in _of_branches(trace) if one.line not in known]
@@ -130,9 +132,9 @@ def _of_exits(trace: Trace) -> dict[int, list[Decision]]:
     return table
 
 
-def _of_source(executions: list[Execution]) -> list[Decision]:
-    """Return the conditions of the source among executions."""
-    placed = zip(executions, iterations(executions), strict=True)
+def _of_source(executions: Sequence[Execution], numbers: Sequence[int]) -> list[Decision]:
+    """Return the conditions of the source among executions, given with their iterations."""
+    placed = zip(executions, numbers, strict=True)
     return [_decided(e, i, SOURCE) for e, i in placed if lanes.is_condition(e) and any(e.on)]
 
 
@@ -150,7 +152,7 @@ def _of_branches(trace: Trace) -> list[Decision]:
     rows = trace.prepared.program.instructions if trace.prepared is not None else ()
     own = compilers_own(trace)
     found = []
-    for e, i in zip(trace.executions, iterations(trace.executions), strict=True):
+    for e, i in zip(trace.executions, trace.iterations, strict=True):
         if not lanes.is_machine_branch(e) or e.taken is None:
             continue
         if rows and (rows[e.pc].guard is None or e.pc in own):

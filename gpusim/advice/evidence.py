@@ -12,8 +12,9 @@ import numpy as np
 from gpusim.advice.decisions import Decision, decisions_of
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.program.fast_paths import operation_lines
-from gpusim.tracing.iterations import iterations, numbering
-from gpusim.tracing.records import Execution, LineCounters, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.iterations import numbering
+from gpusim.tracing.records import LineCounters, Trace
 
 if TYPE_CHECKING:
     from gpusim.prediction.records import Prediction
@@ -45,7 +46,7 @@ class Evidence:
     def numbered(self) -> list[Numbered]:
         """Executions with their iterations."""
         executions, times = self.trace.executions, self._times
-        numbers = iterations(executions)
+        numbers = self.trace.iterations
         if times is None:
             return [Numbered(e, i) for e, i in zip(executions, numbers, strict=True)]
         pairs = zip(executions, numbers, strict=True)

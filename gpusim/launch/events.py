@@ -86,6 +86,25 @@ class Step(NamedTuple):
     registers: Callable[[int], Array] | None = None
 
 
+class StepsOfWarps(NamedTuple):
+    """Steps of single warps, as columns: n steps in the order of each warp.
+
+    `pc` and `row` are shaped (n,), `active`, `on` and `taken` (n, 32). `addresses` (n, 32) are
+    those of accesses to memory, `sources` (n, 32) the source lanes of shuffles: rows of other
+    instructions mean nothing there, which `accesses` and `shuffles` (n,) leave out.
+    """
+
+    pc: Array
+    row: Array
+    active: Array
+    on: Array
+    taken: Array
+    addresses: Array
+    accesses: Array
+    sources: Array
+    shuffles: Array
+
+
 class Sums(NamedTuple):
     """Sums over an instruction's steps, as columns of a table: None where there is nothing to sum.
 
@@ -165,8 +184,7 @@ class Ran:
     `tables`, shaped (tables, warps, sums), are shared by blocks, the table of each given. `sums`,
     the same object for each launch of a program, has the columns of each pc. `touched` marks the
     32-byte sectors of global memory, from number `first_sector` on, that accesses touched, in this
-    batch or before. `steps` are those of the blocks that observers watch, one warp each, in the
-    order of each warp.
+    batch or before. `steps` are those of the blocks that observers watch.
     """
 
     placement: Placement
@@ -175,7 +193,7 @@ class Ran:
     sums: Mapping[int, Sums]
     first_sector: int
     touched: Mapping[Touched, Array]
-    steps: Sequence[Step]
+    steps: StepsOfWarps
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import ITERATION, iterations, numbering
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.iterations import ITERATION, numbering
+from gpusim.tracing.records import Trace
 
 LABEL = 10
 # A line in a long loop is drawn for its first iterations; JSON has all.
@@ -38,7 +39,7 @@ class Access:
 def line_document(trace: Trace, line: int, warp: int | None) -> list[dict[str, Any]]:
     """Return the content of `line_report` as plain data, for one warp or all."""
     _checked(trace, line, warp)
-    placed = zip(trace.executions, iterations(trace.executions), strict=True)
+    placed = zip(trace.executions, trace.iterations, strict=True)
     return [
         {"iteration": iteration, **asdict(execution)}
         for execution, iteration in placed
@@ -66,7 +67,7 @@ def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterat
     Raises InputError where the kernel has no such line or the block no such warp.
     """
     texts = _checked(trace, line, warp)
-    placed = list(zip(trace.executions, iterations(trace.executions), strict=True))
+    placed = list(zip(trace.executions, trace.iterations, strict=True))
     deciding = _deciding_lines(trace, line)
     if not any(lanes.is_condition(e) for e in trace.executions):
         known = conditions_of(trace)

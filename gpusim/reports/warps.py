@@ -10,8 +10,8 @@ from rich.text import Text
 from gpusim.reports.columns import Column, Columns, beside
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, integer
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Execution, Trace, WarpCounters
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.records import Trace, WarpCounters
 
 # Beyond this many warps, neighbours that did the same share a row.
 WARPS_SHOWN_ONE_BY_ONE = 8
@@ -28,7 +28,7 @@ class IterationCounts:
 
 def iteration_counts(trace: Trace, measure: Callable[[Execution], int]) -> IterationCounts | None:
     """Return a measure by warp and iteration over the lines that loop, None where it is zero."""
-    numbers = iterations(trace.executions)
+    numbers = trace.iterations
     looping = {e.line for e, i in zip(trace.executions, numbers, strict=True) if i > 0}
     found = [
         (e.line, e.warp, i, value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpusim.host.garbage import uncollected
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
@@ -15,11 +15,11 @@ from gpusim.tracing.block_part import part_of
 
 Array = np.ndarray[Any, Any]
 
-MAX_ENTRIES = 200_000
+MAX_ENTRIES = 100_000
+_DECIDING = ("branch", "source_branch", "branch_if_apart", "jump")
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One instruction run by one warp; arrays are by lane."""
 
     pc: int
@@ -46,22 +46,44 @@ class BlockLog(Observer):
         self.is_complete = True
         self._seen: dict[tuple[int, int], int] = {}
         self._wanted: list[bool] = []
+        self._rows: Sequence[Instruction] = ()
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
-        rows = program.instructions
+        self._rows = program.instructions
         self._wanted = [
-            row.op in self._ops if self._ops else not OPS[row.op].gives_value for row in rows
+            row.op in self._ops if self._ops else not OPS[row.op].gives_value for row in self._rows
         ]
 
     def watched(self) -> Mapping[int, int]:
         """Return the block, and one step more than there is room for."""
         return {self.block_index: MAX_ENTRIES - len(self.entries) + 1}
 
+    @uncollected()
     def ran(self, ran: Ran) -> None:
         """Keep the block's steps in compiled code."""
-        for step in ran.steps:
-            self.step(step)
+        steps, placement = ran.steps, ran.placement
+        position = self.block_index - int(placement.blocks[0])
+        kept = np.array(self._wanted)[steps.pc]
+        if not placement.folded:
+            kept &= steps.row // placement.warps_per_block == position
+        places = np.flatnonzero(kept)
+        warps = placement.warp_of(steps.row).tolist()
+        decides = [OPS[row.op].kind in _DECIDING for row in self._rows]
+        pcs, accesses, shuffles = (
+            column.tolist() for column in (steps.pc, steps.accesses, steps.shuffles)
+        )
+        for place in places.tolist():
+            pc = pcs[place]
+            self._keep(
+                pc,
+                warps[place],
+                steps.active[place],
+                steps.on[place],
+                steps.addresses[place] if accesses[place] else None,
+                steps.taken[place] if decides[pc] else None,
+                steps.sources[place] if shuffles[place] else None,
+            )
 
     def step(self, step: Step) -> None:
         """Keep the part of a step that is this block's."""
@@ -75,24 +97,21 @@ class BlockLog(Observer):
             return None if values is None else part.lanes(values, row)
 
         for row, warp in zip(part.rows, part.warps, strict=True):
-            if len(self.entries) >= MAX_ENTRIES:
-                self.is_complete = False
-                return
-            occurrence = self._seen.get((step.pc, warp), 0)
-            self._seen[step.pc, warp] = occurrence + 1
-            active, on = part.lanes(step.active, row), part.lanes(step.on, row)
-            addresses, taken = lanes(step.addresses, row), lanes(step.taken, row)
-            sources = lanes(step.sources, row)
-            self.entries.append(
-                Entry(
-                    step.pc,
-                    step.instruction,
-                    warp,
-                    occurrence,
-                    active,
-                    on,
-                    addresses,
-                    taken,
-                    sources,
-                )
+            self._keep(
+                step.pc,
+                warp,
+                part.lanes(step.active, row),
+                part.lanes(step.on, row),
+                lanes(step.addresses, row),
+                lanes(step.taken, row),
+                lanes(step.sources, row),
             )
+
+    def _keep(self, pc: int, warp: int, *columns: Any) -> None:
+        """Keep one warp's step, if there is room: masks, addresses, lanes taken, sources."""
+        if len(self.entries) >= MAX_ENTRIES:
+            self.is_complete = False
+            return
+        occurrence = self._seen.get((pc, warp), 0)
+        self._seen[pc, warp] = occurrence + 1
+        self.entries.append(Entry(pc, self._rows[pc], warp, occurrence, *columns))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gpusim.tracing.records import Execution
+from gpusim.tracing.execution import Execution
 
 SYNCHRONISES = ("BAR",)
 CONTROLS = (".IF", "BRA", *SYNCHRONISES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from gpusim.tracing.records import Execution
+from gpusim.tracing.execution import Execution
 
 BANK_BYTES = 4
 

@@ -14,7 +14,9 @@ from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import Shown, View
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.counting import Counters
+from gpusim.tracing.execution import Execution
 from gpusim.tracing.footprint import Footprint
+from gpusim.tracing.iterations import iterations
 from gpusim.tracing.repeat import Repeat
 from gpusim.tracing.source_decisions import source_decisions
 
@@ -43,39 +45,6 @@ class WarpCounters:
     block: int
     warp: int
     counters: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Execution:
-    """One instruction run once by one warp (or by a converged part of its lanes).
-
-    `occurrence` counts, from 0, how often this warp ran this pc before: the iteration of a
-    loop. Sequences of 32 are by lane. `addresses` are byte addresses from the start of the
-    array `array` (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that
-    are off and None for instructions that access no memory; `banks` likewise, for shared memory.
-    `taken` are the lanes that take a branch, or have a true condition of the source (op
-    ".IF") is true; `sources` are the source lanes of a shuffle. `wavefronts` and `least_wavefronts`
-    are for shared memory, `sectors` for global memory.
-    """
-
-    pc: int
-    line: int
-    op: str
-    warp: int
-    occurrence: int
-    active: tuple[bool, ...]
-    on: tuple[bool, ...]
-    space: str | None = None
-    array: str | None = None
-    element_bytes: int = 0
-    width_bytes: int = 0
-    addresses: tuple[int, ...] | None = None
-    banks: tuple[int, ...] | None = None
-    wavefronts: int = 0
-    least_wavefronts: int = 0
-    sectors: int = 0
-    taken: tuple[bool, ...] | None = None
-    sources: tuple[int, ...] | None = None
 
 
 class Blocks(Sequence[dict[str, int]]):
@@ -158,6 +127,11 @@ class Trace(Shown, shown_as="trace"):
         """Advice on the launch, the costliest first; one of kind "none" if all is well."""
         found: list[Any] = View("gpusim.advice.findings", "find").load()(self)
         return found
+
+    @cached_property
+    def iterations(self) -> list[int]:
+        """The iteration of each execution, from 0, of its line in its warp."""
+        return iterations(self.executions)
 
     @cached_property
     def source_executions(self) -> list[Execution]:

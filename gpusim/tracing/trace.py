@@ -14,18 +14,17 @@ from gpusim import machine
 from gpusim.codegen.generators import LOWERING
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, shown_at_the_call
-from gpusim.gpu import memory
-from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel, MachineCode
-from gpusim.launch.events import Array, Observer, Skip, require_observers
+from gpusim.launch.events import Observer, Skip, require_observers
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
-from gpusim.tracing.block_log import BlockLog, Entry
+from gpusim.tracing.block_log import BlockLog
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
+from gpusim.tracing.executions import executions_of
 from gpusim.tracing.footprint import Footprints
-from gpusim.tracing.records import Blocks, Execution, LineCounters, Trace, WarpCounters
+from gpusim.tracing.records import Blocks, LineCounters, Trace, WarpCounters
 from gpusim.tracing.repeat import Repeat, repeat_of
 
 
@@ -125,7 +124,7 @@ def trace_prepared(
             WarpCounters(block_index, warp, row)
             for warp, row in enumerate(blocks.warps(block_index))
         ],
-        executions=[execution_of(entry, bases, cc.major, program) for entry in log.entries],
+        executions=executions_of(log.entries, bases, cc.major, program),
         block_index=block_index,
         source_file=prepared.source_file,
         is_complete=log.is_complete,
@@ -160,52 +159,3 @@ def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
         text = linecache.getline(prepared.source_file, line).rstrip()
         made.append(LineCounters(line, text, runs, mean, counters.named(total)))
     return made
-
-
-def execution_of(entry: Entry, bases: dict[str, int], cc_major: int, program: Program) -> Execution:
-    """Return one entry of the log with its addresses counted from the array's start."""
-    instruction = entry.instruction
-    plain = Execution(
-        pc=entry.pc,
-        line=instruction.line,
-        op=instruction.op,
-        warp=entry.warp,
-        occurrence=entry.occurrence,
-        active=tuple(entry.active.tolist()),
-        on=tuple(entry.on.tolist()),
-        taken=None if entry.taken is None else tuple(entry.taken.tolist()),
-        sources=None if entry.sources is None else tuple(entry.sources.tolist()),
-    )
-    found = instruction.memory
-    if found is None or entry.addresses is None:
-        return plain
-    on, addresses = entry.on, entry.addresses
-    name, base = found.name, bases.get(found.name, 0) if found.space == "global" else found.base
-    if found.space == "shared":
-        name, base = program.shared_array(found, addresses[on].tolist())
-    wavefronts, least, sectors = 0, 0, 0
-    banks: tuple[int, ...] | None = None
-    if found.space == "shared":
-        most, fewest = memory.wavefronts(
-            addresses, on, found.width_bytes, cc_major, is_load=instruction.is_load
-        )
-        wavefronts, least = int(most), int(fewest)
-        banks = _where_on(memory.banks(addresses, cc_major), on)
-    elif found.space == "global":
-        sectors = int(memory.sectors(addresses, on))
-    return replace(
-        plain,
-        space=found.space,
-        array=name,
-        element_bytes=found.dtype.itemsize,
-        width_bytes=found.width_bytes,
-        addresses=_where_on(addresses - base, on),
-        banks=banks,
-        wavefronts=wavefronts,
-        least_wavefronts=least,
-        sectors=sectors,
-    )
-
-
-def _where_on(values: Array, on: Array) -> tuple[int, ...]:
-    return tuple(np.where(on, values, -1).tolist())

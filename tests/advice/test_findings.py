@@ -10,8 +10,8 @@ from handmade import access, branch, plain, reduce2, trace_of
 from gpusim.advice.findings import find
 from gpusim.advice.records import Advice as Finding
 from gpusim.reports.trace import trace_report
+from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import iterations, numbering
-from gpusim.tracing.records import Execution
 
 
 def only(executions: Sequence[Execution], kind: str) -> Finding:

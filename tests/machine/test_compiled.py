@@ -25,7 +25,8 @@ from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
 
 pytest.importorskip("wasmtime")

@@ -8,7 +8,7 @@ from gpusim.advice.evidence import Evidence, when
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 from gpusim.tracing import lanes
-from gpusim.tracing.records import Execution
+from gpusim.tracing.execution import Execution
 
 SYMPTOMS = frozenset({"short-scoreboard", "mio-throttle"})
 

@@ -11,7 +11,7 @@ from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.tracing import lanes
-from gpusim.tracing.records import Execution
+from gpusim.tracing.execution import Execution
 
 SECTORS_ABOVE_LEAST = 1.5
 SYMPTOMS = frozenset({"long-scoreboard", "lg-throttle", "latency"})

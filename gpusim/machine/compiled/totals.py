@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa import lanes
-from gpusim.isa.ops import OPS
-from gpusim.launch.events import Ran, Step, Sums
+from gpusim.isa.ops import Program
+from gpusim.launch.events import Ran, StepsOfWarps, Sums
+from gpusim.launch.grid import WARP_SIZE
 from gpusim.machine.compiled.instance import Instance
+from gpusim.machine.compiled.layout import NOTE_BYTES
 from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.state import Batch
@@ -38,7 +40,7 @@ def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
         sums_of(made),
         (instance.shift + arrays_begin(made)) // SECTOR_BYTES,
         touched,
-        [_step(note, place, batch) for notes in instance.notes for note in notes],
+        _steps(instance.notes, batch.program),
     )
 
 
@@ -54,41 +56,40 @@ def sums_of(made: Translation) -> Mapping[int, Sums]:
     return made.rows_of_sums
 
 
-def _step(note: Array, place: BatchMemory, batch: Batch) -> Step:
-    """Return a step that was written down."""
-    pc, row, mask, on, taken, space = note[:6].tolist()
-    instruction = batch.program.instructions[pc]
-    addresses: Array | None = None
-    sources: Array | None = None
-    if space > 2:
-        mode, *results = instruction.detail
-        lane, limits = note[8:40].reshape(1, 1, 32), note[40:72].reshape(1, 1, 32)
-        sources = lanes.shuffle_sources(mode, lane, limits)[0] if "value" in results else None
-    elif space:
-        words = note[8:72].view(np.int64) if space == 1 else note[8:40].astype(np.int64)
-        addresses = words.reshape(1, 1, 32)
-    decides = OPS[instruction.op].kind in _DECIDING
-    active, taking, ways = (lanes_of_word(bits) for bits in (mask, on, taken))
-    return Step(
-        pc,
-        instruction,
-        place.placement,
-        np.array([row]),
-        active,
-        active if mask == on else taking,
-        addresses,
-        ways if decides else None,
+def _steps(notes: Sequence[Array], program: Program) -> StepsOfWarps:
+    """Return the steps that were written down, shaped (n, words of a note) each."""
+    held = np.concatenate(notes) if notes else np.empty((0, NOTE_BYTES // 4), np.int32)
+    pc, row, active, on, taken, space = np.ascontiguousarray(held[:, :6].T)
+    words = held[:, 8:72]
+    addresses = np.where(
+        (space == 1)[:, None], np.ascontiguousarray(words).view(np.int64), words[:, :32]
+    )
+    sources, shuffles = np.zeros((len(held), WARP_SIZE), np.int64), space > 2
+    for one in set(pc[shuffles].tolist()):
+        mode, *results = program.instructions[one].detail
+        steps = np.flatnonzero(shuffles & (pc == one))
+        if "value" in results:
+            lane, limits = words[steps, None, :32], words[steps, None, 32:]
+            sources[steps] = lanes.shuffle_sources(mode, lane, limits)[0][:, 0]
+        else:
+            shuffles[steps] = False
+    return StepsOfWarps(
+        pc=pc,
+        row=row,
+        active=_lanes_of(active),
+        on=_lanes_of(on),
+        taken=_lanes_of(taken),
+        addresses=addresses,
+        accesses=(space == 1) | (space == 2),
         sources=sources,
+        shuffles=shuffles,
     )
 
 
-def lanes_of_word(bits: int) -> Array:
-    """Return bits as lanes, shaped (1, 1, 32), the lowest first."""
-    word = np.array([bits], np.int32)
-    return np.unpackbits(word.view(np.uint8), bitorder="little").view(bool).reshape(1, 1, 32)
-
-
-_DECIDING = ("branch", "source_branch", "branch_if_apart", "jump")
+def _lanes_of(words: Array) -> Array:
+    """Return the bits of words, shaped (n,), as lanes, shaped (n, 32), the lowest first."""
+    octets = words.astype("<i4").view(np.uint8)
+    return np.unpackbits(octets, bitorder="little").view(bool).reshape(-1, WARP_SIZE)
 
 
 _NAMES = ("on", "any", "divergent", "wavefronts", "least", "sectors", "replays")

@@ -12,7 +12,8 @@ import numpy as np
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS, Instruction, Program, text_of
 from gpusim.tracing.block_steps import BlockStep, BlockSteps, WarpPart, Written
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.records import Trace
 
 MOST_CHARACTERS = 400_000  # of all steppers of a page
 MOST_OF_REGISTERS = 200_000  # of one, beside its steps

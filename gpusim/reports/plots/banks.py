@@ -13,8 +13,9 @@ from gpusim.errors import InputError
 from gpusim.isa.ops import OPS
 from gpusim.reports.plots.canvas import Theme, canvas, matplotlib, title
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import ITERATION, iterations, numbering
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.iterations import ITERATION, numbering
+from gpusim.tracing.records import Trace
 
 MOST_ROWS = 40
 WEAKEST = 0.2  # of the ramp
@@ -47,7 +48,7 @@ def bank_use(trace: Trace, line: int | None = None, warp: int | None = None) -> 
     """
     placed = [
         (e, i)
-        for e, i in zip(trace.executions, iterations(trace.executions), strict=True)
+        for e, i in zip(trace.executions, trace.iterations, strict=True)
         if e.space == "shared" and lanes.on_lanes(e) and line in (None, e.line)
     ]
     placed = [(e, i) for e, i in placed if warp in (None, e.warp)]

@@ -12,8 +12,8 @@ from gpusim.errors import InputError
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.records import Trace
 
 ABSENT, NOT_TAKEN, TAKEN = 0, 1, 2
 MOST_STEPS = 64
@@ -36,7 +36,7 @@ class Decisions:
 
 def decisions(trace: Trace) -> Decisions:
     """Return the conditions that a block comes to, of the source or as compiled."""
-    placed = zip(trace.executions, iterations(trace.executions), strict=True)
+    placed = zip(trace.executions, trace.iterations, strict=True)
     chosen = [(e, i) for e, i in placed if lanes.is_condition(e) and lanes.deciding_lanes(e)]
     chosen = chosen or conditions_of(trace)
     rows = {key: place for place, key in enumerate(dict.fromkeys((e.line, i) for e, i in chosen))}

@@ -11,8 +11,8 @@ from gpusim.errors import InputError
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
-from gpusim.tracing.iterations import iterations
-from gpusim.tracing.records import Execution, Trace
+from gpusim.tracing.execution import Execution
+from gpusim.tracing.records import Trace
 
 MOST_STEPS = 12
 
@@ -51,7 +51,7 @@ def tree_steps(trace: Trace) -> list[TreeStep]:
     shuffles: Counter[tuple[int, int]] = Counter()  # of a warp at a line
     loaded: dict[int, set[int]] = {}
     steps: dict[tuple[int, int], list[Addition]] = {}
-    placed = zip(trace.executions, iterations(trace.executions), strict=True)
+    placed = zip(trace.executions, trace.iterations, strict=True)
     for execution, iteration in placed:
         if execution.sources is not None and len(set(execution.sources)) > 1:
             number = shuffles[execution.warp, execution.line]
