@@ -492,7 +492,6 @@ def planning() -> dict[str, Any]:
     from gpusim.errors import GpusimError
     from gpusim.gpu import device
     from gpusim.gpu.occupancy import occupancy
-    from gpusim.prediction.sampling import FIRST_ITERATIONS
     from gpusim.prediction.streams import classify
     from gpusim.prediction.sweeps import jobs
     from gpusim.prediction.workload import Workload
@@ -508,7 +507,7 @@ def planning() -> dict[str, Any]:
         started.append(time.process_time())
         held = occupancy(prepared, gpu)
         work = Workload(prepared, gpu, classes, "cold", held.blocks)
-        work.some(PLANNED_BLOCKS, FIRST_ITERATIONS)
+        work.some(PLANNED_BLOCKS, work.budget.iterations)
         started.append(time.process_time())
         names = ("lowering", "classification", "steps")
         spent = (end - begin for begin, end in pairwise(started))
