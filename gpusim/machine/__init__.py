@@ -114,7 +114,8 @@ def run(
             if not running:
                 takeover.begins(beginning, program)
             if not running and takeover.launch is not None:
-                chunk = np.arange(following, min(following + takeover.launch.most_blocks, count))
+                most = takeover.has_chunk(size, longest, count - following)
+                chunk = np.arange(following, following + most)
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
                 if takeover.runs_anew(chosen):
                     following += len(chunk)
@@ -133,6 +134,7 @@ def run(
                 running.append(next_one)
                 if resident is None:
                     break  # another chunk joins only where this one keeps waiting
+            takeover.has_chunk(size, longest, count - following + size)
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):

@@ -112,10 +112,21 @@ class Takeover:
     begins_compiled: bool = False
     is_open: bool = field(default_factory=fast.is_wanted)
     _launch: CompiledLaunch | None = None
+    _chunk: tuple[int, int, bool] = (1, 0, True)
+    _is_reordered: bool = False
 
     @cached_property
     def _is_recorded(self) -> bool:
         return self.skips or bool(hooks(self.observers, "compiled_steps"))
+
+    def has_chunk(self, blocks: int, steps: int, left: int) -> int:
+        """Return how many of the blocks that are left run next in compiled code.
+
+        NumPy runs so many blocks at a time, which others join after `steps`.
+        """
+        most = blocks if self._launch is None else self._launch.most_blocks(blocks)
+        self._chunk = blocks, steps, left <= most
+        return min(most, left)
 
     @property
     def launch(self) -> CompiledLaunch | None:
@@ -222,16 +233,29 @@ class Takeover:
         """Run blocks from their start; return False where NumPy has to run them."""
         keeps = not self.skips
         return self._is_done(
-            lambda launch: launch.run_anew(blocks, self.step_limit, keeps_results=keeps)
+            lambda launch: launch.run_anew(blocks, self.step_limit, keeps_results=keeps),
+            len(blocks),
         )
 
-    def _is_done(self, run: Callable[[CompiledLaunch], None]) -> bool:
+    def _is_done(self, run: Callable[[CompiledLaunch], None], blocks: int = 0) -> bool:
+        """Run some blocks; return False where NumPy has to.
+
+        Warps take turns where that shows, of as many blocks as NumPy runs at a time.
+        """
+        from gpusim.machine.compiled.evaluator import Chunk
         from gpusim.machine.compiled.instance import LeftError
 
         assert self._launch is not None
+        self._launch.chunk = Chunk(*self._chunk)
         try:
             run(self._launch)
         except LeftError:
+            ordered = self._launch.in_order()
+            self._is_reordered = ordered is not None
+            if ordered is not None and blocks <= self._chunk[0]:
+                self._launch.close()
+                self._launch = ordered
+                return self._is_done(run, blocks)
             self.is_open = False
         return self.is_open
 
@@ -239,5 +263,5 @@ class Takeover:
         """End the launch."""
         if self._launch is not None:
             self._launch.close()
-            if not self.is_open and not self.skips:
+            if not self.is_open and not self.skips and not self._is_reordered:
                 _past_of(self._launch.program).is_refused = True

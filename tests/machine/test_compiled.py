@@ -10,86 +10,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evaluators import HOPPER, Array, Went, agree, evaluated, goes_over_after
 
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError, OutOfBoundsError
 from gpusim.host.fast import THREADS, threads
-from gpusim.launch.events import Observer, Ran
-from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.events import Observer
 from gpusim.machine import run, takeover
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
-from gpusim.tracing.copies import LastCopies
-from gpusim.tracing.counting import Counters
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
 
 pytest.importorskip("wasmtime")
 
-HOPPER = ComputeCapability(9, 0)
 NVCC = partial(
     pytest.param, marks=pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 )
 CODES = ("lowering", NVCC("nvcc"))
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-class Went(Observer):
-    """Notes whether a launch went over to compiled code."""
-
-    def __init__(self) -> None:
-        self.over = False
-
-    def ran(self, ran: Ran) -> None:
-        self.over = True
-
-
-def goes_over_after(patched: pytest.MonkeyPatch, steps: int) -> None:
-    """Let launches of any program go over to compiled code after some steps."""
-    modules.forget()
-    takeover.forget()
-    patched.setattr(takeover, "LOAD_STEPS", steps)
-    patched.setattr(takeover, "STEPS", steps)
-    patched.setattr(takeover, "FIRST_STEPS", steps)
-    patched.setattr(takeover, "STEPS_EACH", 0)
-
-
-def evaluated(
-    kernel: Kernel, grid: int, block: int, code: str, arguments: tuple[Any, ...], *, steps: int
-) -> tuple[list[Any], Counters, bool]:
-    """Return the arguments after a launch that goes over after some steps, and its counters.
-
-    With no steps, it begins in compiled code.
-    """
-    given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
-    counters, went = Counters(HOPPER, LastCopies()), Went()
-    with pytest.MonkeyPatch.context() as patched:
-        goes_over_after(patched, steps)
-        prepared = prepare(kernel[grid, block], given, HOPPER, code=code)
-        run(prepared, observers=(counters, went))
-    return given, counters, went.over
-
-
-def agree(
-    kernel: Kernel, grid: int, block: int, code: str, *arguments: Any, steps: int = 0
-) -> None:
-    """Fail if compiled code leaves other bytes or counts anything differently."""
-    numpys, counted, went = evaluated(kernel, grid, block, code, arguments, steps=10**9)
-    assert not went
-    compiled, sums, went = evaluated(kernel, grid, block, code, arguments, steps=steps)
-    assert went
-    for one, other in zip(numpys, compiled, strict=True):
-        if isinstance(one, np.ndarray):
-            np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
-    np.testing.assert_array_equal(counted.by_pc, sums.by_pc)
-    for number in range(grid):
-        tables = (c.tables[c.table_of_block[number]] for c in (counted, sums))
-        np.testing.assert_array_equal(*tables)
 
 
 @cuda.jit
@@ -387,13 +330,9 @@ def test_atomics_that_show_their_order_take_that_of_numpy() -> None:
     agree(tickets, 2, 64, "lowering", x, np.zeros(3, np.float32), np.zeros(1, np.int32), out)
 
 
-def test_a_launch_is_left_to_numpy_where_warps_come_to_an_atomic_by_several_paths() -> None:
+def test_warps_that_come_to_an_atomic_by_several_paths_take_turns() -> None:
     x, out = whole(128, most=4), np.zeros(512, np.int32)
-    given = x, np.zeros(1, np.int32), out
-    numpys, _, _ = evaluated(tickets_of_loops, 2, 64, "lowering", given, steps=10**9)
-    found, _, went = evaluated(tickets_of_loops, 2, 64, "lowering", given, steps=0)
-    assert not went
-    np.testing.assert_array_equal(numpys[2], found[2])
+    agree(tickets_of_loops, 2, 64, "lowering", x, np.zeros(1, np.int32), out)
 
 
 @cuda.jit

@@ -76,12 +76,14 @@ class Access:
     signed: bool = False
     results: int = 0  # registers that take an atomic's old value
     floating: bool = False
+    tried: bool = False  # by one lane of each word; others have failed
 
     @property
     def name(self) -> str:
         """The function of this access."""
         sign = "f" if self.floating else "s" if self.signed else "u"
-        return f"${self.kind}_{self.space}_{sign}{self.item}x{self.count}_{self.results}"
+        tried = "_tried" if self.tried else ""
+        return f"${self.kind}{tried}_{self.space}_{sign}{self.item}x{self.count}_{self.results}"
 
     @property
     def width(self) -> int:
@@ -142,6 +144,12 @@ class Access:
             other=given[1],
         )
         parts = [f"(local.set {held[11:-1]} ({scalar}.load (local.get $q)))"]
+        if self.tried:
+            # What a lane that is not the first one finds is never the value that it expects.
+            count = "(call $counted (i64.extend_i32_u (local.get $q)))"
+            other = f"({scalar}.xor {given[0]} ({scalar}.const -1))"
+            parts.append(f"(local.set $x (i32.gt_s {count} (i32.const 1)))")
+            parts.append(f"(if (local.get $x) (then (local.set {held[11:-1]} {other})))")
         word = "(i32.shl (local.get $l) (i32.const 2))"
         if self.results == 1:
             at = lane if scalar == "i64" else word
@@ -149,7 +157,8 @@ class Access:
         for n in range(self.results if self.results > 1 else 0):
             half = f"(i32.wrap_i64 (i64.shr_u {held} (i64.const {32 * n})))"
             parts.append(f"(i32.store offset={OUT + OPERAND_BYTES * n} {word} {half})")
-        parts.append(f"({scalar}.store (local.get $q) {made})")
+        stored = f"({scalar}.store (local.get $q) {made})"
+        parts.append(f"(if (i32.eqz (local.get $x)) (then {stored}))" if self.tried else stored)
         return " ".join(parts)
 
     # -- by space ----------------------------------------------------------------------
@@ -285,7 +294,8 @@ class Access:
             "(local.set $q (i32.add (local.get $at)"
             f" (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2)))))"
         )
-        return self._own(f"{quick}\n{self._each.format(place=each)}")
+        begins = "(call $new_set)" if self.tried else ""
+        return self._own(f"{quick}\n{begins} {self._each.format(place=each)}")
 
     def _own(self, work: str) -> str:
         """Return an access to memory at $at, with `bytes` from its `first` address on."""

@@ -7,6 +7,7 @@ copied back when all of it has ended; otherwise NumPy goes on as if nothing had 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,7 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import READY, Batch
 from gpusim.program.flow import loop_bodies
-from gpusim.program.loops import swapping
 from gpusim.program.memoisation import Same
-from gpusim.program.polling import awaits
 
 Array = np.ndarray[Any, Any]
 
@@ -40,10 +39,34 @@ FIRST_PART, LEAST_FIRST_WARPS = 16, 512
 MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 
 
+@dataclass
+class Chunk:
+    """How NumPy runs a launch: so many blocks at a time, which others join after `steps`.
+
+    `is_last` tells that no blocks follow.
+    """
+
+    blocks: int = 1
+    steps: int = 0
+    is_last: bool = True
+
+    def most_steps(self, limit: int) -> int:
+        """Return the number of steps in which blocks are by themselves."""
+        return limit if self.is_last else min(self.steps, limit)
+
+
 class CompiledLaunch:
     """A launch in compiled code: its module, and its arrays in linear memory."""
 
-    def __init__(self, context: Context, compiled: Compiled, observers: Sequence[Observer]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        compiled: Compiled,
+        observers: Sequence[Observer],
+        variant: Variant,
+    ) -> None:
+        self._observers, self._variant = observers, variant
+        self.chunk = Chunk()
         self._compiled, self._made = compiled, compiled.made
         self._allocations = context.allocations
         self._context = _of_one_block(context)
@@ -54,20 +77,36 @@ class CompiledLaunch:
         self._has_arrays = False
         size = self._arrays_end - memory.arrays_begin(self._made)
         self._threads = 1
-        if not self._steps and not compiled.is_dependent:
+        if not (self._steps or compiled.is_dependent or self._made.in_order):
             self._threads = parts.threads(self.program, self._made, size)
 
-    @property
-    def most_blocks(self) -> int:
-        """The number of blocks to run at a time."""
+    def most_blocks(self, chunk: int) -> int:
+        """Return the number of blocks to run at a time, where NumPy runs a chunk of them."""
         launch = self._context.batch.launch
         warps = launch.warps_per_block
+        if self._made.in_order:
+            return chunk
         if self._steps:
             return max(1, MOST_RECORDED_WARPS // warps)
         most = most_blocks(self._made, warps)
         if self._threads > 1 and not self._compiled.instructions_each and loop_bodies(self.program):
             most = min(most, max(launch.blocks // FIRST_PART, LEAST_FIRST_WARPS // warps, 1))
         return most
+
+    def in_order(self) -> CompiledLaunch | None:
+        """Return the launch with warps that take turns, if they have turned out to need that.
+
+        Its blocks are at most those that NumPy runs at a time; for others, None.
+        """
+        if not self._instance.is_disordered:
+            return None
+        try:
+            compiled = modules.reordered(self._variant)
+            made = CompiledLaunch(self._context, compiled, self._observers, self._variant)
+        except (NotDerivedError, GpusimError, LeftError):
+            return None
+        made.chunk = self.chunk
+        return made
 
     def takes(self, batch: Batch) -> bool:
         """Return whether compiled code goes on where the splits of a batch stand."""
@@ -114,6 +153,7 @@ class CompiledLaunch:
         made, instance, batch = self._made, self._instance, context.batch
         if place.end > memory.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
+        place.most_steps = self.chunk.most_steps(step_limit)
         shift = memory.first_address(self._allocations) - memory.arrays_begin(made)
         instance.reach(place.end, shift)
         turns = min(step_limit, 2**31 - 1)
@@ -249,13 +289,12 @@ def launched(
     program that has none.
     """
     try:
-        if not is_derivable(context.batch.program):
-            raise NotDerivedError("loops that wait for others")
-        found = find(variant_of(context, cc_major, observers))
+        variant = variant_of(context, cc_major, observers)
+        found = find(variant)
     except (NotDerivedError, GpusimError) as error:
         raise RefusedError from error
     try:
-        return None if found is None else CompiledLaunch(context, found, observers)
+        return None if found is None else CompiledLaunch(context, found, observers, variant)
     except (NotDerivedError, LeftError):
         return None
 
@@ -266,8 +305,3 @@ def is_observable(observers: Sequence[Observer]) -> bool:
     mine = {o.__self__ for name in events for o in hooks(observers, name)}  # type: ignore[attr-defined]
     served = (*hooks(observers, "ran"), *hooks(observers, "compiled_steps"))
     return mine <= {o.__self__ for o in served}  # type: ignore[attr-defined]
-
-
-def is_derivable(program: Program) -> bool:
-    """Return whether warps do not wait for others but at barriers: order shows then."""
-    return not awaits(program) and not swapping(program)

@@ -14,7 +14,7 @@ from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import Instance, LeftError
 from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
-from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.compiled.translation import Translation, needs_order
 from gpusim.machine.context import Context
 
 Array = np.ndarray[Any, Any]
@@ -32,8 +32,8 @@ def module_for(
     that is left to NumPy.
     """
     try:
-        if not evaluator.is_derivable(context.batch.program):
-            raise NotDerivedError("loops that wait for others")
+        if needs_order(context.batch.program):
+            raise NotDerivedError("warps in the order of turns")
         return find(evaluator.variant_of(context, cc_major, (), detection))
     except (NotDerivedError, GpusimError) as error:
         raise evaluator.RefusedError from error

@@ -30,6 +30,12 @@ Array = np.ndarray[Any, Any]
 PAGE = 1 << 16
 _ENDS = ("blocks_run", "blocks_full", "details", "details_full", "runs", "runs_full")
 MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
+_ENDED: Mapping[int, str] = {
+    1: "no warp makes progress",
+    2: "it has had too many turns",
+    3: "other blocks join it",
+    4: "memory stays as it is",
+}
 _LANES = np.arange(32, dtype=np.uint32)
 
 
@@ -117,15 +123,25 @@ class Instance:
         self._tell(place, turns)
         self._recorded_blocks = 0
         self._begin_records()
+        self._disorder[0] = 0
         try:
             ended = self._run(self._store)
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
-            raise LeftError("no warp makes progress" if ended == 1 else "it has had too many turns")
+            raise LeftError(_ENDED[ended])
         if most_notes:
             self._drain()
         self._take_steps()
+
+    @property
+    def is_disordered(self) -> bool:
+        """Whether warps of the last run have come to an atomic in an order of their own."""
+        return bool(self._disorder[0])
+
+    @property
+    def _disorder(self) -> Array:
+        return self.memory[layout.DISORDER : layout.DISORDER + 4].view(np.int32)
 
     def _tell(self, place: BatchMemory, turns: int) -> None:
         """Write down the numbers of a batch for the module."""
@@ -148,6 +164,10 @@ class Instance:
             turns=turns,
             copies=place.copies_at,
             copies_end=place.copies_end,
+            group=place.group_at,
+            turns_taken=place.turns_taken,
+            steps=place.steps_taken,
+            most_steps=min(place.most_steps, 2**31 - 1),
         )
         held = self.memory[layout.LAUNCHED : layout.LAUNCHED + 4 * len(launched)]
         held.view(np.uint32)[:] = np.array(launched, np.int64).astype(np.uint32)

@@ -11,11 +11,14 @@ from importlib import resources
 from typing import NamedTuple
 
 from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES
+from gpusim.machine.cas_loops import MOST_TOGETHER
+from gpusim.machine.interpreter import FAIR_TURNS
 
 OPERAND_BYTES = 256
 OPERANDS = 20
 ARRAY_COUNT = 512
 SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
+DISORDER = 524  # whether warps have come to an atomic in an order of their own
 LAUNCHED = 528  # the numbers of a batch, as `Launched`
 IN = 1024
 OUT = IN + OPERANDS * OPERAND_BYTES
@@ -47,7 +50,9 @@ class Launched(NamedTuple):
     """The numbers of a batch: where what lies, its sizes, and whether its blocks begin anew.
 
     `shift` maps global memory, 64 bits in two words; then those of marks and notes, and the
-    arguments of the module's function that runs it; `copies` are unused entries of its pool.
+    arguments of the module's function that runs it; `copies` are unused entries of its pool. Where
+    warps run in the order of NumPy's machine, `group` is where their turns are kept; so many turns
+    and steps have been taken, of at most `most_steps`.
     """
 
     shift: int
@@ -68,8 +73,21 @@ class Launched(NamedTuple):
     turns: int = 0
     copies: int = 0
     copies_end: int = 0
+    group: int = 0
+    turns_taken: int = 0
+    steps: int = 0
+    most_steps: int = 0
 
 
+# Of the turns of a batch: the least key of each basic block's ready splits, and a list of splits.
+KEY_BYTES, LISTED_BYTES = 8, 8
+KEYS_BYTES = 32 * KEY_BYTES  # of the splits of a warp
+MOST_IDLE = 1 << 22  # warps that run one after the other while none writes memory
+
+_WITHOUT_ORDER = """
+(func $appended (param $W i32) (param $i i32))
+(func $removed (param $W i32) (param $i i32) (param $last i32))
+(func $united (param $W i32) (param $S i32) (param $O i32))"""
 _PLACES: Mapping[str, int] = {
     "LAUNCHED": LAUNCHED,
     "IN": IN,
@@ -88,23 +106,56 @@ _PLACES: Mapping[str, int] = {
     "TABLE12": TABLE + 12,
     "LAST": LAST,
     "ARRAY_COUNT": ARRAY_COUNT,
+    "DISORDER": DISORDER,
 }
 
 
-def runtime(*, recording: bool, detecting: bool = False) -> str:
+class Order(NamedTuple):
+    """What a module knows of its program for turns in the order of NumPy's machine.
+
+    `keys_at` is where a warp keeps the keys of its splits, `flags_at` where there is a byte for
+    each of the basic `blocks`; where warps wait for others (`waiting`), another one goes first.
+    """
+
+    keys_at: int
+    flags_at: int
+    blocks: int
+    waiting: bool
+
+    @property
+    def places(self) -> Mapping[str, int | str]:
+        """What stands for its names in the text."""
+        return {
+            "ORDER": self.keys_at,
+            "FLAGS": self.flags_at,
+            "BLOCKS": self.blocks,
+            "KEY_BYTES": KEY_BYTES * self.blocks,
+            "CHOOSE": "$choose_waiting" if self.waiting else "$choose_behind",
+            "FAIR_TURNS": FAIR_TURNS,
+            "TOGETHER": MOST_TOGETHER,
+            "MOST_IDLE": MOST_IDLE,
+        }
+
+
+def runtime(*, recording: bool, detecting: bool = False, order: Order | None = None) -> str:
     """Return the text that every module has.
 
     With `recording` it has that of modules that tell steps too, with `detecting` that of race
-    detection, not both.
+    detection, not both; with an `order` that of turns.
     """
     names = ["runtime.wat"] + ["steps.wat"] * recording + ["races.wat"] * detecting
+    names += ["in_order.wat"] * (order is not None)
     here = resources.files(__package__)
     text = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in names)
     if not recording and not detecting:
         text += "\n(func $opened (param $W i32))"
     if not detecting:
         text += "\n(func $begins (param $W i32))"
-    for name, place in _PLACES.items():
+    if order is None:
+        text += _WITHOUT_ORDER
+    run = "" if order is None else "(return (call $run_in_order (local.get $at)))"
+    named = {**_PLACES, "IN_ORDER": run, **({} if order is None else order.places)}
+    for name, place in named.items():
         text = text.replace(f"@{name}@", str(place))
     return text
 

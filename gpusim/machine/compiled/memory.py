@@ -41,7 +41,8 @@ class BatchMemory:
     """Where a batch lies in linear memory, behind the arrays.
 
     Blocks that run from their start (`anew`) do so one after the other, in the memory of one;
-    others have memory of their own each. There is room for the sums of all warps.
+    others have memory of their own each, and so do those whose warps take turns in order. There is
+    room for the sums of all warps.
     """
 
     def __init__(
@@ -55,7 +56,8 @@ class BatchMemory:
             self.placement = Placement(anew, self.warps, folded=False)
         self.blocks = len(self.placement.blocks)
         self.rows = self.warps * self.blocks
-        at_once = 1 if self.anew else self.blocks
+        self.one_by_one = self.anew and not made.in_order
+        at_once = 1 if self.one_by_one else self.blocks
         self.held = self.warps * at_once
         self.notes_at = _aligned(arrays_end, 64)
         self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
@@ -81,6 +83,14 @@ class BatchMemory:
             brought = self.copies.count if self.copies is not None else 0
             self.copies_at = self.pool_at + ENTRY_BYTES * brought
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
+        self.group_at = self.turns_taken = self.steps_taken = self.most_steps = 0
+        if made.in_order:
+            self.group_at = _aligned(self.end, 64)
+            words = _aligned(self.rows, 64) // 8
+            self.end = self.group_at + (layout.KEY_BYTES + words) * len(made.starts)
+            self.end += layout.LISTED_BYTES * 32 * self.rows
+            if not self.anew:
+                self.turns_taken, self.steps_taken = batch.clock, context.executed
         self.records: Records | None = None
         if made.records:
             self.records = Records(made, _aligned(self.end, 64))
@@ -280,7 +290,7 @@ def bring_batch(
 ) -> None:
     """Copy a batch's warps, shared and local memory into linear memory."""
     made = place.made
-    if not place.anew:
+    if not place.one_by_one:
         memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
     entries, blocks = place.entries(memory), place.placement.blocks
     entries[:, :3] = np.stack(places_of(blocks, batch.launch.grid), axis=1)
@@ -295,7 +305,8 @@ def bring_batch(
     words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes
     words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
     if place.anew:
-        words[:, layout.LANES // 4] = _bits(batch.splits.mask[0])
+        lanes = _bits(batch.splits.mask[0])
+        words[:, layout.LANES // 4] = np.tile(lanes, place.held // place.warps)
     else:
         words[:, : layout.SUMS // 4] = 0
         words[:, layout.TURNS // 4] = turns
@@ -306,7 +317,10 @@ def bring_batch(
         _bring_state(memory, place, batch, warps)
     group: Any = _Everyone(batch)  # folded, these are the warps of a block
     for pc, at in made.specials.items():
-        _bring(warps, at, values.special_value(group, batch.program.instructions[pc]))
+        value = values.special_value(group, batch.program.instructions[pc])
+        if value.shape[1] not in (1, len(warps)):
+            value = np.tile(value, (1, len(warps) // value.shape[1], 1))
+        _bring(warps, at, value)
     limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
     dynamic = batch.launch.dynamic_shared_bytes
     limits[:] = batch.program.addressable_shared(dynamic), dynamic
@@ -359,6 +373,9 @@ def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
     at = layout.SPLITS // 4 + layout.SPLIT_BYTES // 4 * behind
     for field, value in enumerate((blocks, lanes, states[splits.state], paths)):
         words[row, at + field] = value[order]
+    if made.in_order:
+        keys = made.keys_at // 4 + layout.KEY_BYTES // 4 * behind
+        words[row, keys], words[row, keys + 1] = order, splits.last_run[order]
     np.bitwise_or.at(words[:, layout.LIVE // 4], splits.row, lanes)
     words[:, 0] = counts
 

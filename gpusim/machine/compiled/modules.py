@@ -28,7 +28,7 @@ from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, close_all
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
-from gpusim.machine.compiled.translation import Translation, translated
+from gpusim.machine.compiled.translation import Translation, needs_order, translated
 from gpusim.program.memoisation import Same
 from gpusim.version import __version__
 
@@ -142,8 +142,18 @@ def loaded(variant: Variant) -> Compiled | None:
 def compiled(variant: Variant) -> Compiled:
     """Return the module of a program; NotDerivedError for one that is left to NumPy."""
     found = loaded(variant)
-    if found is not None:
-        return found
+    return _made(variant, in_order=needs_order(variant.program.held)) if found is None else found
+
+
+def reordered(variant: Variant) -> Compiled:
+    """Return the module of a program whose warps take turns, also where it seems not to need that.
+
+    It takes the place of the other one; NotDerivedError for a program that is left to NumPy.
+    """
+    return _made(variant, in_order=True)
+
+
+def _made(variant: Variant, *, in_order: bool) -> Compiled:
     import wasmtime
 
     made = translated(
@@ -154,6 +164,7 @@ def compiled(variant: Variant) -> Compiled:
         watching=variant.watching,
         recording=variant.recording,
         detection=variant.detection,
+        in_order=in_order,
     )
     using = engine()
     assert using is not None
@@ -197,6 +208,8 @@ def _plain(made: Translation) -> dict[str, Any]:
         "ran_at": made.ran_at,
         "widest": made.widest,
         "queue_at": made.queue_at,
+        "in_order": made.in_order,
+        "keys_at": made.keys_at,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,

@@ -25,6 +25,7 @@
 (func $append (param $W i32) (param $pc i32) (param $mask i32) (param $path i32) (local $S i32)
   (local $n i32)
   (local.set $n (i32.load (local.get $W)))
+  (call $appended (local.get $W) (local.get $n))
   (local.set $S (i32.add (local.get $W) (i32.shl (local.get $n) (i32.const 4))))
   (i32.store offset=64 (local.get $S) (local.get $pc))
   (i32.store offset=68 (local.get $S) (local.get $mask))
@@ -36,6 +37,7 @@
 ;; Remove a split; the last one takes its place.
 (func $remove (param $W i32) (param $i i32) (local $n i32)
   (local.set $n (i32.sub (i32.load (local.get $W)) (i32.const 1)))
+  (call $removed (local.get $W) (local.get $i) (local.get $n))
   (i32.store (local.get $W) (local.get $n))
   (v128.store offset=64 (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4)))
     (v128.load offset=64 (i32.add (local.get $W) (i32.shl (local.get $n) (i32.const 4))))))
@@ -138,6 +140,7 @@
             (i32.or (i32.load offset=68 (local.get $S)) (i32.load offset=68 (local.get $O))))
           (i32.store offset=76 (local.get $S) (i32.add
             (i32.load offset=76 (local.get $S)) (i32.load offset=76 (local.get $O))))
+          (call $united (local.get $W) (local.get $S) (local.get $O))
           (call $remove (local.get $W) (local.get $j)))
         (else (local.set $j (i32.add (local.get $j) (i32.const 1)))))
       (br $each)))
@@ -184,6 +187,7 @@
             (i32.store offset=68 (local.get $S)
               (i32.or (i32.load offset=68 (local.get $S)) (i32.load offset=68 (local.get $O))))
             (local.set $j (i32.sub (local.get $j) (i32.const 1)))
+            (call $united (local.get $W) (local.get $S) (local.get $O))
             (call $remove (local.get $W) (local.get $j))))))
       (br_if $each (i32.lt_u (local.get $j) (i32.load (local.get $W)))))
     (if (local.get $apart)
@@ -200,11 +204,14 @@
   (global.set $paths (i32.sub (global.get $paths) (i32.const 256)))
   (global.get $paths))
 
-;; Whether splits come to an atomic by one path alone; `at` is where that is kept.
+;; Whether splits come to an atomic by one path alone; `at` is where that is kept. If not, it is noted.
 (func $is_in_order (param $path i32) (param $at i32) (result i32)
   (if (i32.eqz (i32.load (local.get $at))) (then
     (i32.store (local.get $at) (i32.or (local.get $path) (i32.const 1)))))
-  (i32.eq (i32.load (local.get $at)) (i32.or (local.get $path) (i32.const 1))))
+  (if (i32.eq (i32.load (local.get $at)) (i32.or (local.get $path) (i32.const 1)))
+    (then (return (i32.const 1))))
+  (i32.store (i32.const @DISORDER@) (i32.const 1))
+  (i32.const 0))
 
 ;; Sums as GPUs form them: subnormal numbers of single precision are 0, and a result that is no
 ;; number has one pattern of bits; of double precision, that of an operand.
@@ -249,7 +256,7 @@
 
 ;; Run a batch from its numbers in memory (`Launched` of layout.py): a call with arguments, or a global
 ;; that is set, takes the host longer than a short launch. 0: all warps have ended; 1: one stands still;
-;; 2: a warp has had too many turns.
+;; 2: a warp has had too many turns; 3 and 4 are those of `in_order.wat`.
 (func (export "run") (result i32) (local $at i32)
   (local.set $at (i32.const @LAUNCHED@))
   (global.set $shift (i64.load (local.get $at)))
@@ -261,6 +268,7 @@
   (global.set $copies (i32.load offset=64 (local.get $at)))
   (global.set $copies_end (i32.load offset=68 (local.get $at)))
   (global.set $copies_free (i32.const 0))
+  @IN_ORDER@
   (if (i32.load offset=28 (local.get $at)) (then (return (call $run_anew
     (i32.load offset=32 (local.get $at)) (i32.load offset=36 (local.get $at))
     (i32.load offset=40 (local.get $at)) (i32.load offset=44 (local.get $at))

@@ -25,7 +25,7 @@ def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
     """Return what the warps of a batch did, from its sums in linear memory."""
     memory, made = instance.memory, place.made
     tables = np.arange(place.blocks)
-    if place.anew:
+    if place.one_by_one:
         tables = place.entries(memory)[:, 0].astype(np.int64)
     size = place.warps * place.sum_bytes
     held = memory[place.sums_at : place.sums_at + (int(tables[-1]) + 1) * size]

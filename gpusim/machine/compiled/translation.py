@@ -28,6 +28,8 @@ from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
 from gpusim.program.flow import leaders, successors
 from gpusim.program.liveness import Liveness
+from gpusim.program.loops import pure, swapping
+from gpusim.program.polling import awaits
 
 DType = np.dtype[Any]
 
@@ -64,7 +66,8 @@ class Translation:
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
     of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed,
     `orders` those of paths to atomics that show their order.
-    A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none.
+    A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
+    turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -91,6 +94,8 @@ class Translation:
     records: bool = False
     ran_at: int = 0
     queue_at: int = 0
+    in_order: bool = False
+    keys_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -104,18 +109,30 @@ def translated(
     watching: bool,
     recording: bool = False,
     detection: Detection | None = None,
+    in_order: bool = False,
 ) -> Translation:
     """Return a program's module; NotDerivedError for one that is left to NumPy.
 
     `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts
     may serve twice the lanes (compute capability 7.0). With `counting`, sums are kept
     and sectors marked; with `watching`, steps of some warps are written down, with `recording`
-    those of all, as columns. With `detection` accesses are compared, to find races.
+    those of all, as columns. With `detection` accesses are compared, to find races. With `in_order`
+    warps take turns as in NumPy's machine.
     """
     with tracing():
         return _Translator(
-            program, constants, pairs, counting, watching, recording, detection
+            program, constants, pairs, counting, watching, recording, detection, in_order
         ).translated()
+
+
+def needs_order(program: Program) -> bool:
+    """Return whether the order of warps shows for sure.
+
+    Warps wait for others elsewhere than at barriers, or swap until they get through, or an element
+    is changed by several atomics of which one shows its order.
+    """
+    rows = program.instructions
+    return awaits(program) or bool(swapping(program)) or _has_several(rows, _ordered(rows))
 
 
 class _Translator:
@@ -128,7 +145,9 @@ class _Translator:
         watching: bool,
         recording: bool,
         detection: Detection | None,
+        in_order: bool,
     ) -> None:
+        self._in_order = in_order
         self._watching, self._recording = watching, recording
         self._detection = detection
         self._shifts = {} if detection is None else dict(detection.accesses)
@@ -148,6 +167,9 @@ class _Translator:
         self._specials: dict[Any, Place] = {}
         self._uniform: dict[int, Place] = {}
         self._between: dict[int, Place] = {}
+        self._ordered: frozenset[int] = frozenset()
+        self._meetings: frozenset[int] = frozenset()
+        self._flags_at = 0
 
     # -- places ------------------------------------------------------------------------
 
@@ -260,9 +282,14 @@ class _Translator:
         if any(OPS[row.op].copies == "begins" for row in rows):
             self._queues = self._made_queues()
             made.queue_at = self._queues.queue
-        self._ordered = _ordered(rows)
+        if self._in_order:
+            self._keep_order()
+        else:
+            self._ordered = _ordered(rows)
+            if _has_several(rows, self._ordered):
+                raise NotDerivedError("atomics in the order of several instructions")
         self._is_ordered = bool(self._ordered)
-        starts = {0, *leaders(successors(self._program))}
+        starts = {0, *leaders(successors(self._program)), *self._meetings}
         for pc, kind in enumerate(kinds):
             if not OPS[rows[pc].op].keeps_to_itself:
                 starts.add(pc + 1)
@@ -296,9 +323,33 @@ class _Translator:
             self._block(n, a, b) for n, (a, b) in enumerate(zip(made.starts, ends, strict=True))
         ]
         made.warp_bytes = -(-self._at // 64) * 64
+        if self._in_order:
+            self._flags_at, self._cell = self._cell, self._cell + -(-len(blocks) // 16) * 16
         made.end = self._cell
         made.text = self._module(blocks)
         return made
+
+    def _keep_order(self) -> None:
+        """Make places for the turns of warps; NotDerivedError where more is asked of them."""
+        if self._queues is not None:
+            raise NotDerivedError("asynchronous copies in order")
+        if self._detection is not None:
+            raise NotDerivedError("race detection in order")
+        self._made.in_order, self._made.keys_at = True, self._at
+        self._at += layout.KEYS_BYTES
+        self._meetings = _meetings(self._rows)
+
+    def _order(self) -> tuple[layout.Order | None, str]:
+        """Return what a module in order knows of its program, and the data of it."""
+        if not self._in_order:
+            return None, ""
+        program, starts = self._program, self._made.starts
+        lone, swaps = pure(program), swapping(program)
+        flags = [int(lone[pc]) + 2 * (pc in swaps) + 4 * _waits(self._rows[pc]) for pc in starts]
+        waiting = awaits(program) or bool(swaps)
+        order = layout.Order(self._made.keys_at, self._flags_at, len(starts), waiting)
+        held = "".join(f"\\{flag:02x}" for flag in flags)
+        return order, f'(data (i32.const {self._flags_at}) "{held}")'
 
     def _made_queues(self) -> Queues:
         """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
@@ -314,12 +365,17 @@ class _Translator:
         table = " ".join(f"$b{k}" for k in range(len(blocks)))
         body = "\n)".join(blocks)
         accesses = "\n".join(access.text for access in self._accesses.values())
+        order, data = self._order()
+        pages = max(2, -(-self._cell // (1 << 16)))
+        common = layout.runtime(
+            recording=self._recording, detecting=self._detection is not None, order=order
+        )
         return f"""(module
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
-(memory (export "memory") 2)
-{layout.runtime(recording=self._recording, detecting=self._detection is not None)}
+(memory (export "memory") {pages}) {data}
+{common}
 {accesses}
 {self._start()}
 (func $warp (param $W i32) (param $i i32)
@@ -373,6 +429,10 @@ class _Translator:
             )
         if self._recording:
             code.append(f"(call $begun (local.get $W) (i32.const {begin}) (local.get $M))")
+        if self._in_order:
+            unseen = ("source_branch", "bounds")
+            steps = sum(OPS[row.op].kind not in unseen for row in self._rows[begin:end])
+            code.append(f"(global.set $steps (i32.add (global.get $steps) (i32.const {steps})))")
         if self._detection is not None:
             place = f"offset={self._made.ran_at + begin} (i32.const 0)"
             code.append(f"(i32.store8 {place} (i32.const 1))")
@@ -391,8 +451,10 @@ class _Translator:
         last = end - 1
         if OPS[self._rows[last].op].kind not in CONTROL:
             code.append(self._flushed(segment, end)[0])
-            if end < len(self._rows) and _waits(self._rows[end]):
+            if end < len(self._rows) and _waits(self._rows[end]) and not self._in_order:
                 code.append(self._yield(number + 1))
+        if self._in_order and not _ends_turn(OPS[self._rows[last].op].kind):
+            code.append(self._meeting(number + 1, end))
         return "\n".join(code)
 
     def _flushed(
@@ -507,6 +569,8 @@ class _Translator:
             parts.append(self._add(pc, "on", "(i32.popcnt (local.get $on))"))
         following = self._segment()
         is_told = not OPS[row.op].gives_value and kind not in ("bounds", "branch_if_apart")
+        if self._in_order and _waits(row):
+            parts.append(self._asking(number))
         if self._watching and is_told:
             parts.append(self._noted(pc, row, kind, found[-1] if decided else ""))
         if _waits(row):
@@ -553,7 +617,7 @@ class _Translator:
                 "(unreachable)" if is_always else "(if (local.get $on) (then (unreachable)))"
             )
             if kind == "trap":
-                parts.append(self._yield(number + 1))
+                parts.append(self._yield(number + 1, settles=True))
         elif kind in CALLED or kind == "compute":
             parts.append(self._among_lanes(pc, row))
         else:
@@ -781,7 +845,7 @@ class _Translator:
         if kind == "atomic":
             operation = str(row.detail)
             is_of_words = memory.dtype.itemsize in (4, 8) and memory.count == 1
-            if operation not in ATOMICS or not is_of_words or row.op == SPIN:
+            if operation not in ATOMICS or not is_of_words:
                 raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
             if pc in self._ordered:
                 kept, self._cell = self._cell, self._cell + 8
@@ -798,8 +862,16 @@ class _Translator:
         signed = signed and kind != "store"
         access = Access(operation, memory.space, memory.dtype.itemsize, memory.count, signed)
         if kind == "atomic":
-            access = replace(access, results=len(row.dst), floating=memory.dtype.kind == "f")
+            is_tried = row.op == SPIN
+            access = replace(
+                access,
+                results=len(row.dst),
+                floating=memory.dtype.kind == "f",
+                tried=is_tried,
+            )
         parts = [ordered]
+        if self._in_order and kind != "load":
+            parts.append("(global.set $idle (i32.const 0))")
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
         slot = self._slot(memory.space)
@@ -918,6 +990,8 @@ class _Translator:
     # -- control -----------------------------------------------------------------------
 
     def _go(self, block: str, *, backward: bool) -> str:
+        if self._in_order:
+            return f"(local.set $pc {block}) (br $yield)"
         turn = ""
         if backward:
             left = f"(i32.load offset={layout.TURNS} (local.get $W))"
@@ -931,12 +1005,49 @@ class _Translator:
             f"(local.set $pc {block}) {turn} {self._turned(block)} (br_if $yield {behind}) (br $L)"
         )
 
-    def _yield(self, block: int) -> str:
-        """Return code before a basic block that ends the turn where another split is behind."""
+    def _yield(self, block: int, *, settles: bool = False) -> str:
+        """Return code before a basic block that ends the turn where another split is behind.
+
+        In order it ends in any case; it `settles` where others may wait for lanes that leave.
+        """
+        if self._in_order:
+            note = "(global.set $settles (i32.const 1))" if settles else ""
+            return f"{note} (local.set $pc (i32.const {block})) (br $yield)"
         return (
             f"(if (i32.ge_u (i32.const {block}) (global.get $next)) (then"
             f" (local.set $pc (i32.const {block})) (br $yield)))"
         )
+
+    def _meeting(self, block: int, pc: int) -> str:
+        """Return code before a basic block that all warps of a group come to before any goes on."""
+        if pc >= len(self._rows) or not (pc in self._meetings or _waits(self._rows[pc])):
+            return ""
+        return (
+            f"(global.set $goes_on (i32.const 1)) (local.set $pc (i32.const {block})) (br $yield)"
+        )
+
+    def _asking(self, number: int) -> str:
+        """Return code that only asks whether lanes miss others, if the group is asked."""
+        return f"""(if (global.get $asks) (then {self._named()}
+(if (i32.eqz {self._missing("(local.get $M)")}) (then {self._undone(number)}
+(local.set $pc (i32.const {number})) (br $yield)))))"""
+
+    def _undone(self, number: int) -> str:
+        """Return code that takes back what a basic block has counted."""
+        undone = ""
+        if self._counting:
+            at = 16 * number
+            undone = (
+                f"(v128.store offset={at} (local.get $C) (i64x2.sub"
+                f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
+                " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
+            )
+        if self._recording:
+            undone += (
+                "(global.set $blocks_run (i32.sub (global.get $blocks_run)"
+                f" (i32.const {layout.BLOCK_RECORD_BYTES})))"
+            )
+        return undone
 
     def _turned(self, block: str) -> str:
         """Return code that notes a turn to a block in the path, where that is kept."""
@@ -1015,19 +1126,8 @@ class _Translator:
     def _waiting(self, number: int, row: Instruction, kind: str) -> str:
         """Return code that holds a split until all live lanes of its mask are there."""
         state = layout.AT_WARP if kind == "warpsync" else layout.AT_MASK
-        undone = ""
-        if self._counting and not OPS[row.op].is_replayed:
-            at = 16 * number
-            undone = (
-                f"(v128.store offset={at} (local.get $C) (i64x2.sub"
-                f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
-                " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
-            )
-        if self._recording and not OPS[row.op].is_replayed:
-            undone += (
-                "(global.set $blocks_run (i32.sub (global.get $blocks_run)"
-                f" (i32.const {layout.BLOCK_RECORD_BYTES})))"
-            )
+        undone = "" if OPS[row.op].is_replayed else self._undone(number)
+        misses = "(global.set $misses (i32.const 1))" if self._in_order else ""
         hold = (
             f"(call $hold (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
             f" (i32.const {state}) (local.get $x))"
@@ -1036,18 +1136,19 @@ class _Translator:
         if kind == "collect":
             differ = "(if (i32.ne (local.get $x) (local.get $z)) (then (unreachable)))"
         return f"""{self._named()} {differ} (if {self._missing("(local.get $M)")} (then
-{undone} {hold} (call $gather (local.get $W)) (return)))"""
+{undone} {misses} {hold} (call $gather (local.get $W)) (return)))"""
 
     def _jump(self, number: int, pc: int, row: Instruction) -> str:
         if pc not in self._made.jumps:
             self._made.jumps[pc] = (self._cell, tuple(row.detail))
             self._cell += -(-4 * len(row.detail) // 8) * 8
         at, count = self._made.jumps[pc][0], len(row.detail)
+        jumped = f"(global.set $jumped (i32.const {number + 1}))" if self._in_order else ""
         word = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $x)) (i32.const 2)))"
         block = f"(i32.load offset={at} (i32.shl (local.get $z) (i32.const 2)))"
         same = f"(i32.eq (i32.shr_u {word} (i32.const 4)) (local.get $z))"
         # $on: lanes without a target yet; $y: those with the target of the first of them.
-        return f"""(block $jumped{pc} (loop $target{pc}
+        return f"""{jumped} (block $jumped{pc} (loop $target{pc}
 (br_if $jumped{pc} (i32.eqz (local.get $on)))
 (local.set $x (local.get $on)) (local.set $y (i32.const 0))
 (local.set $z (i32.shr_u {word} (i32.const 4)))
@@ -1069,7 +1170,8 @@ class _Translator:
         forgets = ""
         if self._queues is not None:
             forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
-        return f"""(if (local.get $on) (then
+        settles = "(global.set $settles (i32.const 1))" if self._in_order else ""
+        return f"""(if (local.get $on) (then {settles}
 (i32.store offset={layout.LIVE} (local.get $W)
 (i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
 {forgets}
@@ -1081,14 +1183,16 @@ class _Translator:
 
     def _bsync(self, number: int, pc: int, row: Instruction) -> str:
         hold = self._hold(number, layout.AT_BSYNC, int(row.detail))
-        return (
-            "(if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"
-            f" {hold} (call $release (local.get $W)) (return)))"
-        )
+        is_diverged = "(i32.gt_u (i32.load (local.get $W)) (i32.const 1))"
+        if self._in_order:
+            is_diverged = "(global.get $is_diverged)"
+        return f"(if {is_diverged} (then {hold} (call $release (local.get $W)) (return)))"
 
     def _break(self, number: int, pc: int, row: Instruction) -> str:
         give = f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on) (i32.const 0))"
         hold = self._hold(number + 1, layout.READY)
+        if self._in_order:
+            return f"{give} {hold} (call $release (local.get $W)) (return)"
         return (
             f"{give} (if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"
             f" {hold} (call $release (local.get $W)) (return)))"
@@ -1096,31 +1200,77 @@ class _Translator:
 
     def _barrier(self, number: int, pc: int, row: Instruction) -> str:
         wait = f"{self._hold(number, layout.AT_BARRIER)} (return)"
+        if self._in_order:
+            wait = f"(global.set $settles (i32.const 1)) {wait}"
         if row.guard is None:
             return wait
         part = self._hold(number, layout.AT_BARRIER, lanes="(local.get $on)")
         rest = "(i32.and (local.get $M) (i32.xor (local.get $on) (i32.const -1)))"
+        if self._in_order:
+            part = f"(global.set $settles (i32.const 1)) {part}"
+        going = f"(call $append (local.get $W) (i32.const {number + 1}) {rest} (call $new_path))"
+        end = self._yield(number + 1) if self._in_order else ""
         return f"""(if (local.get $on) (then
 (if (i32.eq (local.get $on) (local.get $M)) (then {wait}))
-(call $append (local.get $W) (i32.const {number + 1}) {rest} (call $new_path)) {part} (return)))"""
+{going} {part} (return))) {end}"""
 
 
 def _ordered(rows: Sequence[Instruction]) -> frozenset[int]:
-    """Return the atomics that show their order: they give the old value, or rounded sums.
-
-    NotDerivedError where two of them may be of the same elements: their order would show as well.
-    """
-    atomics = [(pc, row) for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic"]
-    found = frozenset(
-        pc
-        for pc, row in atomics
-        if row.dst or row.detail not in COMMUTATIVE or _memory(row).dtype.kind == "f"
+    """Return the atomics that show their order: they give the old value, or rounded sums."""
+    return frozenset(
+        pc for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic" and _shows_order(row)
     )
-    for pc in found:
-        for other, row in atomics:
-            if other != pc and _memory(row).may_touch(_memory(rows[pc]).places):
-                raise NotDerivedError("atomics in the order of several instructions")
-    return found
+
+
+def _shows_order(row: Instruction) -> bool:
+    is_rounded = _memory(row).dtype.kind == "f"
+    return bool(row.dst) or row.detail not in COMMUTATIVE or is_rounded
+
+
+def _has_several(rows: Sequence[Instruction], ordered: frozenset[int]) -> bool:
+    """Return whether other atomics may be of elements whose order one of them shows."""
+    atomics = [(pc, row) for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic"]
+    return any(
+        other != pc and _memory(row).may_touch(_memory(rows[pc]).places)
+        for pc in ordered
+        for other, row in atomics
+    )
+
+
+def _meetings(rows: Sequence[Instruction]) -> frozenset[int]:
+    """Return the accesses that all warps of a group come to before any of them makes its own.
+
+    Warps run a turn one after the other, and NumPy's machine an instruction for all of them: that
+    shows between two accesses of a turn to the same memory, if one of them writes.
+    """
+    found, since = set(), list[Instruction]()
+    for pc, row in enumerate(rows):
+        kind = OPS[row.op].kind
+        if _ends_turn(kind):
+            since = []
+        elif row.memory is not None and row.memory.space != "local":
+            if any(_meets(one, row) for one in since):
+                found.add(pc)
+                since = []
+            since.append(row)
+    return frozenset(found)
+
+
+def _ends_turn(kind: str) -> bool:
+    """Return whether a turn of NumPy's machine ends behind an instruction, whatever it does."""
+    return kind in CONTROL | LEFT and kind not in ("bsync", "call_driver")
+
+
+def _meets(one: Instruction, other: Instruction) -> bool:
+    """Return whether the order of two accesses may show."""
+    rows = one, other
+    if not any(OPS[row.op].writes_memory for row in rows):
+        return False
+    if one.detail == other.detail and all(
+        OPS[row.op].kind == "atomic" and not _shows_order(row) for row in rows
+    ):
+        return False
+    return _memory(one).may_touch(_memory(other).places)
 
 
 def _fitting(dtype: DType) -> None:
