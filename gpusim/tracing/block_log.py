@@ -16,7 +16,6 @@ from gpusim.tracing.block_part import part_of
 Array = np.ndarray[Any, Any]
 
 MAX_ENTRIES = 100_000
-_DECIDING = ("branch", "source_branch", "branch_if_apart", "jump")
 
 
 class Entry(NamedTuple):
@@ -69,19 +68,16 @@ class BlockLog(Observer):
             kept &= steps.row // placement.warps_per_block == position
         places = np.flatnonzero(kept)
         warps = placement.warp_of(steps.row).tolist()
-        decides = [OPS[row.op].kind in _DECIDING for row in self._rows]
-        pcs, accesses, shuffles = (
-            column.tolist() for column in (steps.pc, steps.accesses, steps.shuffles)
-        )
+        columns = steps.pc, steps.decides, steps.accesses, steps.shuffles
+        pcs, decides, accesses, shuffles = (column.tolist() for column in columns)
         for place in places.tolist():
-            pc = pcs[place]
             self._keep(
-                pc,
+                pcs[place],
                 warps[place],
                 steps.active[place],
                 steps.on[place],
                 steps.addresses[place] if accesses[place] else None,
-                steps.taken[place] if decides[pc] else None,
+                steps.taken[place] if decides[place] else None,
                 steps.sources[place] if shuffles[place] else None,
             )
 

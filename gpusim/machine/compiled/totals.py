@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa import lanes
-from gpusim.isa.ops import Program
+from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Ran, StepsOfWarps, Sums
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.machine.compiled.instance import Instance
@@ -79,6 +79,7 @@ def _steps(notes: Sequence[Array], program: Program) -> StepsOfWarps:
         active=_lanes_of(active),
         on=_lanes_of(on),
         taken=_lanes_of(taken),
+        decides=np.array([OPS[row.op].kind in _DECIDING for row in program.instructions])[pc],
         addresses=addresses,
         accesses=(space == 1) | (space == 2),
         sources=sources,
@@ -90,6 +91,9 @@ def _lanes_of(words: Array) -> Array:
     """Return the bits of words, shaped (n,), as lanes, shaped (n, 32), the lowest first."""
     octets = words.astype("<i4").view(np.uint8)
     return np.unpackbits(octets, bitorder="little").view(bool).reshape(-1, WARP_SIZE)
+
+
+_DECIDING = ("branch", "source_branch", "branch_if_apart", "jump")
 
 
 _NAMES = ("on", "any", "divergent", "wavefronts", "least", "sectors", "replays")
