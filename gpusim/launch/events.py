@@ -90,8 +90,8 @@ class StepsOfWarps(NamedTuple):
     """Steps of single warps, as columns: n steps in the order of each warp.
 
     `pc` and `row` are shaped (n,), `active`, `on` and `taken` (n, 32). `addresses` (n, 32) are
-    those of accesses to memory, `sources` (n, 32) the source lanes of shuffles: `accesses`, `shuffles`
-    and `decides` (of `taken`), shaped (n,), mark the rows with such values.
+    those of accesses to memory, `sources` (n, 32) the source lanes of shuffles. `accesses`,
+    `shuffles` and `decides` (of `taken`), shaped (n,), mark the rows with such values.
     """
 
     pc: Array

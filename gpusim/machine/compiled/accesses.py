@@ -53,7 +53,7 @@ ATOMICS = {
 
 
 def _outside(width: int) -> str:
-    """Return whether so many bytes from $x on do not lie in the array."""
+    """Return whether bytes from $x on lie outside the array."""
     return (
         "(i32.or (i64.lt_s (local.get $x) (local.get $low)) (i64.gt_s (local.get $x)"
         f" (i64.sub (i64.add (local.get $low) (local.get $size)) (i64.const {width}))))"
@@ -344,7 +344,7 @@ class Constants:
     def text(self) -> str:
         """The function: its parameters are the lanes, a bank's entry, and a place of distances.
 
-        All lanes of the warp have to be within the bank, also those that a guard leaves out.
+        All lanes of the warp have to be within the bank, also lanes that a guard leaves out.
         """
         size = {1: "8", 2: "16", 4: ""}[self.item]
         sign = f"_{'s' if self.signed else 'u'}" if size else ""

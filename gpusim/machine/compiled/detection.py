@@ -26,7 +26,7 @@ _OF_BLOCKS = 4
 
 @dataclass(frozen=True)
 class Detection:
-    """What is asked of a program's instructions, by pc.
+    """Questions about a program's instructions, by pc.
 
     `accesses` are compared, with the binary logarithm of the bytes of an element of their memory;
     `sums` are those that add numbers of floating point atomically.
@@ -57,7 +57,7 @@ class Cells:
     local_elements: int
 
     def size(self, warps: int) -> int:
-        """Return their bytes in linear memory, with blocks of so many warps."""
+        """Return their bytes in linear memory, with blocks of this number of warps."""
         stamps = 32 * warps * self.local_elements
         return CELL_BYTES * (self.global_elements + self.shared_elements) + STAMP_BYTES * stamps
 
@@ -90,7 +90,7 @@ class Examined(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """The function that compares accesses of a kind, to so many elements of `1 << shift` bytes."""
+    """The function that compares accesses of a kind, to elements of `1 << shift` bytes."""
 
     kind: str  # load, store, atomic, sum
     space: str

@@ -41,7 +41,7 @@ MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 
 @dataclass
 class Chunk:
-    """How NumPy runs a launch: so many blocks at a time, which others join after `steps`.
+    """How NumPy runs a launch: a number of blocks at a time, joined by others after `steps`.
 
     `is_last` tells that no blocks follow.
     """

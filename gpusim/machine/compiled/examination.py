@@ -112,7 +112,7 @@ class _Examination:
 
 
 def _ran(held: Array, made: Translation, rows: Sequence[Instruction]) -> Array:
-    """Return which instructions ran for some lane."""
+    """Return the instructions that ran for some lane, as a mask."""
     count = made.length
     blocks, guarded = held[made.ran_at : made.ran_at + 2 * count].view(np.bool_).reshape(2, count)
     lengths = np.diff([*made.starts, count])

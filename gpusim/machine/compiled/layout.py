@@ -47,7 +47,7 @@ READY, AT_BARRIER, AT_BSYNC, AT_WARP, AT_MASK = range(5)
 
 
 class Launched(NamedTuple):
-    """The numbers of a batch: where what lies, its sizes, and whether its blocks begin anew.
+    """The numbers of a batch: places, sizes, and whether its blocks begin anew.
 
     `shift` maps global memory, 64 bits in two words; then those of marks and notes, and the
     arguments of the module's function that runs it; `copies` are unused entries of its pool. Where
@@ -111,7 +111,7 @@ _PLACES: Mapping[str, int] = {
 
 
 class Order(NamedTuple):
-    """What a module knows of its program for turns in the order of NumPy's machine.
+    """A module's knowledge of its program for turns in the order of NumPy's machine.
 
     `keys_at` is where a warp keeps the keys of its splits, `flags_at` where there is a byte for
     each of the basic `blocks`; where warps wait for others (`waiting`), another one goes first.

@@ -168,7 +168,7 @@ def bring_arrays(
 
 
 def _names(made: Translation, allocations: Mapping[str, Allocation]) -> list[str]:
-    """Return the arrays in the order of their entries: those first that the program names."""
+    """Return the arrays in the order of their entries: first the ones that the program names."""
     return [*made.arrays, *(name for name in allocations if name not in made.arrays)]
 
 
@@ -327,7 +327,7 @@ def bring_batch(
 
 
 def _bring_state(memory: Array, place: BatchMemory, batch: Batch, warps: Array) -> None:
-    """Copy what warps have done so far."""
+    """Copy the warps' counts so far."""
     words = warps.view(np.int32)
     if place.copies is not None:
         queues = words[:, place.made.queue_at // WORD_BYTES :][:, : QUEUE_BYTES // WORD_BYTES]

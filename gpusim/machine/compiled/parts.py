@@ -32,7 +32,7 @@ LEAST_INSTRUCTIONS = 3_000_000
 
 
 def threads(program: Program, made: Translation, size: int) -> int:
-    """Return how many threads a launch may have, with so many bytes of arrays.
+    """Return how many threads a launch may have, with these bytes of arrays.
 
     Atomics of global memory mark no sectors, and neither does code without counts.
     """
@@ -130,6 +130,6 @@ def _sectors(part: Part) -> Array:
 
 
 def _stored(part: Part) -> Array:
-    """Return which arrays a part has stored to."""
+    """Return the arrays that a part has stored to."""
     table = part.instance.memory[layout.ARRAYS :][: 32 * layout.MOST_ARRAYS]
     return table.view(np.int64).reshape(-1, 4)[:, 3]

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
-    """Return what the warps of a batch did, from its sums in linear memory."""
+    """Return the counts of a batch's warps, from its sums in linear memory."""
     memory, made = instance.memory, place.made
     tables = np.arange(place.blocks)
     if place.one_by_one:

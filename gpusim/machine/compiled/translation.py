@@ -340,7 +340,7 @@ class _Translator:
         self._meetings = _meetings(self._rows)
 
     def _order(self) -> tuple[layout.Order | None, str]:
-        """Return what a module in order knows of its program, and the data of it."""
+        """Return a module's knowledge of its program for turns in order, and the data of it."""
         if not self._in_order:
             return None, ""
         program, starts = self._program, self._made.starts
@@ -695,7 +695,7 @@ class _Translator:
         return beyond
 
     def _noted(self, pc: int, row: Instruction, kind: str, condition: str = "") -> str:
-        """Return code that writes a step down, where those of the warp are wanted."""
+        """Return code that writes a step down, where the warp's steps are wanted."""
         space = 0
         if row.memory is not None:
             space = 1 if row.memory.space == "global" else 2
@@ -1072,7 +1072,7 @@ class _Translator:
         return f"(i32.shl {mixed} (i32.const 8))"
 
     def _rest(self, lanes: str) -> str:
-        """Take lanes out of those that run."""
+        """Take lanes out of the running ones."""
         return f"(local.set $M (i32.and (local.get $M) (i32.xor {lanes} (i32.const -1))))"
 
     def _branch(self, number: int, pc: int, row: Instruction) -> str:
