@@ -16,7 +16,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.prediction.clock.dispatch import blocks_of_busiest
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.program_steps import ProgramSteps, program_steps
-from gpusim.prediction.clock.steps import WarpSteps
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.prediction.streams.representatives import representatives
 

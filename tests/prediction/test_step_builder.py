@@ -17,7 +17,8 @@ from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock import program_steps, step_builder
 from gpusim.prediction.clock.builder import Builder
 from gpusim.prediction.clock.issue import issues
-from gpusim.prediction.clock.steps import Action, Step, WarpSteps
+from gpusim.prediction.clock.steps import Action, Step
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import classify
 from gpusim.prediction.sweeps.jobs import catalogue_job
 
@@ -71,11 +72,11 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
     assert sum(built) < 0.7 * sum(seen)
 
 
-class Forgetful(dict[Any, Any]):
+class Forgetful(step_builder.Seen):
     """Pieces of streams of which none is found again."""
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        return default
+    def find(self, key: Any) -> Any:
+        return None
 
 
 def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
@@ -98,7 +99,7 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
     stream = classify(prepared).classes[0].stream.warps[0].written_out(lambda *_: 32)
     (loop,) = stream.simulated_loops
     outside = len(stream) - loop.simulated * loop.length
-    known: step_builder.Seen = {}
+    known = step_builder.Seen()
     rows, built, works = issues(prepared.program, gpu), [], []
     for _ in range(2):
         issued[0] = 0
@@ -138,7 +139,7 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
     (only,) = classify(prepared).classes
     (stream,) = only.stream.warps
     assert not stream.loops
-    known: step_builder.Seen = {}
+    known = step_builder.Seen()
     rows, built, works = issues(prepared.program, load("h200")), [], []
     for many in (step_builder.MANY_JUMPS, step_builder.MANY_JUMPS, 100):
         monkeypatch.setattr(step_builder, "MANY_JUMPS", many)

@@ -12,7 +12,8 @@ from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
-from gpusim.prediction.clock.steps import Action, WarpSteps
+from gpusim.prediction.clock.steps import Action
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.memory import draws
 from gpusim.prediction.streams import BlockStream, classify, distances
 

@@ -10,16 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.async_copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
+from gpusim.prediction.clock.step_table import AT, ENDED, References, StepTable
 from gpusim.prediction.clock.steps import READS, Action, Step
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
 from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
 from gpusim.prediction.streams import MOST_BEHIND
+
+Array = np.ndarray[Any, Any]
 
 SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE)
@@ -72,16 +77,18 @@ class Left:
 class Added:
     """Additions of a piece of a stream to a builder in state `begun`, for reuse.
 
-    They are: the open step as it `ended`, with `issued` more instructions; further steps, the last
-    of them open, and their number of tags; the ticks in all and by pc; and the state it `left`. Its
-    first instruction is part of the `opened`-th step after the open one. `line_begun` is the
-    relative begin of the last line of code that it fetched, None without one.
+    They are: the row of the open step as it `ended`, with `issued` more instructions; the `rows` of
+    further steps and the `last` one, which is open; their number of tags; the ticks in all and by
+    pc; and the state it `left`. Its first instruction is part of the `opened`-th step after the
+    open one. `line_begun` is the relative begin of the last line of code that it fetched, None
+    without one.
     """
 
     begun: State
-    ended: Step
+    ended: Array
     issued: int
-    steps: tuple[Step, ...]
+    rows: Array
+    last: Step
     tags: int
     opened: int
     ticks: int
@@ -99,14 +106,18 @@ class Added:
 class Builder:
     """Appends steps; the last one is open until the delay to the next one is known.
 
-    Times are ticks as a compiler counts them, without variable latencies: `at` is the issue of the
-    open step, `cursor` the earliest issue of the next one. The delays hold after a longer wait as
+    Steps in `made` stand after those `settled`, whose rows refer to `references`. Times are ticks
+    as a compiler counts them, without variable latencies: `at` is the issue of the open step,
+    `cursor` the earliest issue of the next one. The delays hold after a longer wait as
     well, as stall counts of machine code do. The code's own stall counts, if known, are lower
     bounds beside the operands. A warp held at a barrier continues at once. `copies` to shared
     memory are `pending` as registers are.
     """
 
+    references: References = field(default_factory=References)
+    settled: list[Array] = field(default_factory=list)
     made: list[Step] = field(default_factory=list)
+    begun: int = 0
     charges: dict[int, int] = field(default_factory=dict)
     tags: int = 0
     at: int = 0
@@ -123,6 +134,22 @@ class Builder:
     line_begun: int = 0
     late: int = 0
     was_held: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of steps."""
+        return self.begun + len(self.made)
+
+    def settle(self) -> Array:
+        """Make rows of all steps but the open one, and return them."""
+        rows = self.references.rows(self.made[:-1])
+        self._append(rows)
+        del self.made[:-1]
+        return rows
+
+    def _append(self, rows: Array) -> None:
+        self.settled.append(rows)
+        self.begun += len(rows)
 
     def load(self, access: Access, gaps: int, earlier: int) -> float:
         """Record a load; return its number of latencies, including loads in flight."""
@@ -179,7 +206,6 @@ class Builder:
         """Append a step issued at a time; the warp may continue `after` ticks later."""
         if self.made:
             last = self.made[-1]
-            last.next = step
             if at:
                 last.gap = max(at - self.at, last.slot)
         self.follow(at, step.pc, after)
@@ -265,7 +291,7 @@ class Builder:
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot, ticks(instruction.stall_cycles))
-        place = len(self.made)
+        place = self.count
         step = Step(action, row.pc, place, slot, after, pipe, access=access, tag=tag, port=port)
         self.add(step, at, after)
         if is_fence:
@@ -300,7 +326,7 @@ class Builder:
             self.cursor = at + after
         else:
             pipe = PIPES.index(cost.pipe) if cost.pipe in PIPES else NO_PIPE
-            step = Step(Action.RUN, pc, len(self.made), cost.slot, after, pipe, cost.busy)
+            step = Step(Action.RUN, pc, self.count, cost.slot, after, pipe, cost.busy)
             self.add(step, at, after)
         if cost.pipe in PIPES:
             self.pipe_free[cost.pipe] = at + cost.interval
@@ -310,7 +336,7 @@ class Builder:
 
     def leave(self, pc: int, at: int, issued: int) -> None:
         """End the stream with the warp's exit."""
-        step = Step(Action.EXIT, pc, len(self.made), TICKS, TICKS, issued=issued)
+        step = Step(Action.EXIT, pc, self.count, TICKS, TICKS, issued=issued)
         self.add(step, at, TICKS)
 
     def state(self) -> State | None:
@@ -345,20 +371,18 @@ class Builder:
         rest = self.copies.again(), self.under_way, self.draws, self.deferred, self.was_held
         return Left(state, at, pipes, ready, pending, from_global, *rest)
 
-    def repeat(self, piece: Added) -> Step:
+    def repeat(self, piece: Added) -> int:
         """Append the additions of an earlier piece that began in the present state.
 
-        Return the step of its first instruction.
+        Return the place of the step of its first instruction.
         """
-        last, ended, opened = self.made[-1], piece.ended, piece.opened - 1
-        opened += len(self.made)
-        last.slot, last.gap = ended.slot, ended.gap
-        last.needs, last.waits_long = ended.needs, ended.waits_long
-        last.issued += piece.issued
-        for step in piece.steps:
-            new = step.again(len(self.made))
-            self.made[-1].next = new
-            self.made.append(new)
+        opened = self.count - 1 + piece.opened
+        open_row = self.references.rows(self.made)
+        open_row[:, ENDED] = piece.ended[ENDED]
+        open_row[:, AT["issued"]] += piece.issued
+        self._append(open_row)
+        self._append(piece.rows)
+        self.made = [piece.last.again(self.begun)]
         self.tags = max(self.tags, piece.tags)
         for pc, spent in piece.charges.items():
             self.charges[pc] = self.charges.get(pc, 0) + spent
@@ -366,7 +390,7 @@ class Builder:
         if piece.line_begun is not None:
             self.line_begun = self.cursor + piece.line_begun
         self.leave_as(piece.left)
-        return self.made[opened]
+        return opened
 
     def leave_as(self, left: Left) -> None:
         """Restore a state, with its times relative to now."""
@@ -384,6 +408,14 @@ class Builder:
             self.deferred = 0
             self.await_results(())
             self.leave(pc, self.cursor, 0)
-        for step in self.made:
-            if step.mark >= 0 and not step.needs:
-                step.needs = (self.tags,)  # a result available from the beginning
+
+    def table(self, marks: Mapping[int, int]) -> StepTable:
+        """Return all steps, with marks by their place."""
+        rows = np.concatenate([*self.settled, self.references.rows(self.made)])
+        for place, mark in marks.items():
+            row = rows[place]
+            row[AT["mark"]] = mark
+            if not self.references.needs.values[row[AT["needs"]]]:
+                # a result available from the beginning
+                row[AT["needs"]] = self.references.needs.number((self.tags,))
+        return StepTable(rows, self.references)

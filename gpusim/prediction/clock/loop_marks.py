@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusim.prediction.clock.steps import MARKS, LoopMarks, Step
+from gpusim.prediction.clock.steps import MARKS, LoopMarks
 from gpusim.prediction.streams import SimulatedLoop
 
 # The first eighth and the last twelfth of a loop are warm-up and tail; in a shorter loop than this
@@ -15,8 +15,12 @@ LEAST_MARKED = 12
 
 @dataclass
 class Marker:
-    """Records the steps of a stream's loops, and the ticks of their iterations."""
+    """Records the steps of a stream's loops, and the ticks of their iterations.
 
+    `marks` are the numbers of marks by the step's place.
+    """
+
+    marks: dict[int, int] = field(default_factory=dict)
     made: list[LoopMarks] = field(default_factory=list)
     at: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     begun: dict[int, tuple[int, dict[int, int]]] = field(default_factory=dict)
@@ -32,8 +36,8 @@ class Marker:
             self.at.setdefault(place, []).append((len(self.loops), mark))
         self.loops.append((loop, begin, middle, end))
 
-    def note(self, place: int, step: Step, charges: dict[int, int]) -> None:
-        """Record the step of the instruction at a position of the stream.
+    def note(self, place: int, step: int, charges: dict[int, int]) -> None:
+        """Record the place of the step of the instruction at a position of the stream.
 
         `charges` are the ticks of everything before it, by pc.
         """
@@ -41,14 +45,12 @@ class Marker:
             loop, begin, middle, end = self.loops[number]
             is_marked = loop.simulated >= LEAST_MARKED
             if is_marked:
-                step.mark = MARKS * len(self.made) + mark
+                self.marks[step] = MARKS * len(self.made) + mark
             if mark == 0:
-                self.begun[number] = step.place, charges
+                self.begun[number] = step, charges
             elif mark == 2:
                 first, before = self.begun.pop(number)
                 taken = {pc: spent - before.get(pc, 0) for pc, spent in charges.items()}
                 self.made.append(
-                    LoopMarks(
-                        loop, first, step.place, end - begin, middle - begin, is_marked, taken
-                    )
+                    LoopMarks(loop, first, step, end - begin, middle - begin, is_marked, taken)
                 )

@@ -15,9 +15,10 @@ from gpusim.prediction.clock.observation import Unobserved
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Scheduler
 from gpusim.prediction.clock.stalls import REASONS, SELECTED
-from gpusim.prediction.clock.steps import Step, WarpSteps
+from gpusim.prediction.clock.steps import Step
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp, scheduler_of
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.memory import MemoryShare, Requester
 
 

@@ -15,7 +15,7 @@ from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.clock.step_builder import Seen, steps_of
-from gpusim.prediction.clock.steps import WarpSteps
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import WarpStream
 from gpusim.program.memoisation import Same
 
@@ -44,7 +44,7 @@ class ProgramSteps:
         self._constants = ConstantFetch(program, device, l2)
         self.unlike_later = self._code.unlike_later or self._constants.unlike_later
         self._made: dict[tuple[bytes, bool], WarpSteps] = {}
-        self._seen: Seen = {}
+        self._seen = Seen()
         self._built = 0
 
     def of(self, warp: WarpStream, *, is_first: bool) -> WarpSteps:

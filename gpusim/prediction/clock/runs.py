@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.stalls import REASONS, SELECTED, WAIT
-from gpusim.prediction.clock.steps import MARKS, Step, WarpSteps, floats
+from gpusim.prediction.clock.steps import MARKS, Step
+from gpusim.prediction.clock.warp_steps import WarpSteps
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +39,7 @@ class Runs:
     steps: Sequence[Step]
     tags: int
     count: int
-    spent: list[int]
+    spent: MutableSequence[int]
     marks: list[int]
 
     def __init__(self, work: WarpSteps) -> None:
@@ -45,13 +47,15 @@ class Runs:
         self.steps = work.steps
         self.tags = work.tags
         self.count = 0
-        self.spent = [0] * REASONS * len(work.steps)
+        self.spent = array("q", bytes(8 * REASONS * len(work.steps)))
         self.marks = [0] * MARKS * len(work.loops)
 
     @cached_property
     def _waited(self) -> Array:
         """Ticks of the warps before each step by reason, with extrapolated iterations of loops."""
-        waited = np.ascontiguousarray(floats(self.spent).reshape(-1, REASONS).T)
+        # NumPy's implicit conversion of integers aborts the process when out of memory.
+        ticks = np.array(self.spent, dtype=float)
+        waited = np.ascontiguousarray(ticks.reshape(-1, REASONS).T)
         return np.asarray(waited * self.work.weights)
 
     @cached_property
@@ -70,8 +74,11 @@ class Runs:
     def add_to(self, by_pc: dict[int, float]) -> None:
         """Add the warps' time by pc, with extrapolated iterations of their loops."""
         count, waited = self.count, self._waited.sum(axis=0)
-        for step, spent in zip(self.work.steps, waited.tolist(), strict=True):
-            by_pc[step.pc] = by_pc.get(step.pc, 0.0) + spent
+        pcs, firsts, places = self.work.pcs
+        sums = np.array([by_pc.get(pc, 0.0) for pc in pcs.tolist()])
+        np.add.at(sums, places, waited)
+        order = np.argsort(firsts)
+        by_pc.update(zip(pcs[order].tolist(), sums[order].tolist(), strict=True))
         for pc, spent in self.work.charges.items():
             by_pc[pc] = by_pc.get(pc, 0.0) + count * spent
         for marked in self.work.loops:
@@ -81,9 +88,9 @@ class Runs:
 
     def add_reasons_to(self, reasons: dict[int, Array]) -> None:
         """Add the warps' ticks of each stall reason by pc, (REASONS,)."""
-        pcs, places = self.work.pcs
+        pcs, _, places = self.work.pcs
         table = np.array([np.bincount(places, row, len(pcs)) for row in self._all]).T
-        for pc, row in zip(pcs, table, strict=True):
+        for pc, row in zip(pcs.tolist(), table, strict=True):
             reasons[pc] = reasons[pc] + row if pc in reasons else row
 
 

@@ -14,7 +14,7 @@ from gpusim.prediction.clock.observation import Observed, Unobserved
 from gpusim.prediction.clock.runs import Array, Extrapolated, Runs, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
-from gpusim.prediction.clock.steps import WarpSteps
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
 

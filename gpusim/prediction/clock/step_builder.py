@@ -18,13 +18,11 @@ import numpy as np
 from gpusim.prediction.clock.builder import Added, Builder, Row, State
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.loop_marks import Marker
-from gpusim.prediction.clock.steps import Step, WarpSteps
+from gpusim.prediction.clock.step_table import AT, References
+from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
-# Additions of pieces of streams, by initial state, content, misses and end of the stream.
-Seen = dict[tuple[Any, ...], Added]
-
 MANY_JUMPS = 16  # backward, outside loops: with more, the stream is split at each
 _CACHED: Mapping[int, int] = MappingProxyType({})  # all code and constants hit
 
@@ -54,38 +52,54 @@ class _Missed(NamedTuple):
         )
 
 
+class Seen:
+    """Additions of pieces of streams, by initial state, content, misses and end of the stream.
+
+    Their rows refer to `references`.
+    """
+
+    def __init__(self) -> None:
+        self.references = References()
+        self._added: dict[tuple[Any, ...], Added] = {}
+
+    def find(self, key: tuple[Any, ...]) -> Added | None:
+        """Return the additions of an equal piece, None if there was none."""
+        return self._added.get(key)
+
+    def add(self, key: tuple[Any, ...], added: Added) -> None:
+        """Keep the additions of a piece."""
+        self._added[key] = added
+
+
 class _Begun:
     """The state of a builder at the beginning of a piece of a stream."""
 
     def __init__(self, builder: Builder, state: State | None) -> None:
         self._state = state
-        self._steps = len(builder.made)
+        self._steps = builder.count
         self._issued = builder.made[-1].issued if builder.made else 0
         self._cursor = builder.cursor
         self._charges = dict(builder.charges)
         self._line_begun = builder.line_begun
 
-    def added(self, builder: Builder, opened: Step) -> Added | None:
-        """Return the additions of the piece, None without an initial state or new steps.
+    def added(self, builder: Builder, opened: int) -> Added | None:
+        """Settle the piece; return its additions, None without an initial state or new steps.
 
-        Its first instruction is part of the step `opened`.
+        Its first instruction is part of the step at place `opened`.
         """
-        made, first = builder.made, self._steps
-        if self._state is None or len(made) == first:
+        settled, first = builder.settle(), self._steps
+        if self._state is None or builder.count == first:
             return None
-        ended = made[first - 1].again(first - 1)
+        ended, rows, last = settled[0], settled[1:], builder.made[-1]
         spent = {pc: now - self._charges.get(pc, 0) for pc, now in builder.charges.items()}
-        steps = made[first:]
-        # These two may still change.
-        for place in {opened.place, len(made) - 1} - {first - 1}:
-            steps[place - first] = made[place].again(place)
         return Added(
             begun=self._state,
             ended=ended,
-            issued=ended.issued - self._issued,
-            steps=tuple(steps),
-            tags=1 + max(step.tag for step in steps),
-            opened=opened.place - first + 1,
+            issued=int(ended[AT["issued"]]) - self._issued,
+            rows=rows,
+            last=last.again(last.place),
+            tags=1 + max(last.tag, int(rows[:, AT["tag"]].max(initial=-1))),
+            opened=opened - first + 1,
             ticks=builder.cursor - self._cursor,
             charges={pc: ticks for pc, ticks in spent.items() if ticks},
             line_begun=builder.line_begun - builder.cursor
@@ -107,8 +121,8 @@ def steps_of(
     `fetched` holds the ticks of missed code lines and `late` those of missed constants, by position
     in the stream. Iterations `seen` in other streams of the program are copied.
     """
-    builder, marker, missed = Builder(), Marker(), _Missed(fetched, late)
-    seen = {} if seen is None else seen
+    seen = Seen() if seen is None else seen
+    builder, marker, missed = Builder(seen.references), Marker(), _Missed(fetched, late)
     for loop in stream.simulated_loops:
         if loop.extrapolated and loop.simulated and loop.length:
             marker.add(loop)
@@ -120,7 +134,7 @@ def steps_of(
             state = known.left.state if known else builder.state()
             line = builder.cursor - builder.line_begun if misses else 0
             key = state, _content(stream, piece) if state else b"", misses, line, is_last
-            known = seen.get(key)
+            known = seen.find(key)
         if known:
             opened = builder.repeat(known)
         else:
@@ -128,13 +142,12 @@ def steps_of(
             opened = _add(piece, stream, program, missed, builder)
             known = begun.added(builder, opened)
             if known:
-                seen[key] = known
+                seen.add(key, known)
         marker.note(piece.begin, opened, charges)
     builder.finish(int(stream.pc[-1]) if len(stream) else 0)
-    issued = sum(step.issued for step in builder.made)
-    return WarpSteps(
-        tuple(builder.made), builder.tags + 1, builder.charges, tuple(marker.made), issued
-    )
+    steps = builder.table(marker.marks)
+    issued = int(steps.column("issued").sum())
+    return WarpSteps(steps, builder.tags + 1, builder.charges, tuple(marker.made), issued)
 
 
 def _pieces(stream: WarpStream) -> Iterator[_Piece]:
@@ -168,8 +181,8 @@ def _add(
     program: Sequence[Issue],
     missed: _Missed,
     builder: Builder,
-) -> Step:
-    """Add a piece of a stream, by instruction; return the step of the first one."""
+) -> int:
+    """Add a piece of a stream, by instruction; return the place of the first one's step."""
     last, opened = len(stream) - 1, 0
     for place, row in enumerate(_rows(stream, piece, program), piece.begin):
         if place in missed.code:
@@ -177,8 +190,8 @@ def _add(
         builder.late = missed.constants.get(place, 0)
         builder.issue(row, program[row.pc], is_last=place == last)
         if place == piece.begin:
-            opened = len(builder.made) - 1
-    return builder.made[opened]
+            opened = builder.count - 1
+    return opened
 
 
 def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterator[Row]:

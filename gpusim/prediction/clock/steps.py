@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cached_property
-from typing import Any
-
-import numpy as np
 
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.memory import NO_ACCESS, Access
 from gpusim.prediction.streams import SimulatedLoop
-
-Array = np.ndarray[Any, Any]
 
 
 class Action(IntEnum):
@@ -105,70 +99,3 @@ class LoopMarks:
     def weight(self) -> float:
         """Extrapolated iterations represented by each of these."""
         return self.loop.extrapolated / self.iterations
-
-
-@dataclass(frozen=True)
-class WarpSteps:
-    """The steps of a warp, their number of tags, and the fixed part of their time.
-
-    `charges` are the ticks of each pc without contention.
-    """
-
-    steps: tuple[Step, ...]
-    tags: int
-    charges: Mapping[int, int]
-    loops: tuple[LoopMarks, ...]
-    instructions: int
-
-    @cached_property
-    def weights(self) -> Array:
-        """Iterations represented by each step, including itself."""
-        made = np.ones(len(self.steps))
-        for marked in self.loops:
-            made[marked.begin : marked.end] += marked.weight
-        return made
-
-    @cached_property
-    def long_waits(self) -> tuple[int, int]:
-        """The number of waits for global loads; loads issued together count once.
-
-        First in these steps, then including extrapolated iterations of loops.
-        """
-        counts = [0] * (len(self.steps) + 1)  # waits before each step
-        is_under_way = False
-        for step in self.steps:
-            is_under_way = is_under_way or step.action is Action.GLOBAL_LOAD
-            waits = step.waits_long and is_under_way
-            is_under_way = is_under_way and not waits
-            counts[step.place + 1] = counts[step.place] + waits
-        further = sum(
-            marked.loop.extrapolated
-            * (counts[marked.end] - counts[marked.begin])
-            // marked.iterations
-            for marked in self.loops
-        )
-        return counts[-1], counts[-1] + further
-
-    @cached_property
-    def pcs(self) -> tuple[tuple[int, ...], Array]:
-        """The pcs of the steps, ascending, and the index among them of each step's."""
-        found, places = np.unique([step.pc for step in self.steps], return_inverse=True)
-        return tuple(found.tolist()), places
-
-    @cached_property
-    def slots(self) -> Array:
-        """Ticks of each step in the scheduler."""
-        return floats([step.slot for step in self.steps])
-
-    @cached_property
-    def waits(self) -> Array:
-        """Ticks after that until the next step, unless held at a barrier."""
-        return floats([0 if s.action is Action.BARRIER else s.gap - s.slot for s in self.steps])
-
-
-def floats(ticks: Sequence[Any]) -> Array:
-    """Return ticks as an array of floats for multiplication.
-
-    NumPy's implicit conversion aborts the process when out of memory.
-    """
-    return np.array(ticks, dtype=float)

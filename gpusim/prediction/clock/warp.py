@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
+
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.steps import Step
 from gpusim.prediction.memory import Requester
@@ -39,7 +41,7 @@ class Warp:
 
     step: Step  # the next one
     pipe: int  # the pipe of that
-    spent: list[int]  # stall ticks of equal warps before each step, by reason
+    spent: MutableSequence[int]  # stall ticks of equal warps before each step, by reason
     marks: list[int]  # sum over equal warps of the times at each mark
     block: Block
     number: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,12 @@ from gpusim.prediction.clock.event_queue import EventQueue
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
-from gpusim.prediction.clock.steps import Step
+from gpusim.prediction.clock.step_table import StepTable
 from gpusim.prediction.compiled.events import Events, play
 from gpusim.prediction.compiled.image import Image
 from gpusim.prediction.compiled.instance import Instance
 from gpusim.prediction.compiled.layouts import Layouts
+from gpusim.prediction.compiled.step_columns import add_steps
 from gpusim.prediction.memory import GlobalMemory
 
 if TYPE_CHECKING:
@@ -33,9 +33,8 @@ RESULTS: dict[type, tuple[str, ...]] = {
     Runs: ("count", "spent", "marks"),
 }
 _MODULES = DiskCache("clock", most_bytes=1 << 23, is_private=True)
-# Kept from one play to the next: bytes of memory, and of steps in it, ten times as large in
-# Python.
-_MOST_KEPT_BYTES, _MOST_STEPS_BYTES = 1 << 26, 1 << 21
+# Kept from one play to the next: bytes of memory, and of steps in it.
+_MOST_KEPT_BYTES, _MOST_STEPS_BYTES = 1 << 26, 1 << 24
 
 
 class CompiledClock:
@@ -66,8 +65,10 @@ class CompiledClock:
         """
         events = Events(len(sm.schedulers))
         sm.event_queue = events
-        instance, steps = self._with_steps([runs.steps for runs in sm.runs.values()])
+        instance, steps = self._with_steps([runs.work.steps for runs in sm.runs.values()])
         image = Image(self._layouts, steps)
+        for runs in sm.runs.values():
+            image.add_integers(runs.spent)
         image.add(sm)
         instance.play(image, image.address(sm), image.address(events))
         for one in (sm, sm.units.memory, *sm.runs.values()):
@@ -77,7 +78,7 @@ class CompiledClock:
             is_small = steps.end < _MOST_STEPS_BYTES
             self._kept = instance, steps if is_small else Image(self._layouts)
 
-    def _with_steps(self, lists: list[Sequence[Step]]) -> tuple[Instance, Image]:
+    def _with_steps(self, lists: list[StepTable]) -> tuple[Instance, Image]:
         """Return an instance with these steps in its memory, and their image.
 
         Steps are immutable: a lone block has the same ones as the full SM before it.
@@ -86,8 +87,7 @@ class CompiledClock:
         if kept is not None and kept[1].holds(lists):
             return kept
         steps = Image(self._layouts)
-        for items in lists:
-            steps.add_list(Step, items)
+        add_steps(steps, lists)
         instance = Instance(self._engine, self._module) if kept is None else kept[0]
         instance.bring(steps)
         steps.let_go()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from gpusim.prediction.compiled.layouts import Layouts, special_slots
 from gpusim.prediction.compiled.value_types import FLOAT, INT, SLOT, Kind, ListOf, Reference
@@ -14,6 +16,7 @@ BASE = 1024  # where the first object lies; None is 0
 _LIST_SLOTS = 3  # of a list: address of its elements, length, capacity
 _ADDRESS = (1 << 32) - 1  # the bits of a slot that hold an address or a length
 Read = Callable[[int, int], "array[int]"]  # the given number of slots from an address on
+Array = np.ndarray[Any, Any]
 
 
 class Image:
@@ -21,14 +24,16 @@ class Image:
 
     It may lie `behind` another image and refer to its objects. Floats and references stay Python
     objects in their slots until all objects are placed: recursion would exceed Python's limit,
-    because chains of references are long. Objects of one batch are converted slot by slot.
+    because chains of references are long. Objects of one batch are converted slot by slot. Columns
+    of objects, and long lists of integers, are finished parts as they are.
     """
 
     def __init__(self, layouts: Layouts, behind: Image | None = None) -> None:
         self._layouts = layouts
         self.begin = BASE if behind is None else behind.end
         self._slots: list[Any] = []
-        self._let_go = 0  # slots that are no longer held here
+        self._parts: list[Array] = []  # finished slots before those
+        self._done = 0  # the number of finished slots
         # Addresses of objects and lists by identity; `_added` keeps all of them alive.
         self._places: dict[int, int] = {id(None): 0} if behind is None else dict(behind._places)
         self._added: list[Any] = []
@@ -38,15 +43,20 @@ class Image:
     @property
     def end(self) -> int:
         """The address after the last object."""
-        return self.begin + SLOT * (self._let_go + len(self._slots))
+        return self.begin + SLOT * (self._done + len(self._slots))
 
-    def words(self) -> array[int]:
-        """Return the memory from the first object on; TypeError for a slot without a number."""
-        return array("q", self._slots)
+    def parts(self) -> Iterator[tuple[int, Array]]:
+        """Yield parts of the memory with their addresses; TypeError for a slot without a number."""
+        self._add_part(self._finished())
+        begin = self.end - SLOT * sum(map(len, self._parts))
+        for part in self._parts:
+            yield begin, part
+            begin += SLOT * len(part)
 
     def let_go(self) -> None:
         """Keep only the addresses of objects that have been copied into memory."""
-        self._let_go, self._slots = self._let_go + len(self._slots), []
+        self._add_part(self._finished())
+        self._parts.clear()
 
     def add(self, given: Any) -> int:
         """Place an object with all that it refers to; return its address."""
@@ -55,11 +65,36 @@ class Image:
         self._finish()
         return self.address(given)
 
-    def add_list(self, element: type, items: Sequence[Any]) -> None:
-        """Place a list of objects with all that they refer to."""
+    def add_list(self, element: Kind, items: Sequence[Any]) -> None:
+        """Place a list with all that its elements refer to."""
         self._added.append(items)
-        self._list(Reference(element), items)
+        self._list(element, items)
         self._finish()
+
+    def add_integers(self, items: Sequence[int]) -> None:
+        """Place a list of integers, fast for an array of 64 bits each."""
+        self._added.append(items)
+        self._add_part(self._finished())
+        self._places[id(items)] = self._list_of(np.asarray(items, dtype=np.int64))
+
+    def add_columns(
+        self, cls: type, items: Sequence[Any], columns: Callable[[Array], Mapping[str, Array]]
+    ) -> None:
+        """Place a list of objects of a class, whose fields are `columns` of slots.
+
+        The function is given the addresses of the objects.
+        """
+        self._added.append(items)
+        self._add_part(self._finished())
+        layout, count = self._layouts.of(cls), len(items)
+        width = layout.size // SLOT
+        first = self.end + SLOT * (_LIST_SLOTS + count)
+        addresses = first + layout.size * np.arange(count)
+        self._places[id(items)] = self._list_of(addresses)
+        slots, found = np.empty((count, width), dtype=np.int64), columns(addresses)
+        for name, field in layout.fields.items():
+            slots[:, field.offset // SLOT] = found[name]
+        self._add_part(slots.reshape(-1))
 
     def holds(self, lists: Iterable[Sequence[Any]]) -> bool:
         """Return whether all of these lists are placed."""
@@ -75,6 +110,24 @@ class Image:
         for name in names:
             [slot] = read(self.address(given) + fields[name].offset, 1)
             setattr(given, name, _value(slot, fields[name].kind, read))
+
+    def _list_of(self, slots: Array) -> int:
+        """Place a list with finished slots; return its address."""
+        address = self.end
+        head = address + SLOT * _LIST_SLOTS, len(slots), len(slots)
+        self._add_part(np.array(head, dtype=np.int64))
+        self._add_part(slots)
+        return address
+
+    def _finished(self) -> Array:
+        """Return the slots that were not finished before."""
+        slots, self._slots = array("q", self._slots), []
+        return np.frombuffer(slots, dtype=np.int64)
+
+    def _add_part(self, slots: Array) -> None:
+        if len(slots):
+            self._parts.append(slots)
+            self._done += len(slots)
 
     def _finish(self) -> None:
         """Replace floats and references by their bits and addresses."""
@@ -102,7 +155,7 @@ class Image:
             if id(one) not in places:
                 if type(one) is not cls:
                     raise TypeError(f"a {type(one).__name__} is played as a {cls.__name__}")
-                places[id(one)] = self.begin + SLOT * len(slots)
+                places[id(one)] = self.end
                 slots.extend(values(one))
         self._leave(first, layout.size // SLOT, layout.special)
 

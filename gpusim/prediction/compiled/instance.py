@@ -37,7 +37,9 @@ class Instance:
         if missing > 0:
             self._memory.grow(self._store, missing // _PAGE + 1)
             self._words = self._seen()
-        self._words[image.begin // SLOT : image.end // SLOT] = image.words()
+        for address, part in image.parts():
+            words = part.data.cast("B").cast("q")
+            self._words[address // SLOT : address // SLOT + len(words)] = words
 
     def play(self, image: Image, *arguments: int) -> None:
         """Copy an image into memory and play it; wasmtime.Trap for a failing operation."""

@@ -7,7 +7,7 @@ addresses; that of None is 0.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, TypeVar, Union, get_args, get_origin
@@ -98,7 +98,7 @@ def kind_of(annotation: Any, bindings: Bindings) -> Kind | None:
         rest = [part for part in parts if part is not type(None)]
         kind = kind_of(rest[0], bindings) if len(rest) == 1 else None
         return kind if isinstance(kind, Reference) else None
-    if origin in (list, Sequence) or (origin is tuple and parts[1:] == (...,)):
+    if origin in (list, Sequence, MutableSequence) or (origin is tuple and parts[1:] == (...,)):
         element = kind_of(parts[0], bindings)
         return None if element is None else ListOf(element)
     if origin is tuple:
