@@ -63,7 +63,7 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
             built.append(issued[0])
             alone = [piece._replace(is_again=False) for piece in pieces(stream)]
             patch.setattr(step_builder, "_pieces", lambda _: alone)
-            assert told(whole(stream, *given[:-1], Forgetful())) == told(copied)
+            assert told(whole(stream, *given[:-1], Forgetful(given[0]))) == told(copied)
         return copied
 
     monkeypatch.setattr(program_steps, "steps_of", both)
@@ -99,8 +99,8 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
     stream = classify(prepared).classes[0].stream.warps[0].written_out(lambda *_: 32)
     (loop,) = stream.simulated_loops
     outside = len(stream) - loop.simulated * loop.length
-    known = step_builder.Seen()
     rows, built, works = issues(prepared.program, gpu), [], []
+    known = step_builder.Seen(rows)
     for _ in range(2):
         issued[0] = 0
         works.append(step_builder.steps_of(stream, rows, {}, {}, known))
@@ -139,8 +139,8 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
     (only,) = classify(prepared).classes
     (stream,) = only.stream.warps
     assert not stream.loops
-    known = step_builder.Seen()
     rows, built, works = issues(prepared.program, load("h200")), [], []
+    known = step_builder.Seen(rows)
     for many in (step_builder.MANY_JUMPS, step_builder.MANY_JUMPS, 100):
         monkeypatch.setattr(step_builder, "MANY_JUMPS", many)
         issued[0] = 0

@@ -39,7 +39,7 @@ def warp_steps(kernel: cuda.Kernel, *args: object) -> WarpSteps:
 )
 def test_lines_of_an_access_count_by_how_far_apart_they_are(apart: int, lines: int) -> None:
     lowest, gaps = distances.within(4096 + LANES * apart, EVERY)
-    assert (int(lowest), draws.of_further_lines(int(gaps))) == (32, lines)
+    assert (int(lowest), int(draws.of_further_lines(gaps))) == (32, lines)
 
 
 def test_an_access_without_a_lane_has_no_line() -> None:
@@ -55,13 +55,13 @@ def test_a_first_line_counts_for_more_where_both_of_its_halves_are_wanted() -> N
 def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
     """Lines 0, 1000, 1004, 4 and 4: that is near the first, and at last the same."""
     packed = distances.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]))
-    assert [draws.of_another_access(int(packed[4]), pending) for pending in (1, 2, 3)] == [
+    assert [draws.of_another_access(packed[4], np.array(pending)) for pending in (1, 2, 3)] == [
         80,
         80,
         25,
     ]
-    assert draws.of_another_access(int(packed[3]), 1) == 25
-    assert draws.of_another_access(int(packed[5]), 1) == 0
+    assert draws.of_another_access(packed[3], np.array(1)) == 25
+    assert draws.of_another_access(packed[5], np.array(1)) == 0
 
 
 @pytest.mark.parametrize(("block", "apart"), [((64, 1), 2), ((32, 2), 8)])

@@ -12,6 +12,21 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+def distinct(*columns: Array) -> tuple[Array, Array]:
+    """Return the first index of each distinct row, and the number of each row's group.
+
+    Groups have no order: the columns, of integers, are hashed, half the time of sorting by each.
+    """
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        hashes += column.astype(np.int64).view(np.uint64)
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    if all((column == column[first[number]]).all() for column in columns):
+        return first, number
+    return groups(*columns)
+
+
 def groups(*columns: Array) -> tuple[Array, Array]:
     """Return the first index of each distinct row, and the number of each row's group.
 

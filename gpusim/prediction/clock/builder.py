@@ -6,48 +6,33 @@ variable latency: compilers write it into the machine code. `step_builder` walks
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.async_copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
 from gpusim.prediction.clock.issue import Issue
-from gpusim.prediction.clock.step_table import AT, ENDED, References, StepTable
-from gpusim.prediction.clock.steps import READS, Action, Step
-from gpusim.prediction.memory import NO_ACCESS, Access, draws
-from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER, LATENCY
-from gpusim.prediction.streams import MOST_BEHIND
+from gpusim.prediction.clock.step_table import AT, ENDED, NO_REQUEST, Draft, References
+from gpusim.prediction.clock.steps import READS, Action
+from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER
 
 Array = np.ndarray[Any, Any]
 
-SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE)
-_TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)
 
 
 class Row(NamedTuple):
-    """An instruction of a stream: branch taken, a lane on, and `asked`, its request.
-
-    For loads, `gaps`, `earlier` and `apart` are distances of its lines, and `behind` the number of
-    loads since the block's first touch of its most recent sector. `lanes` is the number of active
-    lanes.
-    """
+    """An instruction of a stream, its position there, and whether it jumps and a lane is on."""
 
     pc: int
+    place: int
     is_taken: bool
     is_on: bool
-    gaps: int
-    earlier: int
-    apart: int
-    behind: int
-    lanes: int
-    asked: Sequence[Any]
 
 
 State = tuple[Any, ...]
@@ -68,7 +53,6 @@ class Left:
     from_global: frozenset[int]
     copies: Copies
     under_way: int
-    draws: int
     deferred: int
     was_held: bool
 
@@ -78,17 +62,17 @@ class Added:
     """Additions of a piece of a stream to a builder in state `begun`, for reuse.
 
     They are: the row of the open step as it `ended`, with `issued` more instructions; the `rows` of
-    further steps and the `last` one, which is open; their number of tags; the ticks in all and by
-    pc; and the state it `left`. Its first instruction is part of the `opened`-th step after the
-    open one. `line_begun` is the relative begin of the last line of code that it fetched, None
-    without one.
+    further steps and the `last` one, which is open, with positions relative to the piece's; their
+    number of tags; the ticks in all and by pc; and the state it `left`. Its first instruction is
+    part of the `opened`-th step after the open one. `line_begun` is the relative begin of the last
+    line of code that it fetched, None without one.
     """
 
     begun: State
     ended: Array
     issued: int
     rows: Array
-    last: Step
+    last: Draft
     tags: int
     opened: int
     ticks: int
@@ -116,7 +100,7 @@ class Builder:
 
     references: References = field(default_factory=References)
     settled: list[Array] = field(default_factory=list)
-    made: list[Step] = field(default_factory=list)
+    made: list[Draft] = field(default_factory=list)
     begun: int = 0
     charges: dict[int, int] = field(default_factory=dict)
     tags: int = 0
@@ -128,9 +112,7 @@ class Builder:
     pending: dict[int, int] = field(default_factory=dict)
     from_global: set[int] = field(default_factory=set)
     copies: Copies = field(default_factory=Copies)
-    accesses: dict[Access, Access] = field(default_factory=dict)
     under_way: int = 0
-    draws: int = 0
     line_begun: int = 0
     late: int = 0
     was_held: bool = False
@@ -151,16 +133,6 @@ class Builder:
         self.settled.append(rows)
         self.begun += len(rows)
 
-    def load(self, access: Access, gaps: int, earlier: int) -> float:
-        """Record a load; return its number of latencies, including loads in flight."""
-        if self.under_way:
-            self.draws += draws.of_another_access(earlier, self.under_way)
-        else:
-            self.draws = draws.of_first_access(access.cost, access.lines)
-        self.draws += draws.of_further_lines(gaps)
-        self.under_way += 1
-        return self.draws / LATENCY
-
     def close(self, needs: tuple[int, ...] = ()) -> None:
         """Close the open step: the warp waits for results or at a barrier."""
         if self.made:
@@ -170,7 +142,7 @@ class Builder:
             last.waits_long = not self.from_global.isdisjoint(needs)
             self.was_held = last.action is Action.BARRIER
             if last.waits_long:
-                self.under_way = self.draws = 0
+                self.under_way = 0
 
     def await_results(self, reads: tuple[int, ...]) -> None:
         """Close the open step if an instruction reads a result of variable latency."""
@@ -202,7 +174,7 @@ class Builder:
         self.charges[pc] = self.charges.get(pc, 0) + at + after - self.cursor
         self.cursor = at + after
 
-    def add(self, step: Step, at: int, after: int) -> None:
+    def add(self, step: Draft, at: int, after: int) -> None:
         """Append a step issued at a time; the warp may continue `after` ticks later."""
         if self.made:
             last = self.made[-1]
@@ -242,43 +214,9 @@ class Builder:
             return (*issue.reads, *self.copies.awaited(allowed))
         return issue.reads
 
-    def access(self, row: Row, issue: Issue) -> Access:
-        """Return an instruction's request to its unit, one object for equal requests."""
-        made = self.asked(row, issue)
-        return self.accesses.setdefault(made, made)
-
-    def asked(self, row: Row, issue: Issue) -> Access:
-        """Return an instruction's request to its unit."""
-        if issue.action in READS:
-            return Access(issue.cost.latency + self.late, lines=max(1, row.asked[0]))
-        lanes = Access(*row.asked) if row.is_on else NO_ACCESS
-        latencies, is_told, is_whole = lanes.draws, issue.action in _TO_GLOBAL, lanes.is_whole
-        pends, places = False, lanes.places
-        if issue.action is Action.GLOBAL_LOAD and row.is_on:
-            is_new = lanes.fresh > 0 or lanes.joins
-            pends = not is_new and row.behind <= min(self.under_way, MOST_BEHIND - 1)
-            latencies, is_told = self.load(lanes, row.gaps, row.earlier), True
-            places += draws.of_further_lines(row.gaps) / LATENCY
-        if issue.action is Action.GLOBAL_ATOMIC and lanes.cost == lanes.lines:
-            is_whole = row.lanes * issue.words == lanes.lines * SECTOR_WORDS
-        if issue.action is Action.GLOBAL_STORE:
-            is_whole = row.lanes * issue.words >= lanes.cost * SECTOR_WORDS
-        return lanes._replace(
-            is_float=issue.is_float,
-            is_swap=issue.is_swap,
-            words=issue.words,
-            draws=latencies,
-            apart=row.apart if issue.action is Action.GLOBAL_LOAD else 0,
-            pends=pends,
-            pc=row.pc if is_told else lanes.pc,
-            is_whole=is_whole,
-            places=places,
-        )
-
     def act(self, row: Row, issue: Issue) -> None:
         """Add an instruction of variable latency."""
         action, instruction, cost = issue.action, issue.instruction, issue.cost
-        access = self.access(row, issue)
         port = issue.port if row.is_on or action in READS else TICKS
         tag = -1
         at = self.earliest(instruction, cost)
@@ -291,8 +229,11 @@ class Builder:
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot, ticks(instruction.stall_cycles))
-        place = self.count
-        step = Step(action, row.pc, place, slot, after, pipe, access=access, tag=tag, port=port)
+        step = Draft(
+            action, row.pc, slot, after, pipe, 0, row.place, self.under_way, tag, port=port
+        )
+        if action is Action.GLOBAL_LOAD and row.is_on:
+            self.under_way += 1
         self.add(step, at, after)
         if is_fence:
             self.close((tag,))
@@ -326,7 +267,7 @@ class Builder:
             self.cursor = at + after
         else:
             pipe = PIPES.index(cost.pipe) if cost.pipe in PIPES else NO_PIPE
-            step = Step(Action.RUN, pc, self.count, cost.slot, after, pipe, cost.busy)
+            step = Draft(Action.RUN, pc, cost.slot, after, pipe, cost.busy)
             self.add(step, at, after)
         if cost.pipe in PIPES:
             self.pipe_free[cost.pipe] = at + cost.interval
@@ -336,7 +277,7 @@ class Builder:
 
     def leave(self, pc: int, at: int, issued: int) -> None:
         """End the stream with the warp's exit."""
-        step = Step(Action.EXIT, pc, self.count, TICKS, TICKS, issued=issued)
+        step = Draft(Action.EXIT, pc, TICKS, TICKS, issued=issued)
         self.add(step, at, TICKS)
 
     def state(self) -> State | None:
@@ -363,26 +304,26 @@ class Builder:
             tuple(sorted(pipes.items())),
             tuple(sorted((register, there, id(by)) for register, (there, by) in ready.items())),
             tuple(sorted((*one, one[1] in from_global) for one in pending.items())),
-            (self.under_way, self.draws),
+            self.under_way,
             (self.deferred, self.was_held, self.copies.state()),
             last.action,
             last.slot,
         )
-        rest = self.copies.again(), self.under_way, self.draws, self.deferred, self.was_held
+        rest = self.copies.again(), self.under_way, self.deferred, self.was_held
         return Left(state, at, pipes, ready, pending, from_global, *rest)
 
-    def repeat(self, piece: Added) -> int:
+    def repeat(self, piece: Added, begin: int) -> int:
         """Append the additions of an earlier piece that began in the present state.
 
-        Return the place of the step of its first instruction.
+        It begins at a position of the stream. Return the place of its first instruction's step.
         """
         opened = self.count - 1 + piece.opened
         open_row = self.references.rows(self.made)
         open_row[:, ENDED] = piece.ended[ENDED]
         open_row[:, AT["issued"]] += piece.issued
         self._append(open_row)
-        self._append(piece.rows)
-        self.made = [piece.last.again(self.begun)]
+        self._append(moved(piece.rows, begin))
+        self.made = [piece.last.moved(begin)]
         self.tags = max(self.tags, piece.tags)
         for pc, spent in piece.charges.items():
             self.charges[pc] = self.charges.get(pc, 0) + spent
@@ -399,7 +340,7 @@ class Builder:
         self.pipe_free = {pipe: now + free for pipe, free in left.pipe_free.items()}
         self.ready = {r: (now + there, by) for r, (there, by) in left.ready.items()}
         self.pending, self.from_global = dict(left.pending), set(left.from_global)
-        self.copies, self.under_way, self.draws = left.copies.again(), left.under_way, left.draws
+        self.copies, self.under_way = left.copies.again(), left.under_way
         self.deferred, self.was_held = left.deferred, left.was_held
 
     def finish(self, pc: int) -> None:
@@ -409,13 +350,13 @@ class Builder:
             self.await_results(())
             self.leave(pc, self.cursor, 0)
 
-    def table(self, marks: Mapping[int, int]) -> StepTable:
-        """Return all steps, with marks by their place."""
-        rows = np.concatenate([*self.settled, self.references.rows(self.made)])
-        for place, mark in marks.items():
-            row = rows[place]
-            row[AT["mark"]] = mark
-            if not self.references.needs.values[row[AT["needs"]]]:
-                # a result available from the beginning
-                row[AT["needs"]] = self.references.needs.number((self.tags,))
-        return StepTable(rows, self.references)
+    def rows(self) -> Array:
+        """Return the rows of all steps."""
+        return np.concatenate([*self.settled, self.references.rows(self.made)])
+
+
+def moved(rows: Array, far: int) -> Array:
+    """Return rows with requests so far behind in the stream."""
+    made = rows.copy()
+    made[made[:, AT["access"]] != NO_REQUEST, AT["access"]] += far
+    return made

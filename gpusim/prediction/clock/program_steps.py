@@ -44,7 +44,7 @@ class ProgramSteps:
         self._constants = ConstantFetch(program, device, l2)
         self.unlike_later = self._code.unlike_later or self._constants.unlike_later
         self._made: dict[tuple[bytes, bool], WarpSteps] = {}
-        self._seen = Seen()
+        self._seen = Seen(self._issues)
         self._built = 0
 
     def of(self, warp: WarpStream, *, is_first: bool) -> WarpSteps:

@@ -2,7 +2,8 @@
 
 Equal pieces of streams are copied: an iteration, or a section between loops, that begins in the
 state of an earlier one adds the same steps. The same holds for fully recorded loops, such as
-data-dependent ones.
+data-dependent ones. Pieces are equal if they have the same instructions; their requests to units
+are numbered afterwards.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.prediction.clock.builder import Added, Builder, Row, State
+from gpusim.prediction.clock.builder import Added, Builder, Row, State, moved
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.loop_marks import Marker
-from gpusim.prediction.clock.step_table import AT, References
+from gpusim.prediction.clock.requests import Requests
+from gpusim.prediction.clock.step_table import AT, NO_REQUEST, References, StepTable
 from gpusim.prediction.clock.warp_steps import WarpSteps
+from gpusim.prediction.memory import NO_ACCESS
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
@@ -53,13 +56,14 @@ class _Missed(NamedTuple):
 
 
 class Seen:
-    """Additions of pieces of streams, by initial state, content, misses and end of the stream.
+    """Additions of a program's pieces of streams, by initial state, content, misses, and end.
 
-    Their rows refer to `references`.
+    Their rows refer to `references`; `requests` are those of the program.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, program: Sequence[Issue]) -> None:
         self.references = References()
+        self.requests = Requests(program, self.references.accesses)
         self._added: dict[tuple[Any, ...], Added] = {}
 
     def find(self, key: tuple[Any, ...]) -> Added | None:
@@ -74,8 +78,8 @@ class Seen:
 class _Begun:
     """The state of a builder at the beginning of a piece of a stream."""
 
-    def __init__(self, builder: Builder, state: State | None) -> None:
-        self._state = state
+    def __init__(self, builder: Builder, state: State | None, place: int) -> None:
+        self._state, self._place = state, place
         self._steps = builder.count
         self._issued = builder.made[-1].issued if builder.made else 0
         self._cursor = builder.cursor
@@ -96,8 +100,8 @@ class _Begun:
             begun=self._state,
             ended=ended,
             issued=int(ended[AT["issued"]]) - self._issued,
-            rows=rows,
-            last=last.again(last.place),
+            rows=moved(rows, -self._place),
+            last=last.moved(-self._place),
             tags=1 + max(last.tag, int(rows[:, AT["tag"]].max(initial=-1))),
             opened=opened - first + 1,
             ticks=builder.cursor - self._cursor,
@@ -121,33 +125,60 @@ def steps_of(
     `fetched` holds the ticks of missed code lines and `late` those of missed constants, by position
     in the stream. Iterations `seen` in other streams of the program are copied.
     """
-    seen = Seen() if seen is None else seen
+    seen = Seen(program) if seen is None else seen
     builder, marker, missed = Builder(seen.references), Marker(), _Missed(fetched, late)
+    codes, begins = _codes(stream), []
     for loop in stream.simulated_loops:
         if loop.extrapolated and loop.simulated and loop.length:
             marker.add(loop)
     known: Added | None = None
     for piece in _pieces(stream):
+        begins.append(piece.begin)
         is_last, misses = piece.end == len(stream), missed.within(piece)
         charges = dict(builder.charges) if piece.begin in marker.at else {}
         if not (known and known.is_again and piece.is_again and not (is_last or misses)):
             state = known.left.state if known else builder.state()
             line = builder.cursor - builder.line_begun if misses else 0
-            key = state, _content(stream, piece) if state else b"", misses, line, is_last
+            content = blake2b(codes[piece.begin : piece.end].data).digest() if state else b""
+            key = state, content, misses, line, is_last
             known = seen.find(key)
         if known:
-            opened = builder.repeat(known)
+            opened = builder.repeat(known, piece.begin)
         else:
-            begun = _Begun(builder, state)
-            opened = _add(piece, stream, program, missed, builder)
+            begun = _Begun(builder, state, piece.begin)
+            opened = _add(piece, codes, program, missed, builder)
             known = begun.added(builder, opened)
             if known:
                 seen.add(key, known)
         marker.note(piece.begin, opened, charges)
     builder.finish(int(stream.pc[-1]) if len(stream) else 0)
-    steps = builder.table(marker.marks)
+    rows = builder.rows()
+    _set_requests(rows, stream, begins, late, seen)
+    _set_marks(rows, marker.marks, builder.tags, seen.references)
+    steps = StepTable(rows, seen.references)
     issued = int(steps.column("issued").sum())
     return WarpSteps(steps, builder.tags + 1, builder.charges, tuple(marker.made), issued)
+
+
+def _set_requests(
+    rows: Array, stream: WarpStream, begins: Sequence[int], late: Mapping[int, int], seen: Seen
+) -> None:
+    """Put numbers of requests in the place of their positions in the stream."""
+    column = rows[:, AT["access"]]
+    asks = column != NO_REQUEST
+    places, under_way = column[asks], rows[asks, AT["under_way"]]
+    column[~asks] = seen.references.accesses.number(NO_ACCESS)
+    column[asks] = seen.requests.numbers(stream, places, under_way, begins, late)
+
+
+def _set_marks(rows: Array, marks: Mapping[int, int], tags: int, references: References) -> None:
+    """Mark steps by place; one that awaits nothing awaits a result that is there from the start."""
+    there = references.needs.number((tags,))
+    for place, mark in marks.items():
+        row = rows[place]
+        row[AT["mark"]] = mark
+        if not references.needs.values[row[AT["needs"]]]:
+            row[AT["needs"]] = there
 
 
 def _pieces(stream: WarpStream) -> Iterator[_Piece]:
@@ -177,14 +208,15 @@ def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
 
 def _add(
     piece: _Piece,
-    stream: WarpStream,
+    codes: Array,
     program: Sequence[Issue],
     missed: _Missed,
     builder: Builder,
 ) -> int:
     """Add a piece of a stream, by instruction; return the place of the first one's step."""
-    last, opened = len(stream) - 1, 0
-    for place, row in enumerate(_rows(stream, piece, program), piece.begin):
+    last, opened = len(codes) - 1, 0
+    for place, code in enumerate(codes[piece.begin : piece.end].tolist(), piece.begin):
+        row = Row(code >> 2, place, code >> 1 & 1, code & 1)
         if place in missed.code:
             builder.fetch(row.pc, missed.code[place])
         builder.late = missed.constants.get(place, 0)
@@ -194,36 +226,6 @@ def _add(
     return opened
 
 
-def _rows(stream: WarpStream, piece: _Piece, program: Sequence[Issue]) -> Iterator[Row]:
-    """Yield each instruction of a piece of a stream.
-
-    Part of a store to the same sectors as the store right before it merges with that. For local
-    memory the sectors are unknown: consecutive stores go to words of their own.
-    """
-    columns = [column.tolist() for column in _columns(stream, piece)]
-    sectors_before = 0  # of the last store without a merged one
-    for pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, *asked_for in zip(
-        *columns, strict=True
-    ):
-        cost, fresh, written, lines, *rest = asked_for
-        may_join = is_on and program[pc].joins > 0
-        is_joined = may_join and not written and cost == sectors_before
-        sectors_before = cost if may_join and not is_joined else 0
-        alone = 1 - program[pc].joins if is_joined else 1
-        what = round(cost * alone), fresh, written, round(lines * alone), *rest
-        yield Row(pc, is_taken, is_on, gaps, earlier, apart, behind, lanes, what)
-
-
-def _content(stream: WarpStream, piece: _Piece) -> bytes:
-    """Return a digest, equal for pieces with equal content."""
-    return blake2b(b"".join(column.tobytes() for column in _columns(stream, piece))).digest()
-
-
-def _columns(stream: WarpStream, piece: _Piece) -> Iterator[Array]:
-    """Yield the columns of a piece of a stream used for steps, in the order of rows."""
-    here = slice(piece.begin, piece.end)
-    for name in ("pc", "is_taken", "is_on", "gaps", "earlier", "apart", "behind"):
-        yield getattr(stream, name)[here]
-    yield np.bitwise_count(stream.lanes[here])
-    for name in ("cost", "fresh", "written", "lines", "wavefronts", "joins"):
-        yield getattr(stream, name)[here]
+def _codes(stream: WarpStream) -> Array:
+    """Return a number for each instruction of a stream: all that its step is built from."""
+    return stream.pc.astype(np.int64) << 2 | stream.is_taken.astype(np.int64) << 1 | stream.is_on

@@ -1,18 +1,20 @@
 """Steps of a warp as columns of integers, so that pieces of streams are copied without objects.
 
-Requests to units and awaited results are kept once, and referred to by number.
+Requests to units and awaited results are kept once, and referred to by number. A draft becomes a
+row when nothing changes it any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.memory import Access
 
@@ -22,8 +24,9 @@ T = TypeVar("T", bound=Hashable)
 # The columns of a row: fields of `Step`, of which `access` and `needs` are numbers of references.
 COLUMNS = (
     "action", "pc", "slot", "gap", "pipe", "busy", "access", "tag", "needs", "waits_long",
-    "issued", "port", "mark",
+    "issued", "port", "mark", "under_way",
 )  # fmt: skip
+NO_REQUEST = -1  # in place of the position of a draft that asks no unit for anything
 AT = {name: number for number, name in enumerate(COLUMNS)}
 # What a step that was left open may still change, beside the number of issued instructions.
 ENDED = [AT[name] for name in ("slot", "gap", "needs", "waits_long")]
@@ -46,6 +49,33 @@ class Numbered(Generic[T]):
         return found
 
 
+@dataclass(slots=True)
+class Draft:
+    """A step as it is built: see `Step`.
+
+    `asked` is the position in the stream of the instruction with its request, and `under_way` the
+    number of loads in flight before that.
+    """
+
+    action: Action
+    pc: int
+    slot: int
+    gap: int
+    pipe: int = NO_PIPE
+    busy: int = 0
+    asked: int = NO_REQUEST
+    under_way: int = 0
+    tag: int = -1
+    needs: tuple[int, ...] = ()
+    waits_long: bool = False
+    issued: int = 1
+    port: int = 0
+
+    def moved(self, far: int) -> Draft:
+        """Return a copy with its request so far behind in the stream."""
+        return replace(self, asked=self.asked + far if self.asked >= 0 else NO_REQUEST)
+
+
 @dataclass(frozen=True, eq=False)
 class References:
     """The requests and awaited results of the steps of a program's warps, by number."""
@@ -53,15 +83,18 @@ class References:
     accesses: Numbered[Access] = field(default_factory=Numbered)
     needs: Numbered[tuple[int, ...]] = field(default_factory=Numbered)
 
-    def rows(self, steps: Iterable[Step]) -> Array:
-        """Return steps as rows, shaped (steps, columns), without marks."""
-        access, needs = self.accesses.number, self.needs.number
+    def rows(self, drafts: Iterable[Draft]) -> Array:
+        """Return drafts as rows, shaped (steps, columns), without marks.
+
+        In the place of an access stands the position in the stream of what asks for it.
+        """
+        needs = self.needs.number
         rows = [
             (
-                s.action, s.pc, s.slot, s.gap, s.pipe, s.busy, access(s.access), s.tag,
-                needs(s.needs), s.waits_long, s.issued, s.port, -1,
+                d.action, d.pc, d.slot, d.gap, d.pipe, d.busy, d.asked, d.tag, needs(d.needs),
+                d.waits_long, d.issued, d.port, -1, d.under_way,
             )
-            for s in steps
+            for d in drafts
         ]  # fmt: skip
         return np.array(rows, dtype=np.int64).reshape(-1, len(COLUMNS))
 
@@ -101,7 +134,8 @@ class StepTable(Sequence[Step]):
         return made
 
     def _step(self, place: int, row: Sequence[int]) -> Step:
-        values: Mapping[str, int] = dict(zip(COLUMNS, row, strict=True))
+        values: dict[str, int] = dict(zip(COLUMNS, row, strict=True))
+        del values["under_way"]
         changed: dict[str, Any] = {
             "action": _ACTIONS[values["action"]],
             "access": self.references.accesses.values[values["access"]],

@@ -68,16 +68,6 @@ class Step:
         self.is_in_order = self.action not in READS
         self.next = self
 
-    def again(self, place: int) -> Step:
-        """Return a copy at another index among its warp's steps, without a mark."""
-        made = Step.__new__(Step)  # by itself: half the time of making one from arguments
-        made.action, made.pc, made.place, made.slot = self.action, self.pc, place, self.slot
-        made.gap, made.pipe, made.busy, made.access = self.gap, self.pipe, self.busy, self.access
-        made.tag, made.needs, made.waits_long = self.tag, self.needs, self.waits_long
-        made.issued, made.mark, made.port = self.issued, -1, self.port
-        made.is_shared, made.is_in_order, made.next = self.is_shared, self.is_in_order, made
-        return made
-
 
 @dataclass(frozen=True)
 class LoopMarks:

@@ -6,7 +6,9 @@ are in hundredths of a latency.
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
+
+import numpy as np
 
 from gpusim.prediction.memory.measured import (
     BOTH_HALVES,
@@ -16,21 +18,22 @@ from gpusim.prediction.memory.measured import (
 )
 from gpusim.prediction.streams.distances import counts_of, nearest
 
+Array = np.ndarray[Any, Any]
 
-@cache
-def of_further_lines(gaps: int) -> int:
+_BY_DISTANCE = np.array(LATENCY_BY_DISTANCE)
+
+
+def of_further_lines(gaps: Array) -> Array:
     """Return the contribution of an access's lines beyond its first, from their packed gaps."""
-    counts = counts_of(gaps)
-    return sum(n * each for n, each in zip(counts, LATENCY_BY_DISTANCE, strict=True))
+    return np.asarray(counts_of(gaps) @ _BY_DISTANCE)
 
 
-@cache
-def of_another_access(earlier: int, under_way: int) -> int:
+def of_another_access(earlier: Array, under_way: Array) -> Array:
     """Return the contribution of an access's first line, with `under_way` accesses before it."""
-    return LATENCY_BY_DISTANCE[nearest(earlier, under_way)]
+    return np.asarray(_BY_DISTANCE[nearest(earlier, under_way)])
 
 
-def of_first_access(sectors: int, lines: int) -> int:
+def of_first_access(sectors: Array, lines: Array) -> Array:
     """Return the contribution of the first of some accesses, without its further lines."""
     has_both_halves = sectors > SECTORS_OF_A_HALF * lines
     return LATENCY + BOTH_HALVES * has_both_halves

@@ -59,9 +59,11 @@ def to_next_warp(lowest: Array, gaps: Array, is_next: Array) -> Array:
     return np.where(are_near, apart, SHARED_LATENCY_LINES)
 
 
-def counts_of(gaps: int) -> list[int]:
-    """Return the number of gaps in each class."""
-    return [0, *(gaps >> _BITS * number & (1 << _BITS) - 1 for number in range(CLASSES - 1))]
+def counts_of(gaps: Array) -> Array:
+    """Return the number of packed gaps in each class, along a new last axis."""
+    shifts = _BITS * np.arange(CLASSES - 1)
+    counts = gaps[..., None] >> shifts & (1 << _BITS) - 1
+    return np.concatenate([np.zeros_like(counts[..., :1]), counts], axis=-1)
 
 
 def to_earlier(lowest: Array) -> Array:
@@ -78,6 +80,9 @@ def to_earlier(lowest: Array) -> Array:
     return packed
 
 
-def nearest(packed: int, accesses: int) -> int:
-    """Return the class of the nearest of the last `accesses` loads."""
-    return min(packed >> 2 * back & 3 for back in range(min(accesses, EARLIER)))
+def nearest(packed: Array, accesses: Array) -> Array:
+    """Return the class of the nearest of the last `accesses` loads, of one at least."""
+    back = np.arange(EARLIER)
+    classes = packed[..., None] >> 2 * back & CLASSES - 1
+    is_before = back < np.maximum(accesses, 1)[..., None]
+    return np.asarray(np.where(is_before, classes, CLASSES - 1).min(axis=-1))
