@@ -72,6 +72,11 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
     assert sum(built) < 0.7 * sum(seen)
 
 
+def whole(_: Any, first: int, end: int) -> list[Any]:
+    """Sections between loops that are not split behind jumps."""
+    return [step_builder._Piece(first, end)]
+
+
 class Forgetful(step_builder.Seen):
     """Pieces of streams of which none is found again."""
 
@@ -85,7 +90,7 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
     """The second warp issues what stands before its loop alone, and copies what follows.
 
     The first iteration leaves it in another state than it finds it in. Those that are noted are
-    copied as well.
+    copied as well. Sections outside loops are whole.
     """
     gpu, issue, issued = load("h200"), Builder.issue, [0]
 
@@ -94,6 +99,7 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
         issue(builder, *given, **options)
 
     monkeypatch.setattr(Builder, "issue", counted)
+    monkeypatch.setattr(step_builder, "_between", whole)
     request = Request("reduce7", 2**24, block=64, grid=8)
     prepared = catalogue_job(request).launches[0].prepared(gpu.cc)
     stream = classify(prepared).classes[0].stream.warps[0].written_out(lambda *_: 32)
@@ -141,8 +147,9 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
     assert not stream.loops
     rows, built, works = issues(prepared.program, load("h200")), [], []
     known = step_builder.Seen(rows)
-    for many in (step_builder.MANY_JUMPS, step_builder.MANY_JUMPS, 100):
-        monkeypatch.setattr(step_builder, "MANY_JUMPS", many)
+    usual = step_builder._between
+    for between in (usual, usual, whole):
+        monkeypatch.setattr(step_builder, "_between", between)
         issued[0] = 0
         works.append(step_builder.steps_of(stream, rows, {}, {}, known))
         built.append(issued[0])

@@ -90,7 +90,8 @@ class Added:
 class Builder:
     """Appends steps; the last one is open until the delay to the next one is known.
 
-    Steps in `made` stand after those `settled`, whose rows refer to `references`. Times are ticks
+    Steps in `made` stand after those `settled`, whose rows refer to `references` and are so far
+    behind in the stream as `moved` says. Times are ticks
     as a compiler counts them, without variable latencies: `at` is the issue of the open step,
     `cursor` the earliest issue of the next one. The delays hold after a longer wait as
     well, as stall counts of machine code do. The code's own stall counts, if known, are lower
@@ -100,6 +101,7 @@ class Builder:
 
     references: References = field(default_factory=References)
     settled: list[Array] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
     made: list[Draft] = field(default_factory=list)
     begun: int = 0
     charges: dict[int, int] = field(default_factory=dict)
@@ -129,8 +131,9 @@ class Builder:
         del self.made[:-1]
         return rows
 
-    def _append(self, rows: Array) -> None:
+    def _append(self, rows: Array, moved: int = 0) -> None:
         self.settled.append(rows)
+        self.moved.append(moved)
         self.begun += len(rows)
 
     def close(self, needs: tuple[int, ...] = ()) -> None:
@@ -322,7 +325,7 @@ class Builder:
         open_row[:, ENDED] = piece.ended[ENDED]
         open_row[:, AT["issued"]] += piece.issued
         self._append(open_row)
-        self._append(moved(piece.rows, begin))
+        self._append(piece.rows, begin)
         self.made = [piece.last.moved(begin)]
         self.tags = max(self.tags, piece.tags)
         for pc, spent in piece.charges.items():
@@ -352,11 +355,13 @@ class Builder:
 
     def rows(self) -> Array:
         """Return the rows of all steps."""
-        return np.concatenate([*self.settled, self.references.rows(self.made)])
+        self._append(self.references.rows(self.made))
+        rows = np.concatenate(self.settled)
+        return moved(rows, np.repeat(self.moved, [len(one) for one in self.settled]))
 
 
-def moved(rows: Array, far: int) -> Array:
-    """Return rows with requests so far behind in the stream."""
-    made = rows.copy()
-    made[made[:, AT["access"]] != NO_REQUEST, AT["access"]] += far
-    return made
+def moved(rows: Array, far: int | Array) -> Array:
+    """Return rows with requests so far behind in the stream; the given ones are changed."""
+    column = rows[:, AT["access"]]
+    column += np.where(column != NO_REQUEST, far, 0)
+    return rows

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import accumulate
 
+import numpy as np
+
 from gpusim.gpu.device import Device
 from gpusim.gpu.memory import LINE_BYTES
 from gpusim.isa.ops import OPS, Program
@@ -47,7 +49,7 @@ class CodeFetch:
         size = instruction_bytes(device.cc)
         issued = [OPS[instruction.op].issued for instruction in program.instructions]
         offsets = list(accumulate(issued, initial=0))
-        self._line_of_pc = [offset * size // LINE_BYTES for offset in offsets]
+        self._line_of_pc = np.array(offsets) * size // LINE_BYTES
         self._is_cached = is_cached or offsets[-1] * size <= capacity.instruction_bytes
         is_first_late = l2 == "cold" and offsets[-1] * size > capacity.l15_bytes
         self.unlike_later = is_first_late and not is_cached
@@ -79,12 +81,9 @@ class CodeFetch:
 
     def _lines(self, stream: WarpStream) -> Iterator[tuple[int, int]]:
         """Yield positions in a stream where another line of code begins, and the line."""
-        last = -1
-        for place, pc in enumerate(stream.pc.tolist()):
-            line = self._line_of_pc[pc]
-            if line != last:
-                last = line
-                yield place, line
+        lines = self._line_of_pc[stream.pc]
+        begins = np.flatnonzero(np.diff(lines, prepend=-1))
+        yield from zip(begins.tolist(), lines[begins].tolist(), strict=True)
 
     def _ticks(self, line: int, caches: list[LruCache], beyond: int) -> int:
         found = [cache.use(line) for cache in caches]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
 from gpusim.prediction.arithmetic.ticks import ticks
@@ -24,8 +26,8 @@ class ConstantFetch:
 
     def __init__(self, program: Program, device: Device, l2: str) -> None:
         latency = device.latency_cycles
-        self._line_of_pc = constants.lines(program)
-        are_read = any(line != constants.NOWHERE for line in self._line_of_pc)
+        self._line_of_pc = np.array(constants.lines(program), dtype=np.int64)
+        are_read = bool((self._line_of_pc != constants.NOWHERE).any())
         self.unlike_later = are_read or constants.are_looked_up(program)
         self._size = device.capacity.constant_bytes // constants.LINE_BYTES
         self._piece = device.capacity.constant_piece_bytes // constants.LINE_BYTES
@@ -52,6 +54,6 @@ class ConstantFetch:
 
     def _lines(self, stream: WarpStream) -> dict[int, int]:
         """Return the lines of constants, by position in a stream."""
-        rows = zip(stream.pc.tolist(), stream.constant.tolist(), strict=True)
-        found = (max(line, self._line_of_pc[pc]) for pc, line in rows)
-        return {place: line for place, line in enumerate(found) if line != constants.NOWHERE}
+        lines = np.maximum(stream.constant, self._line_of_pc[stream.pc])
+        places = np.flatnonzero(lines != constants.NOWHERE)
+        return dict(zip(places.tolist(), lines[places].tolist(), strict=True))

@@ -19,7 +19,7 @@ from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import WarpStream
 from gpusim.program.memoisation import Same
 
-MOST_KEPT = 20_000  # steps, of some 1,200 bytes each
+MOST_KEPT = 200_000  # steps, of some 120 bytes each
 
 
 class ProgramSteps:

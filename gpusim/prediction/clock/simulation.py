@@ -18,7 +18,7 @@ from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
 
-MOST_KEPT_STEPS = 4_000  # of some 1,200 bytes each, with an outcome whose sums nobody has asked for
+MOST_KEPT_STEPS = 25_000  # of some 200 bytes each, with an outcome whose sums nobody has asked for
 
 
 @dataclass

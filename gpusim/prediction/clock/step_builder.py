@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from gpusim.prediction.memory import NO_ACCESS
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
-MANY_JUMPS = 16  # backward, outside loops: with more, the stream is split at each
+FEWEST = 16  # instructions of a piece that ends at a jump forward
 _CACHED: Mapping[int, int] = MappingProxyType({})  # all code and constants hit
 
 
@@ -100,7 +99,7 @@ class _Begun:
             begun=self._state,
             ended=ended,
             issued=int(ended[AT["issued"]]) - self._issued,
-            rows=moved(rows, -self._place),
+            rows=moved(rows.copy(), -self._place),
             last=last.moved(-self._place),
             tags=1 + max(last.tag, int(rows[:, AT["tag"]].max(initial=-1))),
             opened=opened - first + 1,
@@ -194,16 +193,21 @@ def _pieces(stream: WarpStream) -> Iterator[_Piece]:
 
 
 def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
-    """Yield the section between loops: whole, or split at backward jumps if these are many.
+    """Yield the section between loops, split behind jumps: backward ones, and some forward.
 
-    Loops are fully recorded if data determine them or depend on their results.
+    Loops are fully recorded if data determine them or depend on their results, and warps whose
+    lanes part have much in common.
     """
-    jumps = begin + 1 + np.flatnonzero(np.diff(stream.pc[begin:end]) <= 0)
-    if len(jumps) < MANY_JUMPS:
-        jumps = jumps[:0]
-    for first, last in pairwise([begin, *jumps.tolist(), end]):
-        if first < last:
-            yield _Piece(first, last)
+    pc = stream.pc[begin:end]
+    is_backward = np.diff(pc) <= 0
+    behind = 1 + np.flatnonzero(is_backward | stream.is_taken[begin : end - 1])
+    first = 0
+    for place in behind.tolist():
+        if is_backward[place - 1] or place - first >= FEWEST:
+            yield _Piece(begin + first, begin + place)
+            first = place
+    if begin + first < end:
+        yield _Piece(begin + first, end)
 
 
 def _add(

@@ -7,7 +7,7 @@ row when nothing changes it any more.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Generic, TypeVar, overload
@@ -73,7 +73,11 @@ class Draft:
 
     def moved(self, far: int) -> Draft:
         """Return a copy with its request so far behind in the stream."""
-        return replace(self, asked=self.asked + far if self.asked >= 0 else NO_REQUEST)
+        asked = self.asked + far if self.asked != NO_REQUEST else NO_REQUEST
+        return Draft(  # by itself: a third of the time of `dataclasses.replace`
+            self.action, self.pc, self.slot, self.gap, self.pipe, self.busy, asked, self.under_way,
+            self.tag, self.needs, self.waits_long, self.issued, self.port,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
