@@ -71,6 +71,7 @@ def run(
     resident: int | None = None,
     turns: Turns | None = None,
     has_no_skips: bool = False,
+    gives_up: bool = False,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
@@ -78,11 +79,12 @@ def run(
     `progress` is called with the number of finished blocks. With `on_skip`, repeated iterations of
     a loop are left out and it is called with them; the arrays then hold no
     results; `has_no_skips` says that nothing was left out of other blocks of this launch, so that
-    these may begin in compiled code, which leaves out nothing. With `may_skip` only iterations are
-    left out if it accepts their steps. `on_fault` is
-    called with each fault instead of raising it, and the rest goes on: lanes skip the
-    access, blocks in deadlock are abandoned. At most `resident` blocks are run at a time:
-    others start where some end. With `turns` warps and blocks take turns in another order.
+    these may begin in compiled code, which leaves out nothing; with `gives_up` NoSkipsError is
+    raised as soon as that is known of these, in the midst of them. With `may_skip` only iterations
+    are left out if it accepts their steps. `on_fault` is called with each fault instead of raising
+    it, and the rest goes on: lanes skip the access, blocks in deadlock are abandoned. At most
+    `resident` blocks are run at a time: others start where some end. With `turns` warps and blocks
+    take turns in another order.
 
     A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
     """
@@ -97,7 +99,7 @@ def run(
     count = launch.blocks if blocks is None else len(blocks)
     longest = min(QUANTUM, step_limit // TURNS + 1)
     skips = on_skip is not None
-    takeover = Takeover(prepared.cc.major, observers, step_limit, skips, has_no_skips)
+    takeover = Takeover(prepared.cc.major, observers, step_limit, skips, has_no_skips, gives_up)
     takeover.is_open &= may_skip is None and on_fault is None and resident is None
     takeover.is_open &= turns is None
     following, finished = 0, 0

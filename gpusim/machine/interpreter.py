@@ -45,6 +45,7 @@ WAITING_FOR = {
 Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
+FEW_FAILURES = 2  # of a search for iterations that are alike
 
 # One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
 # may wait for one that is ahead, in a way that `awaits` does not see.
@@ -93,6 +94,12 @@ class Interpreter:
         self._is_fair = waits or on_fault is not None
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
+
+    @property
+    def seems_not_to_repeat(self) -> bool:
+        """Whether loops were examined for iterations that are alike, and none was found."""
+        found = self._loops
+        return found is None or (found.failures >= FEW_FAILURES and not found.has_recurrence)
 
     @property
     def has_skipped(self) -> bool:

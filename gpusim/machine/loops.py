@@ -120,13 +120,15 @@ class Loops:
     leave the loop while it is watched.
 
     `is_endless` is set for an infinite loop: no register that moves and no memory is used by
-    its condition.
+    its condition. `failures` counts iterations that tell nothing of the next, or that another group
+    runs, until one has told something.
     """
 
     def __init__(
         self, context: Context, on_skip: OnSkip | None, may_skip: MaySkip | None = None
     ) -> None:
-        self.is_endless = self.has_skipped = False
+        self.is_endless = self.has_skipped = self.has_recurrence = False
+        self.failures = 0
         self._may_skip = may_skip
         self._context = context
         self._on_skip = on_skip
@@ -146,6 +148,7 @@ class Loops:
         key = (group.pc, int(group.rows[0]) if self._may_skip is None else 0)
         watch = self._watches.get(key)
         if watch is None or not self._goes_on(watch, group):
+            self.failures += watch is not None
             if len(np.unique(group.rows)) == len(group.rows):
                 self._watches[key] = _Watch(group)
             if len(self._watches) > MOST_WATCHED:
@@ -173,6 +176,7 @@ class Loops:
         try:
             recurrence = follow(self._context, group, watch.before, steps, self._decisions)
         except DiffersError:
+            self.failures += 1
             return
         if (recurrence.alike >= ENDLESS).all():
             self.is_endless = True
@@ -181,7 +185,7 @@ class Loops:
             and (self._may_skip is None or self._may_skip(steps))
             and (_times(recurrence) * recurrence.period >= LEAST_LEFT_OUT).any()
         ):
-            watch.recurrence = recurrence
+            watch.recurrence, self.has_recurrence = recurrence, True
             watch.skip_at = watch.iterations + recurrence.period - 1
             watch.look_at = 0
 

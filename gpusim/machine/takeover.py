@@ -23,6 +23,7 @@ from gpusim.launch.events import Observer, hooks
 from gpusim.machine.interpreter import Interpreter
 from gpusim.program.flow import loop_bodies
 from gpusim.program.memoisation import Same
+from gpusim.program.repetition import may_repeat
 
 if TYPE_CHECKING:
     from gpusim.machine.compiled.evaluator import CompiledLaunch
@@ -41,10 +42,17 @@ MOST_PROGRAMS = 256  # with a count of steps
 QUANTUM = 500  # steps between two decisions: of a full chunk, half a second
 # Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
 # does not depend on what is kept of a program, as streams do on whether iterations are left out.
-STEPS_WITHOUT_SKIP = 5_000
+# Where no loop can have any, or none was found in those that were examined, about as many as a
+# module takes to be made: of 95 slow launches of `validate/others`, each loop with equal iterations
+# shows that within 200 steps.
+STEPS_WITHOUT_SKIP, STEPS_FOR_A_MODULE, STEPS_FOR_AN_INSTRUCTION = 5_000, 500, 2
 MOST_WARPS = 1_500  # that run a step of these, above which NumPy is as fast
 MOST_TURNS = 64  # until the blocks of a batch that part stand where compiled code goes on
 _MODULES = "gpusim.machine.compiled.modules"
+
+
+class NoSkipsError(Exception):
+    """Nothing was left out of blocks that compiled code can run anew."""
 
 
 @dataclass
@@ -81,6 +89,18 @@ def _fewest_steps() -> int:
     return LOAD_STEPS if _MODULES in sys.modules else FIRST_STEPS
 
 
+def steps_for_a_module(program: Program) -> int:
+    """Return the steps in NumPy above which a module is made for blocks that are recorded."""
+    return STEPS_FOR_A_MODULE + STEPS_FOR_AN_INSTRUCTION * len(program.instructions)
+
+
+def _fewest_unskipped(interpreter: Interpreter) -> int:
+    """Return the steps in NumPy before a launch whose steps are recorded goes over."""
+    program = interpreter.batch.program
+    is_known = interpreter.seems_not_to_repeat or not may_repeat(program)
+    return steps_for_a_module(program) if is_known else STEPS_WITHOUT_SKIP
+
+
 def _steps_run(interpreter: Interpreter) -> int:
     """Return the time that NumPy has run a batch, in steps of a single warp."""
     return interpreter.context.executed + interpreter.warps_run * WARP_NS // STEP_NS
@@ -102,7 +122,8 @@ class Takeover:
     """Whether, and with which module, a launch goes over to compiled code.
 
     A launch whose steps are recorded goes over after a fixed number of them: whether iterations
-    of loops are left out does not depend on what the process ran before.
+    of loops are left out does not depend on what the process ran before. If it `gives_up`, it
+    raises NoSkipsError instead: the blocks are run anew with nothing left out.
     """
 
     cc_major: int
@@ -110,6 +131,7 @@ class Takeover:
     step_limit: int
     skips: bool = False
     begins_compiled: bool = False
+    gives_up: bool = False
     is_open: bool = field(default_factory=fast.is_wanted)
     _launch: CompiledLaunch | None = None
     _chunk: tuple[int, int, bool] = (1, 0, True)
@@ -154,7 +176,7 @@ class Takeover:
 
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
-        least = STEPS_WITHOUT_SKIP if self._is_recorded else min(QUANTUM, _fewest_steps())
+        least = STEPS_FOR_A_MODULE if self._is_recorded else min(QUANTUM, _fewest_steps())
         return min(steps, least) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
@@ -172,13 +194,16 @@ class Takeover:
     def _runs_whole(self, interpreter: Interpreter) -> bool:
         """Run the rest of a batch with nothing left out; return False where NumPy goes on."""
         context = interpreter.context
-        if not self.is_open or context.executed < STEPS_WITHOUT_SKIP:
+        if not self.is_open or context.executed < _fewest_unskipped(interpreter):
             return False
         self.is_open = not interpreter.has_skipped
         if not self.is_open or interpreter.warps_run > MOST_WARPS * context.executed:
             return False
         self._go_over_whole(context)
         self.is_open = self._launch is not None
+        if self.is_open and self.gives_up:
+            self.close()
+            raise NoSkipsError
         return self.is_open and self._arrives(interpreter) and self.goes_on(interpreter)
 
     def _go_over_whole(self, context: Context) -> None:

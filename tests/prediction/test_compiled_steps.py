@@ -171,7 +171,9 @@ Both = tuple[dict[int, BlockStream], dict[int, Stretches]]
 
 def recorded(prepared: Prepared, first: int, monkeypatch: pytest.MonkeyPatch) -> Both:
     """Return streams and stretches; compiled code goes on after so many steps."""
-    monkeypatch.setattr(takeover, "STEPS_WITHOUT_SKIP", first)
+    monkeypatch.setattr(takeover, "STEPS_FOR_AN_INSTRUCTION", 0)
+    for name in ("STEPS_WITHOUT_SKIP", "STEPS_FOR_A_MODULE"):
+        monkeypatch.setattr(takeover, name, first)
     streams, touches = Recorder(prepared), TouchRecorder(prepared)
 
     def skip(left_out: Any) -> None:

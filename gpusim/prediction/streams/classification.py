@@ -141,8 +141,8 @@ def _by_place(probe: Probe, few: Strata) -> Classes | None:
 def _may_run(probe: Probe, cells: Cells, scattered: Strata) -> bool:
     """Return whether executing the first blocks of cells and the scattered ones is affordable."""
     blocks = len(probe) + len(probe.missing(cells.first, scattered.chosen))
-    each = probe.kept / max(1, len(probe))
-    is_much = probe.kept > MAX_PROBED_INSTRUCTIONS or blocks * each > MOST_INSTRUCTIONS
+    each = probe.recorded / max(1, len(probe))
+    is_much = probe.recorded > MAX_PROBED_INSTRUCTIONS or blocks * each > MOST_INSTRUCTIONS
     return blocks <= MAX_PROBES and not is_much
 
 
@@ -190,7 +190,7 @@ def _finer(probe: Probe, parts: Strata) -> Strata:
     elif len(parts) < FEWEST_SAMPLED:
         needed = max(needed, FEWEST_SAMPLED)
     most = MAX_PROBED_INSTRUCTIONS if wrong <= 1 else MOST_INSTRUCTIONS
-    each = probe.kept / len(probe)
+    each = probe.recorded / len(probe)
     while len(parts) < min(needed, parts.blocks):
         finer = parts.halved()
         if len(finer) * each > most or len(finer) > max(MAX_PROBES, MOST_SAMPLED):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,18 +13,18 @@ from gpusim.isa.ops import ANY_ARRAY, OPS
 from gpusim.launch.events import Observer
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import with_copies
+from gpusim.machine.takeover import NoSkipsError, steps_for_a_module
 from gpusim.prediction.streams.parametric import Parameters, runs_of
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
 
 Array = np.ndarray[Any, Any]
+AnyRecorder = TypeVar("AnyRecorder", Recorder, TouchRecorder)
 
 # Blocks executed together after their predecessors: the machine takes about as long for them as
 # for one.
 TOGETHER = 8
-# Steps in NumPy, above which compiled code runs other blocks faster, even if it is made for them.
-MANY_STEPS = 1_500
 MOST_FOLLOWED = 4  # blocks of a launch that are run alone, to see which others are like them
 
 
@@ -58,14 +58,16 @@ class Probe:
         return len(self._kinds)
 
     @property
-    def kept(self) -> int:
-        """Instructions of all executed blocks, those of a loop counted once."""
-        return sum(self.streams[kind].kept for kind in self._kinds.values())
+    def recorded(self) -> int:
+        """Instructions of all executed blocks; where iterations are left out, without these."""
+        streams = self.streams
+        counts = [s.instructions if self.is_compiled else s.kept for s in streams]
+        return sum(counts[kind] for kind in self._kinds.values())
 
     @property
     def has_no_skips(self) -> bool:
         """Whether no iterations of loops were left out, of blocks that are worth compiled code."""
-        is_long = self._skips and self._steps >= MANY_STEPS
+        is_long = self._skips and self._steps >= steps_for_a_module(self.prepared.program)
         return self.is_compiled or (is_long and not self._has_skipped)
 
     def kinds(self, blocks: Array) -> Array:
@@ -84,15 +86,19 @@ class Probe:
         missing = self.missing(*blocks)
         if not missing:
             return
-        recorder = Recorder(self.prepared, folds=self._skips)
-        prepared = without_results(self.prepared)
+        recorder = self._recorder()
         streams = recorder.streams
         if self._in_order:
-            self._run_in_order(prepared, missing, recorder)
+            self._run_in_order(without_results(self.prepared), missing, recorder)
         elif alike := self._alike(missing):
             streams = alike
+        elif self._skips:
+            recorder = _recorded(
+                self.prepared, self._recorder, missing, self._step_limit, self.is_compiled
+            )
+            streams = recorder.streams
         else:
-            self._run(prepared, missing, recorder)
+            self._run(without_results(self.prepared), missing, recorder)
         self.is_compiled |= recorder.is_compiled
         self._steps += recorder.steps
         self._has_skipped |= recorder.has_skipped
@@ -127,6 +133,9 @@ class Probe:
         is_whole = len(found) == len(blocks)
         return {block: run.stream for block, (run, _) in found.items()} if is_whole else {}
 
+    def _recorder(self) -> Recorder:
+        return Recorder(self.prepared, folds=self._skips)
+
     def _run(
         self,
         prepared: Prepared,
@@ -139,8 +148,6 @@ class Probe:
             observers=(recorder, *others),
             step_limit=self._step_limit,
             blocks=blocks,
-            on_skip=recorder.skip if self._skips else None,
-            has_no_skips=self.is_compiled,
         )
 
     def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
@@ -172,15 +179,40 @@ def touched_by(
         longest = max(run.stretches.steps for run, _ in found.values())
         alike = {block: run.stretches_moved(far) for block, (run, far) in found.items()}
         return {block: replace(one, steps=longest) for block, one in alike.items()}
-    recorder = TouchRecorder(prepared)
-    machine.run(
-        without_results(prepared),
-        observers=(recorder,),
-        blocks=blocks,
-        on_skip=recorder.skip,
-        has_no_skips=has_no_skips,
-    )
-    return recorder.stretches
+    limit = machine.DEFAULT_STEP_LIMIT
+    return _recorded(
+        prepared, lambda: TouchRecorder(prepared), blocks, limit, has_no_skips
+    ).stretches
+
+
+def _recorded(
+    prepared: Prepared,
+    made: Callable[[], AnyRecorder],
+    blocks: Sequence[int],
+    step_limit: int,
+    has_no_skips: bool,
+) -> AnyRecorder:
+    """Run blocks with equal iterations left out; return the recorder that was made for them.
+
+    Blocks of which none are left out are run anew, in compiled code, some at a time.
+    """
+
+    def run(recorder: AnyRecorder, *, is_whole: bool) -> AnyRecorder:
+        machine.run(
+            without_results(prepared),
+            observers=(recorder,),
+            step_limit=step_limit,
+            blocks=blocks,
+            on_skip=recorder.skip,
+            has_no_skips=is_whole,
+            gives_up=not is_whole,
+        )
+        return recorder
+
+    try:
+        return run(made(), is_whole=has_no_skips)
+    except NoSkipsError:
+        return run(made(), is_whole=True)
 
 
 def without_results(prepared: Prepared) -> Prepared:
