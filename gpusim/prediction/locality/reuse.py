@@ -35,8 +35,9 @@ from gpusim.prediction.locality.random_access import (
 )
 from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
+from gpusim.prediction.locality.table import joined
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
-from gpusim.prediction.streams.stretches import ATOMIC, COLUMNS, FENCE, PAST_L1, STORE, Stretches
+from gpusim.prediction.streams.stretches import ATOMIC, FENCE, PAST_L1, STORE, Stretches
 from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
@@ -145,7 +146,7 @@ def _in_one_table(
         replace(p.stretches, begin=p.stretches.begin + by, end=p.stretches.end + by)
         for p, by in zip(alone, moved, strict=True)
     ]
-    return _joined_stretches(rows), (), np.repeat(blocks, [*map(len, rows)])
+    return joined(rows), (), np.repeat(blocks, [*map(len, rows)])
 
 
 def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
@@ -267,12 +268,7 @@ def _side_by_side(
 ) -> tuple[Stretches, Array]:
     """Return the stretches of some blocks in one table, and the block of each."""
     rows = [single[b] for b in near]
-    return _joined_stretches(rows), np.repeat(near, [*map(len, rows)])
-
-
-def _joined_stretches(rows: Sequence[Stretches]) -> Stretches:
-    columns = {n: np.concatenate([getattr(one, n) for one in rows]) for n in COLUMNS}
-    return Stretches(**columns, steps=max(one.steps for one in rows))
+    return joined(rows), np.repeat(near, [*map(len, rows)])
 
 
 def _last_own(patterns: tuple[Pattern, ...], sample: Sample, launch: Launch) -> Array:
