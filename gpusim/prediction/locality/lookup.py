@@ -411,18 +411,27 @@ def _apart(stretches: Stretches, wanted: Wanted, pairs: Pairs) -> tuple[Array, A
     return low, wanted.end[number] - 1 - stretches.begin[row]
 
 
-def _circle(moving: Sequence[Dimension], length: float) -> tuple[int, int, int]:
+def _circle(moving: Sequence[Dimension], stretches: Stretches) -> tuple[int, int, int]:
     """Return a modulus in bytes, and the least and greatest move modulo it.
 
-    The modulus divides all but the shortest moves: chosen so that stretches of a length cover the
-    least part of it.
+    The modulus divides all but the shortest moves, or is larger than any address: chosen so that
+    stretches cover the least part of it, or of all bytes from the first stretch to the last.
     """
     ordered = sorted(moving, key=lambda d: abs(d.move))
-    circles = [(FAR, 0, 0)]
+    circles = [(FAR, *_reach(ordered))]
     for k in range(len(ordered)):
         around = math.gcd(*(d.move for d in ordered[k:]))
         circles.append((around, *_reach(ordered[:k])))
-    return min(circles[1:] or circles, key=lambda c: (c[2] - c[1] + length) / c[0])
+    if not len(stretches):
+        return circles[0]
+    length = float((stretches.end - stretches.begin).mean())
+    apart = int(np.ptp(stretches.begin)) + length
+
+    def part(circle: tuple[int, int, int]) -> float:
+        around, least, most = circle
+        return (most - least + length) / min(around, apart + most - least)
+
+    return min(circles, key=part)
 
 
 class _Meetings:
@@ -434,9 +443,9 @@ class _Meetings:
     """
 
     def __init__(self, stretches: Stretches, moving: Sequence[Dimension]) -> None:
-        length = stretches.end - stretches.begin
-        self._around, least, most = _circle(moving, float(length.mean()) if len(length) else 0.0)
-        self._begin, self._length = stretches.begin + least, length + most - least
+        self._around, least, most = _circle(moving, stretches)
+        self._begin = stretches.begin + least
+        self._length = stretches.end - stretches.begin + most - least
         self._parts = [self._part(rows) for rows in _by_length(stretches)]
 
     def _part(self, rows: Array) -> tuple[Array, Array, int]:
