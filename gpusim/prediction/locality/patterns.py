@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.locality.pieces import Pieces, pieces_of
 from gpusim.prediction.locality.table import Table
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.same_launch import SameLaunch
@@ -85,6 +86,16 @@ class Patterns:
         """Steps of the longest executed block."""
         run = (*(one.stretches for one in self.linear), *self.single.values())
         return max((one.steps for one in run), default=0)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The sectors at data-dependent addresses touched by the `spread` blocks."""
+        return pieces_of(self.single, self.spread)
+
+    @cached_property
+    def pieces_of_neighbours(self) -> Pieces:
+        """The same of the `neighbours`."""
+        return pieces_of(self.single, self.neighbours)
 
 
 def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:

@@ -24,13 +24,13 @@ from gpusim.prediction.locality.lookup import (
     latest,
 )
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns, coordinates
+from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.random_access import (
     MANY,
     Asked,
     Rates,
     by_random_access,
     least_rates,
-    pieces_of,
     rates,
 )
 from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
@@ -218,15 +218,18 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
     last_linear = _last_linear(patterns.timed, launch)
     sample, own = with_draws(sample), np.repeat(own, DRAWS)
     everyone, owner = _side_by_side(single, near)
-    sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
 
     is_counted = np.isin(sample.block, patterns.spread)
     touches = np.array([totals.get(pc, 0.0) / launch.blocks for pc in sample.pc.tolist()])
 
     @cache
+    def beside(size: int) -> Pieces:
+        return patterns.pieces_of_neighbours.of_size(size)
+
+    @cache
     def rate(size: int) -> Rates:
-        spread, side_by_side = (one.of_size(size) for one in sectors)
-        least = least_rates(spread, side_by_side, sample.pc, launch.blocks)
+        spread = patterns.pieces.of_size(size)
+        least = least_rates(spread, beside(size), sample.pc, launch.blocks)
         asked = Asked(sample.pc, sample.begin // size, is_counted, touches)
         return rates(spread, asked, least)
 
@@ -243,7 +246,7 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
         size = int(wanted.end[0] - wanted.begin[0])
         chance = by_random_access(rate(size), rate(LINE_BYTES), sample, schedule, wanted, life)
         if not life:  # for a frequently touched sector, neighbours tell the time within a wave
-            are_told = sectors[1].of_size(size).touching(wanted.begin // size) > MANY
+            are_told = beside(size).touching(wanted.begin // size) > MANY
             chance = np.where(are_told, NEVER, chance)
         return np.maximum(found, chance)
 

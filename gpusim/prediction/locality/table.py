@@ -55,8 +55,7 @@ class Table:
     def column(self, name: str, positions: Array) -> Array:
         """Return a column of blocks of one shape, shaped (blocks, stretches)."""
         size = np.arange(self.ends[positions[0] + 1] - self.ends[positions[0]])
-        found: Array = getattr(self.rows, name)
-        return found[self.ends[positions][:, None] + size]
+        return np.asarray(getattr(self.rows, name)[self.ends[positions][:, None] + size])
 
 
 def joined(parts: Sequence[Stretches]) -> Stretches:
