@@ -184,7 +184,7 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
         return 0.0
     blocks = patterns.launch.blocks
     if len(rows) == blocks:
-        sectors = np.sort(np.concatenate([sectors_of(one)[1] for one in rows]))
+        sectors = np.sort(sectors_of(rows)[1])
         different = sectors[np.diff(sectors, prepend=-1) != 0]
         return float(len(different) - linear.holds(different * SECTOR_BYTES).sum())
     pcs = np.unique(np.concatenate([one.pc for one in rows]))

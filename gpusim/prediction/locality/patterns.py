@@ -374,11 +374,17 @@ def _of_some(
         else:
             linear += made
             timed += made if _is_at_one_time(table, longest) else []
-    single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
-    if not left:
-        single = {}
+    single = {b: replace(_of_pcs(one, left), steps=longest) for b, one in found.items() if left}
     in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
     return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+
+
+def _of_pcs(rows: Stretches, pcs: Sequence[int]) -> Stretches:
+    """Return the stretches of some instructions."""
+    is_theirs = np.zeros(1 + max([*pcs, int(rows.pc.max(initial=0))]), dtype=bool)
+    is_theirs[list(pcs)] = True
+    mine = is_theirs[rows.pc]
+    return rows if mine.all() else rows.at(mine)
 
 
 def _is_at_one_time(table: Table, longest: int) -> bool:

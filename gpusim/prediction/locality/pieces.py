@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.prediction.locality.table import joined
+from gpusim.prediction.locality.table import Columns
 from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
@@ -130,22 +130,27 @@ class Pieces:
 
 def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Pieces:
     """Return the sectors touched by blocks."""
-    rows = joined([single[block] for block in blocks])
-    number = np.repeat(np.arange(len(blocks)), [len(single[block]) for block in blocks])
-    row, sectors = sectors_of(rows)
-    return Pieces.of(len(blocks), rows.pc[row], sectors, number[row])
+    found = [single[block] for block in blocks]
+    row, sectors = sectors_of(found)
+    number = np.repeat(np.arange(len(blocks)), [*map(len, found)])
+    return Pieces.of(len(blocks), Columns(found)["pc"][row], sectors, number[row])
 
 
-def sectors_of(rows: Stretches) -> tuple[Array, Array]:
-    """Return the sectors of stretches, with the first iterations of loops, and whose they are."""
-    row, place = _repeated(rows.sectors)
-    sectors = rows.begin[row] // SECTOR_BYTES + place
-    times = np.minimum(rows.times[row], MOST_ITERATIONS)
+def sectors_of(found: Sequence[Stretches]) -> tuple[Array, Array]:
+    """Return the rows of all sectors of stretches, with the first iterations of loops, and these.
+
+    Rows are counted through the stretches, one after the other.
+    """
+    columns = Columns(found)
+    first = columns["begin"] // SECTOR_BYTES
+    row, place = _repeated((columns["end"] - 1) // SECTOR_BYTES - first + 1)
+    sectors = first[row] + place
+    times = np.minimum(columns["times"], MOST_ITERATIONS)
     if not times.any():
         return row, sectors
-    one, iteration = _repeated(1 + times)
+    one, iteration = _repeated(1 + times[row])
     row = row[one]
-    return row, sectors[one] + iteration * (rows.stride[row] // SECTOR_BYTES)
+    return row, sectors[one] + iteration * (columns["stride"][row] // SECTOR_BYTES)
 
 
 def _repeated(counts: Array) -> tuple[Array, Array]:

@@ -203,16 +203,14 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
     later = [b for b in near[len(near) // 2 :] if len(single[b])]
     later = later or [b for b, one in single.items() if len(one)]
     blocks_apart = len(patterns.spread)
-    totals: dict[int, float] = {}
+    totals = np.zeros(1 + max(int(one.pc.max(initial=0)) for one in single.values()))
     for b in patterns.spread:
-        rows = single[b]
-        for pc, count in _counts(rows).items():
-            totals[pc] = totals.get(pc, 0.0) + count * launch.blocks / blocks_apart
+        totals += _counts(single[b], len(totals)) * launch.blocks / blocks_apart
     sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes)
-    counted = {
-        pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()
-    }
-    scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
+    counted = np.zeros_like(totals)
+    for pc in np.unique(sample.pc).tolist():
+        counted[pc] = sample.weight[sample.pc == pc].sum()
+    scale = totals[sample.pc] / counted[sample.pc]
     sample = replace(sample, weight=sample.weight * scale)
     own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, launch)
     last_linear = _last_linear(patterns.timed, launch)
@@ -220,7 +218,7 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
     everyone, owner = _side_by_side(single, near)
 
     is_counted = np.isin(sample.block, patterns.spread)
-    touches = np.array([totals.get(pc, 0.0) / launch.blocks for pc in sample.pc.tolist()])
+    touches = totals[sample.pc] / launch.blocks
 
     @cache
     def beside(size: int) -> Pieces:
@@ -261,9 +259,9 @@ def _once(wanted: Wanted) -> tuple[Wanted, int]:
     return wanted, 1
 
 
-def _counts(rows: Stretches) -> dict[int, float]:
-    touched = rows.sectors * (1 + rows.times)
-    return {pc: float(touched[rows.pc == pc].sum()) for pc in np.unique(rows.pc).tolist()}
+def _counts(rows: Stretches, pcs: int) -> Array:
+    """Return the number of touches by each of the first `pcs` instructions."""
+    return np.bincount(rows.pc, rows.sectors * (1 + rows.times), minlength=pcs)
 
 
 def _side_by_side(

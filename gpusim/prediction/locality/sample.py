@@ -101,7 +101,7 @@ def with_draws(sample: Sample) -> Sample:
 def _by_instruction(patterns: Sequence[Pattern]) -> tuple[Stretches, Array]:
     """Return the stretches of patterns by instruction, then by pattern, and the pattern of each."""
     if not patterns:
-        return Stretches(*np.zeros((len(COLUMNS), 0), dtype=np.int64), steps=1), _NONE
+        return Stretches(**dict.fromkeys(COLUMNS, _NONE), steps=1), _NONE
     rows = joined([one.stretches for one in patterns])
     whose = np.repeat(np.arange(len(patterns)), [len(one.stretches) for one in patterns])
     order = by_number(rows.pc)
