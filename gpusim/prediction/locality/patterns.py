@@ -364,26 +364,42 @@ def _of_some(
     """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc."""
     linear: list[Pattern] = []
     timed: list[Pattern] = []
-    left: list[int] = []
     longest, ranges = max(one.steps for one in found.values()), ((0, launch.blocks - 1),)
-    for pc, table in Table.of(found).by_pc():
+    counts = _counts(found)
+    is_left = counts.any(axis=0)
+    regular = {b: _of_pcs(one, _are_alike(counts)) for b, one in found.items()}
+    for pc, table in Table.of(regular).by_pc():
         made = _fitted(table, _alike(table), ranges, launch) or _by_bit(table, launch)
         made = made or _fitted(table, _within_edges(table, launch), ranges, launch)
-        if made is None:
-            left.append(pc)
-        else:
+        if made is not None:
+            is_left[pc] = False
             linear += made
             timed += made if _is_at_one_time(table, longest) else []
-    single = {b: replace(_of_pcs(one, left), steps=longest) for b, one in found.items() if left}
+    single: dict[int, Stretches] = {}
+    if is_left.any():
+        single = {b: replace(_of_pcs(one, is_left), steps=longest) for b, one in found.items()}
     in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
     return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
 
 
-def _of_pcs(rows: Stretches, pcs: Sequence[int]) -> Stretches:
+def _counts(found: Mapping[int, Stretches]) -> Array:
+    """Return the number of stretches, shaped (blocks, instructions)."""
+    last = max(int(one.pc.max(initial=0)) for one in found.values())
+    return np.array([np.bincount(one.pc, minlength=last + 1) for one in found.values()])
+
+
+def _are_alike(counts: Array) -> Array:
+    """Return the instructions with equally many stretches in at least half of the blocks.
+
+    Only these may have a pattern of all blocks, or of each half of them.
+    """
+    middle = np.sort(counts, axis=0)[len(counts) // 2]
+    return np.asarray(2 * (counts == middle).sum(axis=0) >= len(counts))
+
+
+def _of_pcs(rows: Stretches, are_wanted: Array) -> Stretches:
     """Return the stretches of some instructions."""
-    is_theirs = np.zeros(1 + max([*pcs, int(rows.pc.max(initial=0))]), dtype=bool)
-    is_theirs[list(pcs)] = True
-    mine = is_theirs[rows.pc]
+    mine = are_wanted[rows.pc]
     return rows if mine.all() else rows.at(mine)
 
 
