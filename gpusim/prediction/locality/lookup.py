@@ -160,9 +160,7 @@ class LookedThrough:
         """
         best = np.full(len(wanted), NEVER)
         for part in self._parts:
-            search = _Search(part.dimensions, self._ranges, life)
-            if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
-                search = _Windows(part.dimensions, self._ranges, life)
+            search = self._search(part, wanted, life)
             near = part.meetings.near(wanted)
             places = search.places(sum(int(counts.sum()) for _, counts in near))
             size = max(1, MOST_CANDIDATES * len(wanted) // max(1, places))
@@ -172,6 +170,14 @@ class LookedThrough:
                 found = search.run(part.rows, some, pairs, part.blocks, self._steps)
                 best[here] = np.maximum(best[here], found)
         return best
+
+    def _search(self, part: _Part, wanted: Wanted, life: float) -> _Search | _Standing:
+        if not part.dimensions:
+            return _Standing(self._ranges, life)
+        search = _Search(part.dimensions, self._ranges, life)
+        if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
+            search = _Windows(part.dimensions, self._ranges, life)
+        return search
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,33 @@ def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array | slic
         times, stride, period = (int(column[one]) for column in columns)
         mine = np.flatnonzero(number == group) if len(different) > 1 else slice(None)
         yield times, stride, period, mine
+
+
+class _Standing:
+    """Looks up the latest touch by stretches of single blocks without a loop."""
+
+    def __init__(self, ranges: Array, life: float) -> None:
+        self._ranges, self._life = ranges, life
+
+    def places(self, pairs: int) -> int:
+        """Return the number of candidates for a number of pairs."""
+        return pairs
+
+    def run(
+        self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
+    ) -> Array:
+        """Return the latest touch for each query, by the stretches paired with it."""
+        number, row = pairs
+        times = np.where(
+            _within(blocks, self._ranges), stretches.time / steps + blocks * self._life, np.inf
+        )
+        time = times[row]
+        inside = time < (wanted.time - _SOON)[number]
+        if wanted.sms:
+            inside &= (blocks % wanted.sms)[row] == (wanted.block % wanted.sms)[number]
+        best = np.full(len(wanted), NEVER)
+        np.maximum.at(best, number[inside], time[inside])
+        return best
 
 
 class _Search:
@@ -451,12 +484,13 @@ class _Meetings:
     def _part(self, rows: Array) -> tuple[Array, Array, int]:
         """Return stretches sorted by their beginning modulo `around`, and these beginnings.
 
-        Beginnings are repeated for three rounds; last comes the greatest length, less one.
+        Both are repeated for three rounds; last comes the greatest length, less one.
         """
         place = self._begin[rows] % self._around
         order = np.argsort(place, kind="stable")
         rounds = self._around * np.arange(3)[:, None]
-        return rows[order], (place[order] + rounds).ravel(), int(self._length[rows].max()) - 1
+        places = (place[order] + rounds).ravel()
+        return np.tile(rows[order], 3), places, int(self._length[rows].max()) - 1
 
     def near(self, wanted: Wanted) -> list[tuple[Array, Array]]:
         """Return, by part, the first stretch near each query and the number of near ones."""
@@ -468,20 +502,26 @@ class _Meetings:
         `near` is known for more queries; these stand at the slice `here` of them.
         """
         found = [
-            self._pairs_of(part[0], wanted, first[here], counts[here])
+            self._pairs_of(part, wanted, first[here], counts[here])
             for part, (first, counts) in zip(self._parts, near, strict=True)
         ]
         none = np.zeros(0, dtype=np.int64)
         numbers, rows = zip((none, none), *found, strict=True)
         return np.concatenate(numbers), np.concatenate(rows)
 
-    def _pairs_of(self, rows: Array, wanted: Wanted, first: Array, counts: Array) -> Pairs:
+    def _pairs_of(
+        self, part: tuple[Array, Array, int], wanted: Wanted, first: Array, counts: Array
+    ) -> Pairs:
+        rows, places, reach = part
         number = np.repeat(np.arange(len(wanted)), counts)
-        place = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        row = rows[place % len(rows)]
-        behind = (self._begin[row] - wanted.begin[number]) % self._around
-        size = wanted.end[number] - wanted.begin[number]
-        covers = (behind < size) | (behind + self._length[row] > self._around)
+        place = np.arange(len(number)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        row = rows[place]
+        # From the wanted bytes to the stretch: at most a round back.
+        apart = places[place] - (wanted.begin % self._around + self._around)[number]
+        covers = apart + self._length[row] > 0
+        size = wanted.end - wanted.begin
+        if reach + int(size.max(initial=0)) > self._around:  # it may reach them in the next round
+            covers |= apart + self._around < size[number]
         return number[covers], row[covers]
 
     def _near(self, part: tuple[Array, Array, int], wanted: Wanted) -> tuple[Array, Array]:
@@ -489,7 +529,7 @@ class _Meetings:
         begin = wanted.begin % self._around + self._around
         first = np.searchsorted(places, begin - min(reach, self._around))
         end = np.searchsorted(places, begin + (wanted.end - wanted.begin))
-        return first, np.minimum(end - first, len(rows))
+        return first, np.minimum(end - first, len(rows) // 3)
 
 
 def _by_length(stretches: Stretches) -> list[Array]:
