@@ -19,7 +19,7 @@ from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.locality.pieces import Pieces, pieces_of
-from gpusim.prediction.locality.table import Table
+from gpusim.prediction.locality.table import Table, joined
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
@@ -220,6 +220,14 @@ def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
     for key, who in owners.items():
         together.setdefault(tuple(who), []).append(places[key])
     return tuple(_of_all([patterns[n] for n in who], rows) for who, rows in together.items())
+
+
+def united(patterns: Sequence[Pattern]) -> list[Pattern]:
+    """Return patterns with the stretches of all that have equal moves and blocks in one."""
+    rows: dict[tuple[Any, ...], list[Stretches]] = {}
+    for pattern in patterns:
+        rows.setdefault((pattern.moves, pattern.ranges), []).append(pattern.stretches)
+    return [Pattern(joined(found), *key) for key, found in rows.items()]
 
 
 def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:

@@ -23,7 +23,13 @@ from gpusim.prediction.locality.lookup import (
     are_among,
     latest,
 )
-from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns, coordinates
+from gpusim.prediction.locality.patterns import (
+    KEPT_LAUNCHES,
+    Pattern,
+    Patterns,
+    coordinates,
+    united,
+)
 from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.random_access import (
     MANY,
@@ -120,11 +126,11 @@ def _kept_linear(
 def _last_linear(patterns: Sequence[Pattern], launch: Launch) -> Last:
     """Return the function for the last touch of bytes by linear patterns.
 
-    Patterns of single blocks are looked through together.
+    Those of single blocks are looked through together, and those with equal moves and blocks.
     """
     whole: list[tuple[Stretches, Sequence[Dimension], Array, Array]] = [
         (p.stretches, _grid(p, launch), np.zeros(len(p.stretches), int), np.array(p.ranges))
-        for p in patterns
+        for p in united(patterns)
         if p.blocks > 1
     ]
     alone = [p for p in patterns if p.blocks == 1]
@@ -276,7 +282,7 @@ def _last_own(patterns: tuple[Pattern, ...], sample: Sample, launch: Launch) -> 
     """Return the last touch of each sector by the same block, as a time within the block."""
     best = np.full(len(sample.pc), NEVER)
     places = coordinates(sample.block, launch)
-    for pattern in patterns:
+    for pattern in united(patterns):
         table = np.array(pattern.ranges)
         at = np.searchsorted(table[:, 0], sample.block, side="right") - 1
         mine = (at >= 0) & (sample.block <= table[np.maximum(at, 0), 1])
