@@ -135,6 +135,7 @@ class LookedThrough:
         self, stretches: Stretches, grid: Sequence[Dimension], blocks: Array, ranges: Array
     ) -> None:
         self._steps, self._ranges = max(1, stretches.steps), ranges
+        self._standing: dict[tuple[int, float], _Standing] = {}  # by part and life
         along = [d for d in grid if d.extent > 1]
         self._parts = [
             self._part(along, (times, stride, period), stretches.at(mine), blocks[mine])
@@ -173,7 +174,10 @@ class LookedThrough:
 
     def _search(self, part: _Part, wanted: Wanted, life: float) -> _Search | _Standing:
         if not part.dimensions:
-            return _Standing(self._ranges, life)
+            key = id(part), life
+            if key not in self._standing:
+                self._standing[key] = _Standing(part, self._ranges, life, self._steps)
+            return self._standing[key]
         search = _Search(part.dimensions, self._ranges, life)
         if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
             search = _Windows(part.dimensions, self._ranges, life)
@@ -203,8 +207,9 @@ def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array | slic
 class _Standing:
     """Looks up the latest touch by stretches of single blocks without a loop."""
 
-    def __init__(self, ranges: Array, life: float) -> None:
-        self._ranges, self._life = ranges, life
+    def __init__(self, part: _Part, ranges: Array, life: float, steps: int) -> None:
+        times = part.rows.time / steps + part.blocks * life
+        self._times = np.where(_within(part.blocks, ranges), times, np.inf)
 
     def places(self, pairs: int) -> int:
         """Return the number of candidates for a number of pairs."""
@@ -215,13 +220,10 @@ class _Standing:
     ) -> Array:
         """Return the latest touch for each query, by the stretches paired with it."""
         number, row = pairs
-        times = np.where(
-            _within(blocks, self._ranges), stretches.time / steps + blocks * self._life, np.inf
-        )
-        time = times[row]
+        time = self._times[row]
         inside = time < (wanted.time - _SOON)[number]
         if wanted.sms:
-            inside &= (blocks % wanted.sms)[row] == (wanted.block % wanted.sms)[number]
+            inside &= (blocks[row] - wanted.block[number]) % wanted.sms == 0
         best = np.full(len(wanted), NEVER)
         np.maximum.at(best, number[inside], time[inside])
         return best
@@ -484,13 +486,17 @@ class _Meetings:
     def _part(self, rows: Array) -> tuple[Array, Array, int]:
         """Return stretches sorted by their beginning modulo `around`, and these beginnings.
 
-        Both are repeated for three rounds; last comes the greatest length, less one.
+        Both are repeated for three rounds, where there is a modulus; last comes the greatest
+        length, less one.
         """
-        place = self._begin[rows] % self._around
+        place = self._place(self._begin[rows])
         order = np.argsort(place, kind="stable")
-        rounds = self._around * np.arange(3)[:, None]
-        places = (place[order] + rounds).ravel()
-        return np.tile(rows[order], 3), places, int(self._length[rows].max()) - 1
+        rounds = np.arange(-1, 2) if self._around < FAR else np.zeros(1, dtype=np.int64)
+        places = (place[order] + self._around * rounds[:, None]).ravel()
+        return np.tile(rows[order], len(rounds)), places, int(self._length[rows].max()) - 1
+
+    def _place(self, address: Array) -> Array:
+        return address % self._around if self._around < FAR else address
 
     def near(self, wanted: Wanted) -> list[tuple[Array, Array]]:
         """Return, by part, the first stretch near each query and the number of near ones."""
@@ -517,7 +523,7 @@ class _Meetings:
         place = np.arange(len(number)) + np.repeat(first - np.cumsum(counts) + counts, counts)
         row = rows[place]
         # From the wanted bytes to the stretch: at most a round back.
-        apart = places[place] - (wanted.begin % self._around + self._around)[number]
+        apart = places[place] - self._place(wanted.begin)[number]
         covers = apart + self._length[row] > 0
         size = wanted.end - wanted.begin
         if reach + int(size.max(initial=0)) > self._around:  # it may reach them in the next round
@@ -526,10 +532,10 @@ class _Meetings:
 
     def _near(self, part: tuple[Array, Array, int], wanted: Wanted) -> tuple[Array, Array]:
         rows, places, reach = part
-        begin = wanted.begin % self._around + self._around
+        begin = self._place(wanted.begin)
         first = np.searchsorted(places, begin - min(reach, self._around))
         end = np.searchsorted(places, begin + (wanted.end - wanted.begin))
-        return first, np.minimum(end - first, len(rows) // 3)
+        return first, np.minimum(end - first, len(rows) // 3 if self._around < FAR else len(rows))
 
 
 def _by_length(stretches: Stretches) -> list[Array]:

@@ -374,7 +374,7 @@ def _of_some(
     timed: list[Pattern] = []
     longest, ranges = max(one.steps for one in found.values()), ((0, launch.blocks - 1),)
     counts = _counts(found)
-    is_left = counts.any(axis=0)
+    is_left = counts.max(axis=0) > 0
     regular = {b: _of_pcs(one, _are_alike(counts)) for b, one in found.items()}
     for pc, table in Table.of(regular).by_pc():
         made = _fitted(table, _alike(table), ranges, launch) or _by_bit(table, launch)

@@ -103,10 +103,10 @@ def _by_count(frequency: Array) -> Array:
     """Return rates of pieces by number of touching blocks, from their histogram."""
     others = len(frequency) - 2
     rate = np.arange(others + 1) / max(1, others)
-    for c in range(others):
-        if c == 0 or min(frequency[c], frequency[c + 1]) >= MANY:
-            touched, left = (c + 1) * frequency[c + 1], (others - c) * frequency[c]
-            rate[c] = touched / max(1, touched + left)
+    count, found, further = np.arange(others), frequency[:others], frequency[1 : others + 1]
+    are_many = (np.minimum(found, further) >= MANY) | (count == 0)
+    touched, left = (count + 1) * further, (others - count) * found
+    rate[:others][are_many] = (touched / np.maximum(1, touched + left))[are_many]
     return rate
 
 

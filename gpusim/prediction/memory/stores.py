@@ -62,7 +62,7 @@ class _Fates:
             written_back=mean(written_back, weight, 0.0),
             moved=mean(caches.moved, weight * written_back, 1.0),
             read_first=mean(self._parted * caches.moved, weight, 0.0),
-            missed=inner(weight, 1 - caches.l1_hit),
+            missed=inner(weight, caches.l1_miss),
             dram_bytes=SECTOR_BYTES * inner(weight, self._parted),
             copied=copied,
             among=among,
@@ -123,7 +123,7 @@ def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
     is_beside = np.isin(caches.region, caches.region[at_random > 0])
     lines = touches.weight * touches.lines * is_beside
     is_load = (touches.kind == LOAD) | (touches.kind == PAST_L1)
-    loads = lines * is_load * (1 - caches.l1_hit)
+    loads = lines * is_load * caches.l1_miss
     for_a_store = loads.sum() / (lines * (touches.kind == STORE)).sum()
     by_others = mean(touches.line > touches.by_line, loads * np.isfinite(touches.by_line), 0.0)
     copied = for_a_store / (for_a_store + parts) * by_others
