@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import lookup
 from gpusim.prediction.locality.lookup import Dimension, Wanted, latest
-from gpusim.prediction.locality.patterns import Pattern
+from gpusim.prediction.locality.patterns import Pattern, united
 from gpusim.prediction.locality.reuse import _grid, _last_linear
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
@@ -158,3 +158,27 @@ def test_blocks_that_all_differ_are_looked_through_together_as_one_by_one() -> N
     assert np.isfinite(together).any()
     assert (together == np.max(one_by_one, axis=0)).all()
     assert (together == np.max(direct, axis=0)).all()
+
+
+def test_rows_of_blocks_that_lie_far_apart_meet_only_the_bytes_that_they_reach() -> None:
+    """Each of 100 rows of 16 blocks, 64 bytes apart, covers 1 KB of the 16 KB to the next row."""
+    rows = stretches([Row(0, 16384 * k, 64, 0, 0) for k in range(100)])
+    found = lookup.LookedThrough(rows, [Dimension(64, 16, 1)], rows.time, np.array([(0, 15)]))
+    begin = np.array([0, 16384 + 960, 5 * 16384 + 1024])
+    wanted = Wanted(begin, begin + 32, np.full(3, 4.0), np.zeros(3, dtype=np.int64))
+    ((_, counts),) = found._parts[0].meetings.near(wanted)
+    assert counts.tolist() == [1, 1, 0]
+    assert found.latest(wanted, 0.125).tolist() == [0, 15 * 0.125, -math.inf]
+
+
+def test_stretches_with_equal_moves_and_blocks_are_looked_through_as_one() -> None:
+    """Of three patterns, two move alike in the same blocks."""
+    moved, other = (16, 0, 0), (32, 0, 0)
+    rows = [stretches([Row(0, 64 * k, 8, 0, 0)]) for k in range(3)]
+    patterns = [
+        Pattern(one, moves, ((0, 3),))
+        for one, moves in zip(rows, (moved, other, moved), strict=True)
+    ]
+    first, second = united(patterns)
+    assert (first.moves, first.stretches.begin.tolist()) == (moved, [0, 128])
+    assert (second.moves, second.stretches.begin.tolist()) == (other, [64])

@@ -20,13 +20,12 @@ from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.prediction.locality import patterns
 from gpusim.prediction.locality.lookup import Wanted
 from gpusim.prediction.locality.patterns import Pattern, merged
+from gpusim.prediction.locality.pieces import Pieces, pieces_of
 from gpusim.prediction.locality.random_access import (
     Asked,
-    Pieces,
     Rates,
     by_random_access,
     least_rates,
-    pieces_of,
     rates,
 )
 from gpusim.prediction.locality.sample import Sample, sampled
@@ -827,6 +826,26 @@ def test_pieces_are_touched_as_often_as_there_are_too_few_of_them() -> None:
     assert least_rates(found, found, np.zeros(1), 2).tolist() == [0]
     alike = pieces_of({0: single[0], 1: single[0]}, (0, 1))  # neighbours have all in common
     assert least_rates(found, alike, np.zeros(1), 8).tolist() == [(1 - 1 / 2) * 4 / 16]
+
+
+def test_a_piece_counts_once_for_each_block_and_once_for_each_instruction_of_it() -> None:
+    """Sector 2 is touched by both blocks, in the first by two instructions."""
+    found = pieces_of({3: touching({5: [2, 1], 9: [2]}), 8: touching({5: [2]})}, (3, 8))
+    assert found.touching(np.array([0, 1, 2])).tolist() == [0, 1, 2]
+    assert {pc: one.tolist() for pc, one in found.in_others.items()} == {5: [1, 2, 0], 9: [0, 1, 0]}
+    assert (found.extents, found.different) == ({5: 2, 9: 1}, {5: 2, 9: 1})
+    once = found.once()
+    assert list(zip(once.piece, once.pc, once.block, strict=True)) == [
+        (1, 5, 0),
+        (2, 5, 0),
+        (2, 5, 1),
+    ]
+    lines = found.of_size(128)
+    assert list(zip(lines.piece, lines.pc, lines.block, strict=True)) == [
+        (0, 5, 0),
+        (0, 5, 1),
+        (0, 9, 0),
+    ]
 
 
 def test_what_many_blocks_touch_says_nothing_of_what_another_instruction_streams() -> None:

@@ -5,6 +5,7 @@ Sorting by column takes a tenth of the time of NumPy's `unique` along an axis.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,25 @@ def groups(*columns: Array) -> tuple[Array, Array]:
     """
     if not len(columns[0]) or all((column == column[0]).all() for column in columns):
         return np.zeros(min(1, len(columns[0])), dtype=np.int64), np.zeros(len(columns[0]), int)
-    order = np.lexsort(columns[::-1])
-    is_first = np.ones(len(order), dtype=bool)
-    is_first[1:] = np.logical_or.reduce([np.diff(column[order]) != 0 for column in columns])
+    order = np.arange(len(columns[0]))
+    is_new = _changes(columns)
+    if is_new is None:
+        order = np.lexsort(columns[::-1])
+        is_new = np.logical_or.reduce([np.diff(column[order]) != 0 for column in columns])
+    is_first = np.append(True, is_new)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_first) - 1
     return order[is_first], number
+
+
+def _changes(columns: Sequence[Array]) -> Array | None:
+    """Return which rows differ from the ones before, None if the rows are not in order.
+
+    A test of three comparisons a column, in place of the sort of rows that are in order already.
+    """
+    is_new = np.zeros(len(columns[0]) - 1, dtype=bool)
+    for column in columns:
+        if ((column[1:] < column[:-1]) & ~is_new).any():
+            return None
+        is_new |= column[1:] > column[:-1]
+    return is_new

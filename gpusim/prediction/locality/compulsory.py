@@ -17,13 +17,8 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.grid import Launch, places_of
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
-from gpusim.prediction.locality.random_access import (
-    MOST_ITERATIONS,
-    Asked,
-    Pieces,
-    pieces_of,
-    rates,
-)
+from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, sectors_of
+from gpusim.prediction.locality.random_access import Asked, rates
 from gpusim.prediction.streams.local_rows import are_rows
 from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, Stretches
 from gpusim.program.memoisation import Same
@@ -81,6 +76,8 @@ class Intervals:
 
     def holds(self, places: Array) -> Array:
         """Return the places that lie within an interval, as a mask."""
+        if not len(self.begin):
+            return np.zeros(len(places), dtype=bool)
         at = np.searchsorted(self.begin, places, side="right") - 1
         return np.asarray((at >= 0) & (places < self.end[np.maximum(at, 0)]))
 
@@ -182,26 +179,22 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
 
     Exact if all blocks ran, else an estimate.
     """
-    single = {b: _among(one, kinds) for b, one in patterns.single.items()}
-    if not any(map(len, single.values())):
+    rows = [_among(one, kinds) for one in patterns.single.values()]
+    if not any(map(len, rows)):
         return 0.0
-    blocks, rows = patterns.launch.blocks, list(single.values())
-    if len(single) == blocks:
-        return float(len(np.unique(_once(pieces_of(single, tuple(single)), linear).piece)))
-    found = _of_all(_once(pieces_of(single, patterns.spread), linear), blocks)
+    blocks = patterns.launch.blocks
+    if len(rows) == blocks:
+        sectors = np.sort(sectors_of(rows)[1])
+        different = sectors[np.diff(sectors, prepend=-1) != 0]
+        return float(len(different) - linear.holds(different * SECTOR_BYTES).sum())
+    pcs = np.unique(np.concatenate([one.pc for one in rows]))
+    pieces = patterns.pieces
+    is_of_array = ~are_rows(pieces.piece * SECTOR_BYTES)
+    pieces = pieces.at(
+        np.isin(pieces.pc, pcs) & is_of_array & ~linear.holds(pieces.piece * SECTOR_BYTES)
+    )
+    found = _of_all(pieces.once(), blocks)
     return min(found * _repeated(rows), _between(rows))
-
-
-def _once(pieces: Pieces, linear: Intervals) -> Pieces:
-    """Return the pieces outside the intervals, each sector once per block."""
-    order = np.lexsort((pieces.piece, pieces.block))
-    columns = [column[order] for column in (pieces.block, pieces.pc, pieces.piece)]
-    is_new = np.append(True, (np.diff(columns[0]) != 0) | (np.diff(columns[2]) != 0))
-    which = order[is_new[: len(order)]]
-    if len(linear.begin):
-        which = which[~linear.holds(pieces.piece[which] * SECTOR_BYTES)]
-    which.sort()
-    return Pieces(pieces.blocks, pieces.block[which], pieces.pc[which], pieces.piece[which])
 
 
 def _of_all(spread: Pieces, blocks: int) -> float:
@@ -209,15 +202,16 @@ def _of_all(spread: Pieces, blocks: int) -> float:
 
     A sector shared by blocks counts in the first of them.
     """
-    if not len(spread.pc):
+    if not len(spread.keys):
         return 0.0
-    some = slice(None, None, 1 + len(spread.pc) // ASKED)
-    pc, piece = spread.pc[some], spread.piece[some]
+    pc, piece = spread.pc, spread.piece
+    some = np.lexsort((piece, pc, spread.block))[:: 1 + len(pc) // ASKED]
+    pc, piece = pc[some], piece[some]
     asked = Asked(pc, piece, np.ones(len(pc), dtype=bool), np.ones(len(pc)))
     found = rates(spread, asked, np.zeros(len(pc)))
     draws = (np.arange(DRAWS) + 0.5) / DRAWS
     first = [np.minimum(1.0, found.blocks_ago(draw) / blocks).mean() for draw in draws]
-    return float(np.mean(first)) * len(spread.pc) * blocks / spread.blocks
+    return float(np.mean(first)) * len(spread.keys) * blocks / spread.blocks
 
 
 def _repeated(rows: Sequence[Stretches]) -> float:
@@ -241,4 +235,5 @@ def _between(rows: Sequence[Stretches]) -> float:
 
 
 def _among(rows: Stretches, kinds: Kinds) -> Stretches:
-    return rows.at(np.isin(rows.kind, kinds) & ~are_rows(rows.begin))
+    mine = np.isin(rows.kind, kinds) & ~are_rows(rows.begin)
+    return rows if mine.all() else rows.at(mine)

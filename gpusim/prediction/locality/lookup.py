@@ -135,6 +135,7 @@ class LookedThrough:
         self, stretches: Stretches, grid: Sequence[Dimension], blocks: Array, ranges: Array
     ) -> None:
         self._steps, self._ranges = max(1, stretches.steps), ranges
+        self._standing: dict[tuple[int, float], _Standing] = {}  # by part and life
         along = [d for d in grid if d.extent > 1]
         self._parts = [
             self._part(along, (times, stride, period), stretches.at(mine), blocks[mine])
@@ -160,9 +161,7 @@ class LookedThrough:
         """
         best = np.full(len(wanted), NEVER)
         for part in self._parts:
-            search = _Search(part.dimensions, self._ranges, life)
-            if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
-                search = _Windows(part.dimensions, self._ranges, life)
+            search = self._search(part, wanted, life)
             near = part.meetings.near(wanted)
             places = search.places(sum(int(counts.sum()) for _, counts in near))
             size = max(1, MOST_CANDIDATES * len(wanted) // max(1, places))
@@ -172,6 +171,17 @@ class LookedThrough:
                 found = search.run(part.rows, some, pairs, part.blocks, self._steps)
                 best[here] = np.maximum(best[here], found)
         return best
+
+    def _search(self, part: _Part, wanted: Wanted, life: float) -> _Search | _Standing:
+        if not part.dimensions:
+            key = id(part), life
+            if key not in self._standing:
+                self._standing[key] = _Standing(part, self._ranges, life, self._steps)
+            return self._standing[key]
+        search = _Search(part.dimensions, self._ranges, life)
+        if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
+            search = _Windows(part.dimensions, self._ranges, life)
+        return search
 
 
 @dataclass(frozen=True)
@@ -192,6 +202,31 @@ def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array | slic
         times, stride, period = (int(column[one]) for column in columns)
         mine = np.flatnonzero(number == group) if len(different) > 1 else slice(None)
         yield times, stride, period, mine
+
+
+class _Standing:
+    """Looks up the latest touch by stretches of single blocks without a loop."""
+
+    def __init__(self, part: _Part, ranges: Array, life: float, steps: int) -> None:
+        times = part.rows.time / steps + part.blocks * life
+        self._times = np.where(_within(part.blocks, ranges), times, np.inf)
+
+    def places(self, pairs: int) -> int:
+        """Return the number of candidates for a number of pairs."""
+        return pairs
+
+    def run(
+        self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
+    ) -> Array:
+        """Return the latest touch for each query, by the stretches paired with it."""
+        number, row = pairs
+        time = self._times[row]
+        inside = time < (wanted.time - _SOON)[number]
+        if wanted.sms:
+            inside &= (blocks[row] - wanted.block[number]) % wanted.sms == 0
+        best = np.full(len(wanted), NEVER)
+        np.maximum.at(best, number[inside], time[inside])
+        return best
 
 
 class _Search:
@@ -411,18 +446,27 @@ def _apart(stretches: Stretches, wanted: Wanted, pairs: Pairs) -> tuple[Array, A
     return low, wanted.end[number] - 1 - stretches.begin[row]
 
 
-def _circle(moving: Sequence[Dimension], length: float) -> tuple[int, int, int]:
+def _circle(moving: Sequence[Dimension], stretches: Stretches) -> tuple[int, int, int]:
     """Return a modulus in bytes, and the least and greatest move modulo it.
 
-    The modulus divides all but the shortest moves: chosen so that stretches of a length cover the
-    least part of it.
+    The modulus divides all but the shortest moves, or is larger than any address: chosen so that
+    stretches cover the least part of it, or of all bytes from the first stretch to the last.
     """
     ordered = sorted(moving, key=lambda d: abs(d.move))
-    circles = [(FAR, 0, 0)]
+    circles = [(FAR, *_reach(ordered))]
     for k in range(len(ordered)):
         around = math.gcd(*(d.move for d in ordered[k:]))
         circles.append((around, *_reach(ordered[:k])))
-    return min(circles[1:] or circles, key=lambda c: (c[2] - c[1] + length) / c[0])
+    if not len(stretches):
+        return circles[0]
+    length = float((stretches.end - stretches.begin).mean())
+    apart = int(np.ptp(stretches.begin)) + length
+
+    def part(circle: tuple[int, int, int]) -> float:
+        around, least, most = circle
+        return (most - least + length) / min(around, apart + most - least)
+
+    return min(circles, key=part)
 
 
 class _Meetings:
@@ -434,20 +478,25 @@ class _Meetings:
     """
 
     def __init__(self, stretches: Stretches, moving: Sequence[Dimension]) -> None:
-        length = stretches.end - stretches.begin
-        self._around, least, most = _circle(moving, float(length.mean()) if len(length) else 0.0)
-        self._begin, self._length = stretches.begin + least, length + most - least
+        self._around, least, most = _circle(moving, stretches)
+        self._begin = stretches.begin + least
+        self._length = stretches.end - stretches.begin + most - least
         self._parts = [self._part(rows) for rows in _by_length(stretches)]
 
     def _part(self, rows: Array) -> tuple[Array, Array, int]:
         """Return stretches sorted by their beginning modulo `around`, and these beginnings.
 
-        Beginnings are repeated for three rounds; last comes the greatest length, less one.
+        Both are repeated for three rounds, where there is a modulus; last comes the greatest
+        length, less one.
         """
-        place = self._begin[rows] % self._around
+        place = self._place(self._begin[rows])
         order = np.argsort(place, kind="stable")
-        rounds = self._around * np.arange(3)[:, None]
-        return rows[order], (place[order] + rounds).ravel(), int(self._length[rows].max()) - 1
+        rounds = np.arange(-1, 2) if self._around < FAR else np.zeros(1, dtype=np.int64)
+        places = (place[order] + self._around * rounds[:, None]).ravel()
+        return np.tile(rows[order], len(rounds)), places, int(self._length[rows].max()) - 1
+
+    def _place(self, address: Array) -> Array:
+        return address % self._around if self._around < FAR else address
 
     def near(self, wanted: Wanted) -> list[tuple[Array, Array]]:
         """Return, by part, the first stretch near each query and the number of near ones."""
@@ -459,28 +508,34 @@ class _Meetings:
         `near` is known for more queries; these stand at the slice `here` of them.
         """
         found = [
-            self._pairs_of(part[0], wanted, first[here], counts[here])
+            self._pairs_of(part, wanted, first[here], counts[here])
             for part, (first, counts) in zip(self._parts, near, strict=True)
         ]
         none = np.zeros(0, dtype=np.int64)
         numbers, rows = zip((none, none), *found, strict=True)
         return np.concatenate(numbers), np.concatenate(rows)
 
-    def _pairs_of(self, rows: Array, wanted: Wanted, first: Array, counts: Array) -> Pairs:
+    def _pairs_of(
+        self, part: tuple[Array, Array, int], wanted: Wanted, first: Array, counts: Array
+    ) -> Pairs:
+        rows, places, reach = part
         number = np.repeat(np.arange(len(wanted)), counts)
-        place = np.arange(counts.sum()) + np.repeat(first - np.cumsum(counts) + counts, counts)
-        row = rows[place % len(rows)]
-        behind = (self._begin[row] - wanted.begin[number]) % self._around
-        size = wanted.end[number] - wanted.begin[number]
-        covers = (behind < size) | (behind + self._length[row] > self._around)
+        place = np.arange(len(number)) + np.repeat(first - np.cumsum(counts) + counts, counts)
+        row = rows[place]
+        # From the wanted bytes to the stretch: at most a round back.
+        apart = places[place] - self._place(wanted.begin)[number]
+        covers = apart + self._length[row] > 0
+        size = wanted.end - wanted.begin
+        if reach + int(size.max(initial=0)) > self._around:  # it may reach them in the next round
+            covers |= apart + self._around < size[number]
         return number[covers], row[covers]
 
     def _near(self, part: tuple[Array, Array, int], wanted: Wanted) -> tuple[Array, Array]:
         rows, places, reach = part
-        begin = wanted.begin % self._around + self._around
+        begin = self._place(wanted.begin)
         first = np.searchsorted(places, begin - min(reach, self._around))
         end = np.searchsorted(places, begin + (wanted.end - wanted.begin))
-        return first, np.minimum(end - first, len(rows))
+        return first, np.minimum(end - first, len(rows) // 3 if self._around < FAR else len(rows))
 
 
 def _by_length(stretches: Stretches) -> list[Array]:

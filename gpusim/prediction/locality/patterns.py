@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.locality.pieces import Pieces, pieces_of
+from gpusim.prediction.locality.table import Table, joined
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
@@ -40,6 +42,7 @@ FIRST_FITTED = 8  # stretches of a block, tested before all of them
 LEAST_OF_A_HALF = 8  # executed blocks that verify a pattern by one bit of the block number
 LEAST_WITH_EDGES = 8  # blocks along a dimension, with few of them at its ends
 AT_ONE_TIME = 0.1  # of the longest block's steps
+ALL = slice(None)
 MOST_ALIKE = 0.75  # of executed blocks must agree on an instruction, for a pattern of all
 
 
@@ -84,6 +87,16 @@ class Patterns:
         run = (*(one.stretches for one in self.linear), *self.single.values())
         return max((one.steps for one in run), default=0)
 
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The sectors at data-dependent addresses touched by the `spread` blocks."""
+        return pieces_of(self.single, self.spread)
+
+    @cached_property
+    def pieces_of_neighbours(self) -> Pieces:
+        """The same of the `neighbours`."""
+        return pieces_of(self.single, self.neighbours)
+
 
 def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
     """Return the global-memory accesses of a grid, with `at_once` resident blocks.
@@ -117,7 +130,7 @@ def _linear(prepared: Prepared, classes: Classes) -> tuple[Pattern, ...] | None:
     chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
     found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
     fits = [
-        _fitted({b: found[b] for b in _places(one, launch)}, one.ranges, launch)
+        _fitted(Table.of({b: found[b] for b in _places(one, launch)}), ALL, one.ranges, launch)
         for one in classes.classes
     ]
     if any(one is None for one in fits):
@@ -151,20 +164,21 @@ def _places(one: BlockClass, launch: Launch) -> list[int]:
 
 
 def _fitted(
-    found: Mapping[int, Stretches], ranges: Sequence[tuple[int, int]], launch: Launch
+    table: Table, blocks: Array | slice, ranges: Sequence[tuple[int, int]], launch: Launch
 ) -> list[Pattern] | None:
-    """Return the patterns of sampled blocks, None for addresses that are not linear."""
-    numbers = np.array(sorted(found))
-    first = found[int(numbers[0])]
-    if any(found[int(b)].shape != first.shape for b in numbers):
+    """Return the patterns of some blocks of a table, None for addresses that are not linear."""
+    positions = np.arange(len(table.numbers))[blocks]
+    shapes = table.shapes[positions]
+    if (shapes != shapes[0]).any():
         return None
-    begins = np.stack([found[int(b)].begin for b in numbers])
-    places = coordinates(numbers, launch)
+    begins = table.column("begin", positions)
+    places = coordinates(table.numbers[positions], launch)
     apart, moved = places - places[0], begins - begins[0]
     few = _moves(apart, moved[:, :FIRST_FITTED])  # rejects most addresses that are not linear
     moves = None if few is None else _moves(apart, moved)
     if moves is None:
         return None
+    first = table.of_block(positions[0])
     origin = begins[0] - places[0] @ moves
     rows = replace(first, begin=origin, end=origin + first.end - first.begin)
     made = []
@@ -208,6 +222,14 @@ def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
     return tuple(_of_all([patterns[n] for n in who], rows) for who, rows in together.items())
 
 
+def united(patterns: Sequence[Pattern]) -> list[Pattern]:
+    """Return patterns with the stretches of all that have equal moves and blocks in one."""
+    rows: dict[tuple[Any, ...], list[Stretches]] = {}
+    for pattern in patterns:
+        rows.setdefault((pattern.moves, pattern.ranges), []).append(pattern.stretches)
+    return [Pattern(joined(found), *key) for key, found in rows.items()]
+
+
 def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
     """Return the dimensions along which a pattern's blocks vary, and the first coordinates."""
     places = coordinates(np.unique(np.array(pattern.ranges)), launch)
@@ -244,7 +266,7 @@ def _of_all(patterns: Sequence[Pattern], rows: Sequence[int]) -> Pattern:
     return Pattern(first.stretches.at(np.array(rows)), first.moves, ranges)
 
 
-def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | None:
+def _by_bit(table: Table, launch: Launch) -> list[Pattern] | None:
     """Return patterns by one bit of the block number, None if no bit gives linear addresses.
 
     Partners by exclusive or lie ahead of one half of the blocks and behind the other.
@@ -252,11 +274,12 @@ def _by_bit(found: Mapping[int, Stretches], launch: Launch) -> list[Pattern] | N
     if launch.grid[0] != launch.blocks:
         return None
     for size in (1 << bit for bit in range((launch.blocks - 1).bit_length())):
-        halves = [{b: one for b, one in found.items() if b & size == half} for half in (0, size)]
+        bits = table.numbers & size
+        halves = [np.flatnonzero(bits == half) for half in (0, size)]
         if min(map(len, halves)) < LEAST_OF_A_HALF:
             continue
-        first = _fitted(halves[0], (), launch)
-        second = None if first is None else _fitted(halves[1], (), launch)
+        first = _fitted(table, halves[0], (), launch)
+        second = None if first is None else _fitted(table, halves[1], (), launch)
         if first is not None and second is not None:
             return [
                 replace(one, ranges=_with_bit(size, half, launch.blocks))
@@ -272,25 +295,23 @@ def _with_bit(size: int, half: int, blocks: int) -> tuple[tuple[int, int], ...]:
     return tuple((start, min(start + size, blocks) - 1) for start in starts)
 
 
-def _within_edges(found: Mapping[int, Stretches], launch: Launch) -> Mapping[int, Stretches]:
+def _within_edges(table: Table, launch: Launch) -> Array | slice:
     """Return the blocks away from the grid's edges, if these are most blocks, else all.
 
     Addresses that wrap around at an edge, as on a torus, are linear inside.
     """
-    numbers, extents = np.array(sorted(found)), np.array(launch.grid)
-    places = coordinates(numbers, launch)
+    extents = np.array(launch.grid)
+    places = coordinates(table.numbers, launch)
     inside = ((places > 0) & (places < extents - 1)) | (extents < LEAST_WITH_EDGES)
-    within = numbers[inside.all(axis=1)].tolist()
-    return {b: found[b] for b in within} if len(within) >= MOST_ALIKE * len(found) else found
+    within = np.flatnonzero(inside.all(axis=1))
+    return within if len(within) >= MOST_ALIKE * len(table.numbers) else ALL
 
 
-def _alike(found: Mapping[int, Stretches]) -> Mapping[int, Stretches]:
+def _alike(table: Table) -> Array | slice:
     """Return the blocks of the most common shape if these are most blocks, else all of them."""
-    shapes = {b: one.shape for b, one in found.items()}
-    shape, count = Counter(shapes.values()).most_common(1)[0]
-    if count < MOST_ALIKE * len(found) or not len(shape):
-        return found
-    return {b: one for b, one in found.items() if shapes[b] == shape}
+    counts = np.bincount(table.shapes)
+    is_most = counts.max() >= MOST_ALIKE * len(table.numbers)
+    return np.flatnonzero(table.shapes == counts.argmax()) if is_most else ALL
 
 
 def _is_global_atomic(instruction: Instruction) -> bool:
@@ -351,31 +372,52 @@ def _of_some(
     """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc."""
     linear: list[Pattern] = []
     timed: list[Pattern] = []
-    left: list[int] = []
-    longest = max(one.steps for one in found.values())
-    by_pc, none = {b: one.by_pc() for b, one in found.items()}, np.zeros(0, dtype=np.int64)
-    for pc in sorted({pc for rows in by_pc.values() for pc in rows}):
-        mine = {b: rows.get(pc) or found[b].at(none) for b, rows in by_pc.items()}
-        made = _fitted(_alike(mine), ((0, launch.blocks - 1),), launch) or _by_bit(mine, launch)
-        made = made or _fitted(_within_edges(mine, launch), ((0, launch.blocks - 1),), launch)
-        if made is None:
-            left.append(pc)
-        else:
+    longest, ranges = max(one.steps for one in found.values()), ((0, launch.blocks - 1),)
+    counts = _counts(found)
+    is_left = counts.max(axis=0) > 0
+    regular = {b: _of_pcs(one, _are_alike(counts)) for b, one in found.items()}
+    for pc, table in Table.of(regular).by_pc():
+        made = _fitted(table, _alike(table), ranges, launch) or _by_bit(table, launch)
+        made = made or _fitted(table, _within_edges(table, launch), ranges, launch)
+        if made is not None:
+            is_left[pc] = False
             linear += made
-            timed += made if _is_at_one_time(mine, longest) else []
-    single = {b: replace(one.at(np.isin(one.pc, left)), steps=longest) for b, one in found.items()}
-    if not left:
-        single = {}
+            timed += made if _is_at_one_time(table, longest) else []
+    single: dict[int, Stretches] = {}
+    if is_left.any():
+        single = {b: replace(_of_pcs(one, is_left), steps=longest) for b, one in found.items()}
     in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
     return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
 
 
-def _is_at_one_time(found: Mapping[int, Stretches], longest: int) -> bool:
+def _counts(found: Mapping[int, Stretches]) -> Array:
+    """Return the number of stretches, shaped (blocks, instructions)."""
+    last = max(int(one.pc.max(initial=0)) for one in found.values())
+    return np.array([np.bincount(one.pc, minlength=last + 1) for one in found.values()])
+
+
+def _are_alike(counts: Array) -> Array:
+    """Return the instructions with equally many stretches in at least half of the blocks.
+
+    Only these may have a pattern of all blocks, or of each half of them.
+    """
+    middle = np.sort(counts, axis=0)[len(counts) // 2]
+    return np.asarray(2 * (counts == middle).sum(axis=0) >= len(counts))
+
+
+def _of_pcs(rows: Stretches, are_wanted: Array) -> Stretches:
+    """Return the stretches of some instructions."""
+    mine = are_wanted[rows.pc]
+    return rows if mine.all() else rows.at(mine)
+
+
+def _is_at_one_time(table: Table, longest: int) -> bool:
     """Return whether blocks make their accesses after about equally many steps."""
-    alike = [one.time for one in _alike(found).values()]
-    if len({len(one) for one in alike}) > 1:
+    positions = np.arange(len(table.numbers))[_alike(table)]
+    if np.ptp(np.diff(table.ends)[positions]):
         return False
-    return float(np.ptp(np.stack(alike), axis=0).max(initial=0)) <= AT_ONE_TIME * longest
+    times = table.column("time", positions)
+    return float(np.ptp(times, axis=0).max(initial=0)) <= AT_ONE_TIME * longest
 
 
 def _in_step(patterns: Sequence[Pattern], longest: int = 1) -> tuple[Pattern, ...]:

@@ -2,89 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.locality.lookup import NEVER, Wanted
+from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.sample import Sample
 from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Schedule
-from gpusim.prediction.streams.stretches import STORE, Stretches
+from gpusim.prediction.streams.stretches import STORE
 
 Array = np.ndarray[Any, Any]
 
 MANY = 8  # pieces of equal count: the least for an estimate of their rate
 ONCE = 1 - 1e-9  # the rate of a piece touched by each block
 AT_ONCE = 1e-3  # block durations: spread of the single touch of each block of a wave
-MOST_ITERATIONS = 64  # iterations of a loop with sectors of their own, by sampled block
-NONE = np.zeros(0, dtype=np.int64)
-_PIECE_BITS = 41  # of sector numbers
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """Pieces of memory touched by sampled blocks, once for each instruction `pc` of each block.
-
-    Sorted by `block`, counted from 0, then by `pc`, then by `piece`.
-    """
-
-    blocks: int
-    block: Array
-    pc: Array
-    piece: Array
-
-    def of_size(self, size: int) -> Pieces:
-        """Merge sectors into pieces of `size` bytes, a multiple of the sector size."""
-        piece = self.piece * SECTOR_BYTES // size
-        columns = self.block, self.pc, piece
-        is_new = np.ones(len(piece), dtype=bool)
-        is_new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-        return Pieces(self.blocks, *(column[is_new] for column in columns))
-
-    def of(self, pc: int) -> Array:
-        """Return the pieces of an instruction."""
-        return self._by_pc.get(pc, NONE)
-
-    @cached_property
-    def _by_pc(self) -> Mapping[int, Array]:
-        pc, piece = _pairs(self.pc, self.piece)
-        first = np.flatnonzero(np.diff(pc, prepend=-1))
-        return dict(zip(pc[first].tolist(), np.split(piece, first[1:]), strict=False))
-
-    @cached_property
-    def counts(self) -> tuple[Array, Array]:
-        """The distinct pieces, and the number of sampled blocks that touch each."""
-        _, piece = _pairs(self.block, self.piece)
-        return np.unique(piece, return_counts=True)
-
-    def touching(self, pieces: Array) -> Array:
-        """Return the number of sampled blocks that touch each of some pieces."""
-        values, counts = self.counts
-        if not len(values):
-            return np.zeros(len(pieces), dtype=np.int64)
-        at = np.minimum(np.searchsorted(values, pieces), len(values) - 1)
-        return np.where(values[at] == pieces, counts[at], 0)
-
-    def in_others(self, pc: int) -> Array:
-        """Return the histogram of an instruction's pieces by number of other touching blocks.
-
-        Each piece counts once for each block that touches it by this instruction.
-        """
-        return self._in_others.get(pc, np.zeros(self.blocks + 1, dtype=np.int64))
-
-    @cached_property
-    def _in_others(self) -> Mapping[int, Array]:
-        values, counts = self.counts
-        others = counts[np.searchsorted(values, self.piece)] - 1
-        pcs, number = np.unique(self.pc, return_inverse=True)
-        size = self.blocks + 1
-        table = np.bincount(number * size + others, minlength=len(pcs) * size)
-        return dict(zip(pcs.tolist(), table.reshape(-1, size), strict=True))
 
 
 @dataclass(frozen=True)
@@ -99,24 +33,6 @@ class Asked:
     piece: Array
     is_counted: Array
     touches: Array
-
-
-def _pairs(first: Array, second: Array) -> tuple[Array, Array]:
-    """Return the distinct pairs of two numbers, sorted.
-
-    Packed into one integer each and sorted: a tenth of the time of rows of two, or of the hash
-    table in NumPy's `unique`.
-    """
-    both = np.sort(first << _PIECE_BITS | second)
-    both = both[np.diff(both, prepend=-1) != 0]
-    return both >> _PIECE_BITS, both & (1 << _PIECE_BITS) - 1
-
-
-def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Pieces:
-    """Return the sectors touched by blocks."""
-    found = [np.stack(_pairs(*_expanded(single[block]))) for block in blocks]
-    number = np.repeat(np.arange(len(blocks)), [one.shape[1] for one in found])
-    return Pieces(len(blocks), number, *np.concatenate(found, axis=1))
 
 
 @dataclass(frozen=True)
@@ -172,8 +88,9 @@ def rates(spread: Pieces, asked: Asked, least: Array) -> Rates:
     """
     seen = np.maximum(spread.touching(asked.piece) - asked.is_counted, 0)
     mean, growth, again = np.zeros((3, len(seen)))
+    never = np.zeros(spread.blocks + 1, dtype=np.int64)
     for pc in np.unique(asked.pc).tolist():
-        frequency = spread.in_others(pc)
+        frequency = spread.in_others.get(pc, never)
         rate, mine = _by_count(frequency), asked.pc == pc
         mean[mine] = rate[np.minimum(seen[mine], len(rate) - 1)]
         again[mine] = asked.touches[mine] * spread.blocks / max(1, frequency.sum())
@@ -186,10 +103,10 @@ def _by_count(frequency: Array) -> Array:
     """Return rates of pieces by number of touching blocks, from their histogram."""
     others = len(frequency) - 2
     rate = np.arange(others + 1) / max(1, others)
-    for c in range(others):
-        if c == 0 or min(frequency[c], frequency[c + 1]) >= MANY:
-            touched, left = (c + 1) * frequency[c + 1], (others - c) * frequency[c]
-            rate[c] = touched / max(1, touched + left)
+    count, found, further = np.arange(others), frequency[:others], frequency[1 : others + 1]
+    are_many = (np.minimum(found, further) >= MANY) | (count == 0)
+    touched, left = (count + 1) * further, (others - count) * found
+    rate[:others][are_many] = (touched / np.maximum(1, touched + left))[are_many]
     return rate
 
 
@@ -205,26 +122,11 @@ def least_rates(spread: Pieces, neighbours: Pieces, pcs: Array, blocks: int) -> 
 
 
 def _least_rate(spread: Pieces, neighbours: Pieces, pc: int, blocks: int) -> float:
-    pieces = spread.of(pc)
-    if not len(pieces):
+    if pc not in spread.extents:
         return 0.0
-    touched = len(neighbours.of(pc)) / neighbours.blocks / (pieces[-1] - pieces[0] + 1)
+    touched = neighbours.different.get(pc, 0) / neighbours.blocks / spread.extents[pc]
     often = touched * blocks
     return min(1.0, max(0.0, 1 - 1 / often) * touched) if often else 0.0
-
-
-def _expanded(rows: Stretches) -> tuple[Array, Array]:
-    """Return pcs and sectors of stretches, with the first iterations of loops."""
-    first, count = rows.begin // SECTOR_BYTES, rows.sectors
-    sectors = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
-    pc = np.repeat(rows.pc, count)
-    stride = np.repeat(rows.stride // SECTOR_BYTES, count)
-    times = np.repeat(rows.times, count)
-    made = [(pc, sectors)]
-    for iteration in range(1, min(MOST_ITERATIONS, int(times.max(initial=0))) + 1):
-        is_made = times >= iteration
-        made.append((pc[is_made], (sectors + iteration * stride)[is_made]))
-    return np.concatenate([one[0] for one in made]), np.concatenate([one[1] for one in made])
 
 
 def by_random_access(

@@ -23,20 +23,27 @@ from gpusim.prediction.locality.lookup import (
     are_among,
     latest,
 )
-from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns, coordinates
+from gpusim.prediction.locality.patterns import (
+    KEPT_LAUNCHES,
+    Pattern,
+    Patterns,
+    coordinates,
+    united,
+)
+from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.random_access import (
     MANY,
     Asked,
     Rates,
     by_random_access,
     least_rates,
-    pieces_of,
     rates,
 )
 from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
+from gpusim.prediction.locality.table import joined
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
-from gpusim.prediction.streams.stretches import ATOMIC, COLUMNS, FENCE, PAST_L1, STORE, Stretches
+from gpusim.prediction.streams.stretches import ATOMIC, FENCE, PAST_L1, STORE, Stretches
 from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
@@ -119,11 +126,11 @@ def _kept_linear(
 def _last_linear(patterns: Sequence[Pattern], launch: Launch) -> Last:
     """Return the function for the last touch of bytes by linear patterns.
 
-    Patterns of single blocks are looked through together.
+    Those of single blocks are looked through together, and those with equal moves and blocks.
     """
     whole: list[tuple[Stretches, Sequence[Dimension], Array, Array]] = [
         (p.stretches, _grid(p, launch), np.zeros(len(p.stretches), int), np.array(p.ranges))
-        for p in patterns
+        for p in united(patterns)
         if p.blocks > 1
     ]
     alone = [p for p in patterns if p.blocks == 1]
@@ -145,7 +152,7 @@ def _in_one_table(
         replace(p.stretches, begin=p.stretches.begin + by, end=p.stretches.end + by)
         for p, by in zip(alone, moved, strict=True)
     ]
-    return _joined_stretches(rows), (), np.repeat(blocks, [*map(len, rows)])
+    return joined(rows), (), np.repeat(blocks, [*map(len, rows)])
 
 
 def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
@@ -202,30 +209,31 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
     later = [b for b in near[len(near) // 2 :] if len(single[b])]
     later = later or [b for b, one in single.items() if len(one)]
     blocks_apart = len(patterns.spread)
-    totals: dict[int, float] = {}
+    totals = np.zeros(1 + max(int(one.pc.max(initial=0)) for one in single.values()))
     for b in patterns.spread:
-        rows = single[b]
-        for pc, count in _counts(rows).items():
-            totals[pc] = totals.get(pc, 0.0) + count * launch.blocks / blocks_apart
+        totals += _counts(single[b], len(totals)) * launch.blocks / blocks_apart
     sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes)
-    counted = {
-        pc: float(sample.weight[sample.pc == pc].sum()) for pc in np.unique(sample.pc).tolist()
-    }
-    scale = np.array([totals.get(pc, 0.0) / counted[pc] for pc in sample.pc.tolist()])
+    counted = np.zeros_like(totals)
+    for pc in np.unique(sample.pc).tolist():
+        counted[pc] = sample.weight[sample.pc == pc].sum()
+    scale = totals[sample.pc] / counted[sample.pc]
     sample = replace(sample, weight=sample.weight * scale)
     own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, launch)
     last_linear = _last_linear(patterns.timed, launch)
     sample, own = with_draws(sample), np.repeat(own, DRAWS)
     everyone, owner = _side_by_side(single, near)
-    sectors = [pieces_of(single, some) for some in (patterns.spread, near)]
 
     is_counted = np.isin(sample.block, patterns.spread)
-    touches = np.array([totals.get(pc, 0.0) / launch.blocks for pc in sample.pc.tolist()])
+    touches = totals[sample.pc] / launch.blocks
+
+    @cache
+    def beside(size: int) -> Pieces:
+        return patterns.pieces_of_neighbours.of_size(size)
 
     @cache
     def rate(size: int) -> Rates:
-        spread, side_by_side = (one.of_size(size) for one in sectors)
-        least = least_rates(spread, side_by_side, sample.pc, launch.blocks)
+        spread = patterns.pieces.of_size(size)
+        least = least_rates(spread, beside(size), sample.pc, launch.blocks)
         asked = Asked(sample.pc, sample.begin // size, is_counted, touches)
         return rates(spread, asked, least)
 
@@ -242,7 +250,7 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
         size = int(wanted.end[0] - wanted.begin[0])
         chance = by_random_access(rate(size), rate(LINE_BYTES), sample, schedule, wanted, life)
         if not life:  # for a frequently touched sector, neighbours tell the time within a wave
-            are_told = sectors[1].of_size(size).touching(wanted.begin // size) > MANY
+            are_told = beside(size).touching(wanted.begin // size) > MANY
             chance = np.where(are_told, NEVER, chance)
         return np.maximum(found, chance)
 
@@ -257,9 +265,9 @@ def _once(wanted: Wanted) -> tuple[Wanted, int]:
     return wanted, 1
 
 
-def _counts(rows: Stretches) -> dict[int, float]:
-    touched = rows.sectors * (1 + rows.times)
-    return {pc: float(touched[rows.pc == pc].sum()) for pc in np.unique(rows.pc).tolist()}
+def _counts(rows: Stretches, pcs: int) -> Array:
+    """Return the number of touches by each of the first `pcs` instructions."""
+    return np.bincount(rows.pc, rows.sectors * (1 + rows.times), minlength=pcs)
 
 
 def _side_by_side(
@@ -267,19 +275,14 @@ def _side_by_side(
 ) -> tuple[Stretches, Array]:
     """Return the stretches of some blocks in one table, and the block of each."""
     rows = [single[b] for b in near]
-    return _joined_stretches(rows), np.repeat(near, [*map(len, rows)])
-
-
-def _joined_stretches(rows: Sequence[Stretches]) -> Stretches:
-    columns = {n: np.concatenate([getattr(one, n) for one in rows]) for n in COLUMNS}
-    return Stretches(**columns, steps=max(one.steps for one in rows))
+    return joined(rows), np.repeat(near, [*map(len, rows)])
 
 
 def _last_own(patterns: tuple[Pattern, ...], sample: Sample, launch: Launch) -> Array:
     """Return the last touch of each sector by the same block, as a time within the block."""
     best = np.full(len(sample.pc), NEVER)
     places = coordinates(sample.block, launch)
-    for pattern in patterns:
+    for pattern in united(patterns):
         table = np.array(pattern.ranges)
         at = np.searchsorted(table[:, 0], sample.block, side="right") - 1
         mine = (at >= 0) & (sample.block <= table[np.maximum(at, 0), 1])

@@ -5,8 +5,8 @@ It is quasi-random over blocks, stretches and iterations, and deterministic.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,14 @@ from gpusim.launch.grid import Launch
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
-from gpusim.prediction.streams.stretches import FENCE, Stretches
+from gpusim.prediction.locality.table import by_number, joined
+from gpusim.prediction.streams.stretches import COLUMNS, FENCE, Stretches
 
 Array = np.ndarray[Any, Any]
 
 SAMPLED = 48  # touches of each instruction
 DRAWS = 8  # draws for each touch at a data-dependent address
+_NONE = np.zeros(0, dtype=np.int64)
 DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 
 
@@ -51,15 +53,39 @@ class Sample:
 
 def sampled(patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int) -> Sample:
     """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
-    names = Sample.__dataclass_fields__
-    parts: list[dict[str, Array]] = [{n: np.zeros(0, dtype=np.int64) for n in names}]
-    touched = (p.stretches.pc[p.stretches.kind != FENCE] for p in patterns)
-    pcs = np.concatenate([np.zeros(0, dtype=np.int64), *touched])
-    by_pc = [p.stretches.by_pc() for p in patterns]
-    for pc in np.unique(pcs).tolist():
-        mine = [(p, rows[pc]) for p, rows in zip(patterns, by_pc, strict=True) if pc in rows]
-        parts += _of_instruction(mine, launch, grain_bytes)
-    return Sample(**{n: np.concatenate([part[n] for part in parts]) for n in names})
+    rows, whose = _by_instruction(patterns)
+    if not len(rows):
+        return Sample(*np.zeros((len(fields(Sample)), 0), dtype=np.int64))
+    part = _Parts.of(rows, whose, np.array([one.blocks for one in patterns]))
+    number, points = part.points()
+    along, by_block, by_iteration, by_sector, draw, second_draw = points.T
+    mine = whose[part.first[number]]
+    row = part.row(number, along)
+    blocks = _numbered(patterns, mine, by_block)
+    moved = coordinates(blocks, launch) * np.array([one.moves for one in patterns])[mine]
+    iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
+    sector = (by_sector * rows.sectors[row]).astype(np.int64)
+    begin = rows.begin[row] + moved.sum(axis=1) + iteration * rows.stride[row]
+    end = begin + rows.end[row] - rows.begin[row]
+    sectors = _pieces(begin, end, SECTOR_BYTES)
+    sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
+    is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
+    sharing = _in_its_line(rows, whose)[row]
+    steps = np.array([max(1, one.stretches.steps) for one in patterns])[mine]
+    return Sample(
+        pc=rows.pc[row],
+        kind=rows.kind[row],
+        weight=part.weights[number],
+        lines=_of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
+        grains=_of_piece(sector, begin, end, grain_bytes),
+        run=rows.end[row] - rows.begin[row],
+        asked=rows.asked[row] / (sectors * SECTOR_BYTES),
+        block=blocks,
+        place=(rows.time[row] + iteration * rows.period[row]) / steps,
+        begin=sector * SECTOR_BYTES,
+        draw=draw,
+        second_draw=second_draw,
+    )
 
 
 def with_draws(sample: Sample) -> Sample:
@@ -72,68 +98,79 @@ def with_draws(sample: Sample) -> Sample:
     return Sample(**columns)
 
 
-def _of_instruction(
-    patterns: Sequence[tuple[Pattern, Stretches]], launch: Launch, grain_bytes: int
-) -> Iterator[dict[str, Array]]:
-    """Yield the sampled touches of one instruction, by pattern; its stretches come with each."""
-    counts = [
-        float((rows.sectors * (1 + rows.times)).sum()) * pattern.blocks
-        for pattern, rows in patterns
-    ]
-    total = sum(counts)
-    sizes = [max(1, round(SAMPLED * count / total)) for count in counts]
-    points = spread(sum(sizes), DIMENSIONS)
-    begun = 0
-    for (pattern, rows), count, size in zip(patterns, counts, sizes, strict=True):
-        mine = points[begun : begun + size]
-        mine[:, 0] = (mine[:, 0] * len(points) - begun) / size
-        yield _chosen(rows, pattern, mine, count / size, launch, grain_bytes)
-        begun += size
+def _by_instruction(patterns: Sequence[Pattern]) -> tuple[Stretches, Array]:
+    """Return the stretches of patterns by instruction, then by pattern, and the pattern of each."""
+    if not patterns:
+        return Stretches(**dict.fromkeys(COLUMNS, _NONE), steps=1), _NONE
+    rows = joined([one.stretches for one in patterns])
+    whose = np.repeat(np.arange(len(patterns)), [len(one.stretches) for one in patterns])
+    order = by_number(rows.pc)
+    order = order[rows.kind[order] != FENCE]
+    return rows.at(order), whose[order]
 
 
-def _chosen(
-    rows: Stretches,
-    pattern: Pattern,
-    points: Array,
-    weight: float,
-    launch: Launch,
-    grain_bytes: int,
-) -> dict[str, Array]:
-    along, by_block, by_iteration, by_sector, draw, second_draw = points.T
-    touches = np.cumsum(rows.sectors * (1 + rows.times))
-    row = np.searchsorted(touches, along * touches[-1], side="right")
-    blocks = _numbered(pattern.ranges, by_block)
-    iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
-    sector = (by_sector * rows.sectors[row]).astype(np.int64)
-    begin = rows.begin[row] + coordinates(blocks, launch) @ np.array(pattern.moves)
-    begin = begin + iteration * rows.stride[row]
-    end = begin + rows.end[row] - rows.begin[row]
-    sectors = _pieces(begin, end, SECTOR_BYTES)
-    sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
-    is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
-    sharing = _in_its_line(rows)[row]
-    return {
-        "pc": rows.pc[row],
-        "kind": rows.kind[row],
-        "weight": np.full(len(row), weight),
-        "lines": _of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
-        "grains": _of_piece(sector, begin, end, grain_bytes),
-        "run": rows.end[row] - rows.begin[row],
-        "asked": rows.asked[row] / (sectors * SECTOR_BYTES),
-        "block": blocks,
-        "place": (rows.time[row] + iteration * rows.period[row]) / max(1, rows.steps),
-        "begin": sector * SECTOR_BYTES,
-        "draw": draw,
-        "second_draw": second_draw,
-    }
+@dataclass(frozen=True)
+class _Parts:
+    """Parts of a table of stretches, each of an instruction in a pattern, from row `first` on.
+
+    `touches` are those of all rows up to each, `before` those before each part, `counts` those of
+    each part in all blocks; `sizes` of them are sampled. `begins` are the parts with which
+    instructions begin.
+    """
+
+    touches: Array
+    first: Array
+    before: Array
+    counts: Array
+    sizes: Array
+    begins: Array
+
+    @classmethod
+    def of(cls, rows: Stretches, whose: Array, blocks: Array) -> _Parts:
+        """Return the parts of stretches in patterns of some numbers of blocks."""
+        first = np.flatnonzero((np.diff(rows.pc, prepend=-1) != 0) | np.diff(whose, prepend=-1))
+        begins = np.flatnonzero(np.diff(rows.pc[first], prepend=-1))
+        touches = np.cumsum(rows.sectors * (1 + rows.times))
+        before = np.append(0, touches)[first]
+        counts = np.diff(np.append(before, touches[-1])) * blocks[whose[first]]
+        of_pc = np.repeat(np.add.reduceat(counts, begins), np.diff(np.append(begins, len(first))))
+        sizes = np.maximum(1, np.rint(SAMPLED * counts / of_pc)).astype(np.int64)
+        return cls(touches, first, before, counts, sizes, begins)
+
+    @property
+    def weights(self) -> Array:
+        """Number of touches that a sampled one stands for, by part."""
+        return np.asarray(self.counts / self.sizes)
+
+    def points(self) -> tuple[Array, Array]:
+        """Return the part of each sampled touch and its point in the unit cube.
+
+        The first dimension is along the stretches of the part.
+        """
+        number = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        of_pc = np.add.reduceat(self.sizes, self.begins)
+        known = {count: spread(count, DIMENSIONS) for count in set(of_pc.tolist())}
+        points = np.concatenate([known[count] for count in of_pc.tolist()])
+        counts = np.repeat(of_pc, of_pc)
+        begun = np.cumsum(self.sizes) - self.sizes
+        begun -= np.repeat(begun[self.begins], np.diff(np.append(self.begins, len(begun))))
+        points[:, 0] = (points[:, 0] * counts - begun[number]) / self.sizes[number]
+        return number, points
+
+    def row(self, number: Array, along: Array) -> Array:
+        """Return the row at a fraction, from 0 to 1, of the touches of its part."""
+        begin = self.before[number]
+        end = np.append(self.before[1:], self.touches[-1])[number]
+        touch = begin + np.floor(along * (end - begin)).astype(np.int64)
+        return np.asarray(np.searchsorted(self.touches, touch, side="right"))
 
 
-def _in_its_line(rows: Stretches) -> Array:
+def _in_its_line(rows: Stretches, whose: Array) -> Array:
     """Return the number of an instruction's simultaneous stretches that begin in each one's line.
 
     They share the line, and so its room in a cache.
     """
-    _, number = groups(rows.time, rows.begin // LINE_BYTES)
+    _, number = groups(rows.pc, whose, rows.time, rows.begin // LINE_BYTES)
     return np.bincount(number)[number]
 
 
@@ -148,10 +185,12 @@ def _pieces(begin: Array, end: Array, size: int) -> Array:
     return np.asarray((end - 1) // size - begin // size + 1)
 
 
-def _numbered(ranges: tuple[tuple[int, int], ...], parts: Array) -> Array:
-    """Return the blocks at given fractions, from 0 to 1, of all ranges."""
-    table = np.array(ranges)
+def _numbered(patterns: Sequence[Pattern], mine: Array, parts: Array) -> Array:
+    """Return the blocks at given fractions, from 0 to 1, of all ranges of their patterns."""
+    table = np.concatenate([np.array(one.ranges) for one in patterns])
     ends = np.cumsum(table[:, 1] - table[:, 0] + 1)
-    place = (parts * ends[-1]).astype(np.int64)
+    last = ends[np.cumsum([len(one.ranges) for one in patterns]) - 1]
+    begin = np.append(0, last[:-1])
+    place = begin[mine] + (parts * (last - begin)[mine]).astype(np.int64)
     at = np.searchsorted(ends, place, side="right")
     return np.asarray(table[at, 1] - (ends[at] - 1 - place))

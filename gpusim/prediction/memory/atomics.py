@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,38 @@ from gpusim.prediction.memory.measured import ATOMIC_UNIT_BYTES
 from gpusim.prediction.streams.stretches import ATOMIC, Stretches
 
 Array = np.ndarray[Any, Any]
-Parts = Mapping[int, float]  # by place
 
 MOST_BLOCKS = 256  # adjacent blocks in the sample of atomics
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Fractions `part` of an instruction's requests at each `place`, in order of address.
+
+    `order` is that of the first requests.
+    """
+
+    place: Array
+    part: Array
+    order: Array
+
+    @classmethod
+    def of(cls, requests: Sequence[tuple[Array, Array]]) -> Parts:
+        """Return the fractions of places in requests: their places and bytes."""
+        places, asked = (np.concatenate(column) for column in zip(*requests, strict=True))
+        different, first, number = np.unique(places, return_index=True, return_inverse=True)
+        counts, order = np.bincount(number, asked), np.argsort(first)
+        return cls(different, counts / _sum(counts[order]), order)
+
+    def at(self, places: Array) -> Array:
+        """Return the fractions at places, 0 where nothing is requested."""
+        at = np.minimum(np.searchsorted(self.place, places), len(self.place) - 1)
+        return np.where(self.place[at] == places, self.part[at], 0.0)
+
+
+def _sum(values: Array) -> float:
+    """Return the sum of values, one after the other: its rounding depends on their order alone."""
+    return float(np.cumsum(values)[-1])
 
 
 def concurrent_atomics(patterns: Patterns, schedule: Schedule, device: Device) -> dict[int, float]:
@@ -49,8 +79,9 @@ def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
     probability that a request of neighbours and one of blocks spread over the wave name the same
     place: a place of only one of the two samples is one of many of its kind.
     """
-    both = [(part, together.get(place, 0.0)) for place, part in near.items()]
-    even, hottest = sum(one * other for one, other in both), max(map(min, both))
+    other = together.at(near.place)
+    even = _sum((near.part * other)[near.order])
+    hottest = float(np.minimum(near.part, other).max())
     meeting = min(
         bandwidth.l2_atomic_places_a_unit * even,
         max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte),
@@ -64,17 +95,10 @@ def _asked(patterns: Patterns, schedule: Schedule, blocks: Sequence[int]) -> dic
 
     Addresses that are not linear are taken from the given blocks alone.
     """
-    found: dict[int, dict[int, float]] = {}
+    found: dict[int, list[tuple[Array, Array]]] = {}
     for pc, places, asked in _requests(patterns, schedule, blocks):
-        mine = found.setdefault(pc, {})
-        for place, count in zip(places.tolist(), asked.tolist(), strict=True):
-            mine[place] = mine.get(place, 0.0) + count
-    return {pc: _fractions(counts) for pc, counts in found.items()}
-
-
-def _fractions(counts: Parts) -> Parts:
-    total = sum(counts.values())
-    return {place: count / total for place, count in counts.items()}
+        found.setdefault(pc, []).append((places, asked))
+    return {pc: Parts.of(requests) for pc, requests in found.items()}
 
 
 def _requests(

@@ -174,9 +174,14 @@ class Caches:
         if not self.capacity.l1_bytes:
             return np.zeros(len(touches))
         looks = (touches.kind == LOAD) | (touches.kind == STORE)
-        return np.where(np.isfinite(touches.on_sm) & looks, 1 - self._l1_miss(), 0.0)
+        return np.where(np.isfinite(touches.on_sm) & looks, 1 - self._line_miss(), 0.0)
 
-    def _l1_miss(self) -> Array:
+    @cached_property
+    def l1_miss(self) -> Array:
+        """L1 miss ratio of each touch, 1 for those that do not look there."""
+        return np.asarray(1 - self.l1_hit)
+
+    def _line_miss(self) -> Array:
         """Return the L1 miss ratio of each touch's line.
 
         It is higher for lines with few touches, after blocks have been replaced.
@@ -238,7 +243,7 @@ class Caches:
         region, and by its loads per store.
         """
         touches, warm = self.touches, self.capacity.is_warm
-        weight = touches.weight * (1 - self.l1_hit)
+        weight = touches.weight * self.l1_miss
         region = self.region
         came = np.bincount(region, weight * np.isinf(touches.by_line))
         is_store = touches.kind == STORE
@@ -309,7 +314,7 @@ class Caches:
         if copied == 1.0 or not at_random.any():
             return room
         region = self.region
-        weight = touches.weight * at_random * (1 - self.l1_hit)
+        weight = touches.weight * at_random * self.l1_miss
         whole = np.maximum(np.bincount(region, weight), 1e-12)
         for _ in range(2):
             held = self._allocations_in(np.where(self._is_copied, room, 1.0))
@@ -399,7 +404,7 @@ class Caches:
         is_fresh = np.isinf(self.touches.own)
         first = self.touches.weight * (mine & is_fresh)
         again = self.touches.weight * (mine & ~is_fresh)
-        missed = (first + again) * (1 - self.l1_hit)
+        missed = (first + again) * self.l1_miss
         fetched = missed * self.l2_miss
         dram_bytes = inner(fetched, self.touches.grains) * self.schedule.grain_bytes
         # Grains from DRAM and hits in other parts are looked up there as well.
@@ -421,7 +426,7 @@ class Caches:
         self, weight: Array, l2_miss: float, l1_hit: float, *, is_again: bool = False
     ) -> Source:
         """Return the origin of weighted touches; the given ratios without any weight."""
-        past_l1 = weight * (1 - self.l1_hit)
+        past_l1 = weight * self.l1_miss
         missing = mean(self.l2_miss, past_l1, l2_miss)
         hit = mean(self.l1_hit, weight, l1_hit)
         return Source(
@@ -432,7 +437,7 @@ class Caches:
             moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
             far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
             late=0.0 if is_again else mean(self.late, past_l1 * (1 - self.l2_miss), 0.0),
-            apart=self._apart((1 - self.l1_hit) * self.l2_miss, weight),
+            apart=self._apart(self.l1_miss * self.l2_miss, weight),
             first_apart=1.0 if is_again else self._apart(self.first_l2_miss, weight),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,32 +38,75 @@ class Stored:
 
 def stores_of(caches: Caches) -> Mapping[int, Stored]:
     """Return the fate of each instruction's stores and atomics, and of all stores as pc -1."""
-    touches = caches.touches
-    is_store = touches.kind == STORE
-    found = {int(pc): _stored(caches, touches.pc == pc) for pc in np.unique(touches.pc[is_store])}
-    found[-1] = _stored(caches, is_store)
-    is_atomic = touches.kind == ATOMIC
-    updated = {
-        int(pc): _updated(caches, touches.pc == pc) for pc in np.unique(touches.pc[is_atomic])
-    }
-    return found | updated
+    fates, touches = _Fates(caches), caches.touches
+    is_store, is_atomic = touches.kind == STORE, touches.kind == ATOMIC
+    stored, updated = (np.unique(touches.pc[are]).tolist() for are in (is_store, is_atomic))
+    found = {pc: fates.of_stores(is_store & (touches.pc == pc)) for pc in stored}
+    found[-1] = fates.of_stores(is_store)
+    return found | {pc: fates.of_atomics(touches.pc == pc) for pc in updated}
 
 
-def _stored(caches: Caches, mine: Array) -> Stored:
-    touches = caches.touches
-    weight = touches.weight * (mine & (touches.kind == STORE))
-    parted = _parted(caches)
-    copied, among = _copied(caches, weight)
-    written_back = np.maximum(_written_back(caches), parted)
-    return Stored(
-        written_back=mean(written_back, weight, 0.0),
-        moved=mean(caches.moved, weight * written_back, 1.0),
-        read_first=mean(parted * caches.moved, weight, 0.0),
-        missed=inner(weight, 1 - caches.l1_hit),
-        dram_bytes=SECTOR_BYTES * inner(weight, parted),
-        copied=copied,
-        among=among,
-    )
+@dataclass(frozen=True)
+class _Fates:
+    """The fate of each touch of a sample, if a store or an atomic."""
+
+    caches: Caches
+
+    def of_stores(self, mine: Array) -> Stored:
+        """Return the fate of some stores."""
+        caches = self.caches
+        weight = caches.touches.weight * mine
+        copied, among = _copied(caches, weight)
+        written_back = np.maximum(self._written_back, self._parted)
+        return Stored(
+            written_back=mean(written_back, weight, 0.0),
+            moved=mean(caches.moved, weight * written_back, 1.0),
+            read_first=mean(self._parted * caches.moved, weight, 0.0),
+            missed=inner(weight, caches.l1_miss),
+            dram_bytes=SECTOR_BYTES * inner(weight, self._parted),
+            copied=copied,
+            among=among,
+        )
+
+    def of_atomics(self, mine: Array) -> Stored:
+        """Return the fate of the sectors of some atomics: read from DRAM at an L2 miss.
+
+        Each fill evicts a sector updated before, to be written back.
+        """
+        caches = self.caches
+        weight, grains = caches.touches.weight * mine, caches.touches.grains
+        written_back = caches.l2_miss * self._written_back
+        return Stored(
+            written_back=mean(written_back, weight, 0.0),
+            moved=mean(caches.moved, weight * written_back, 1.0),
+            read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
+            dram_bytes=caches.schedule.grain_bytes * inner(weight, caches.l2_miss * grains),
+        )
+
+    @cached_property
+    def _written_back(self) -> Array:
+        """The fraction of each touch, if a store, that is written back to DRAM.
+
+        The previous store to the sector is written by then unless it is still in the L2; so is the
+        last store, in a long launch. With a warm L2 the next launch is like this one.
+        """
+        caches = self.caches
+        touches, capacity = caches.touches, caches.capacity
+        if not capacity.l2_bytes:
+            return np.ones(len(touches))
+        at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
+        since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
+        return capacity.l2_writes_back(caches.stored_distance(since), caches.l2_distance(since))
+
+    @cached_property
+    def _parted(self) -> Array:
+        """The fraction of each touch, if a store, evicted as a partially stored sector.
+
+        That is an L2 miss without a store of the rest for long: DRAM reads the rest and writes the
+        whole.
+        """
+        touches = self.caches.touches
+        return np.asarray(((touches.asked < 1) & ~touches.is_filled) * self.caches.l2_miss)
 
 
 def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
@@ -79,48 +123,9 @@ def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
     is_beside = np.isin(caches.region, caches.region[at_random > 0])
     lines = touches.weight * touches.lines * is_beside
     is_load = (touches.kind == LOAD) | (touches.kind == PAST_L1)
-    loads = lines * is_load * (1 - caches.l1_hit)
+    loads = lines * is_load * caches.l1_miss
     for_a_store = loads.sum() / (lines * (touches.kind == STORE)).sum()
     by_others = mean(touches.line > touches.by_line, loads * np.isfinite(touches.by_line), 0.0)
     copied = for_a_store / (for_a_store + parts) * by_others
     among = np.ptp(touches.begin[is_beside]) / LINE_BYTES + 1
     return copied * float(at_random.sum() / stores.sum()), float(among)
-
-
-def _updated(caches: Caches, mine: Array) -> Stored:
-    """Return the fate of an atomic's sectors: read from DRAM at an L2 miss.
-
-    Each fill evicts a sector updated before, to be written back.
-    """
-    weight, grains = caches.touches.weight * mine, caches.touches.grains
-    written_back = caches.l2_miss * _written_back(caches)
-    return Stored(
-        written_back=mean(written_back, weight, 0.0),
-        moved=mean(caches.moved, weight * written_back, 1.0),
-        read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
-        dram_bytes=caches.schedule.grain_bytes * inner(weight, caches.l2_miss * grains),
-    )
-
-
-def _written_back(caches: Caches) -> Array:
-    """Return the fraction of each touch, if a store, that is written back to DRAM.
-
-    The previous store to the sector is written by then unless it is still in the L2; so is the last
-    store, in a long launch. With a warm L2 the next launch is like this one.
-    """
-    touches, capacity = caches.touches, caches.capacity
-    if not capacity.l2_bytes:
-        return np.ones(len(touches))
-    at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
-    since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
-    return capacity.l2_writes_back(caches.stored_distance(since), caches.l2_distance(since))
-
-
-def _parted(caches: Caches) -> Array:
-    """Return the fraction of each touch, if a store, evicted as a partially stored sector.
-
-    That is an L2 miss without a store of the rest for long: DRAM reads the rest and writes the
-    whole.
-    """
-    touches = caches.touches
-    return np.asarray(((touches.asked < 1) & ~touches.is_filled) * caches.l2_miss)
