@@ -111,29 +111,37 @@ class Executed:
         repeats is stored once.
         """
         known: dict[tuple[bytes, str], BlockStream] = {}
-        ids = instruction_ids(columns)
+        warps = _Warps(columns, instruction_ids(columns))
         for position, first in enumerate(range(0, len(self.begins) - 1, self.warps_per_block)):
-            begins = self.begins[first : first + self.warps_per_block + 1]
-            here = slice(int(begins[0]), int(begins[-1]))
-            bounds = (begins - here.start).tolist()
-            loops = None if loops_of is None else loops_of(position)
-            key = ids[here].tobytes(), repr((bounds, loops))
+            begins = self.begins[first : first + self.warps_per_block + 1].tolist()
+            loops = [()] * self.warps_per_block if loops_of is None else loops_of(position)
+            key = warps.key(begins[0], begins[-1]), repr(([b - begins[0] for b in begins], loops))
             if key not in known:
-                own = {name: column[here].copy() for name, column in columns.items()}
-                block = _block(own, bounds, loops)
+                parts = zip(begins, begins[1:], map(tuple, loops), strict=False)
+                block = BlockStream(tuple(warps.stream(*part) for part in parts))
                 if are_barriers is not None:
-                    block = folded(block, np.split(ids[here], bounds[1:-1]), are_barriers)
+                    ids = [warps.ids[begin:end] for begin, end in pairwise(begins)]
+                    block = folded(block, ids, are_barriers)
                 known[key] = block
             yield known[key]
 
 
-def _block(
-    columns: Mapping[str, Array], bounds: list[int], loops: list[list[Loop]] | None
-) -> BlockStream:
-    """Return the stream of a block, from its columns and the bounds of its warps."""
-    warps = []
-    for number, (begin, end) in enumerate(pairwise(bounds)):
-        own: dict[str, Any] = {name: column[begin:end] for name, column in columns.items()}
-        mine = () if loops is None else tuple(loops[number])
-        warps.append(rolled(WarpStream(**own, loops=mine)))
-    return BlockStream(tuple(warps))
+class _Warps:
+    """The streams of warps, one object for equal ones, from columns and the `ids` of both."""
+
+    def __init__(self, columns: Mapping[str, Array], ids: Array) -> None:
+        self.ids = ids
+        self._columns = columns
+        self._known: dict[tuple[bytes, tuple[Loop, ...]], WarpStream] = {}
+
+    def key(self, begin: int, end: int) -> bytes:
+        """Return a key, equal for sections with equal columns."""
+        return self.ids[begin:end].tobytes()
+
+    def stream(self, begin: int, end: int, loops: tuple[Loop, ...]) -> WarpStream:
+        """Return the stream of the warp from one place to another, with its skipped loops."""
+        key = self.key(begin, end), loops
+        if key not in self._known:
+            own: dict[str, Any] = {n: c[begin:end].copy() for n, c in self._columns.items()}
+            self._known[key] = rolled(WarpStream(**own, loops=loops))
+        return self._known[key]

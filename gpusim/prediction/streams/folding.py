@@ -56,7 +56,12 @@ def folded(block: BlockStream, ids: Sequence[Array], are_barriers: Array) -> Blo
     saved = sum(run.saved for runs in found for run in runs)
     if saved < LEAST_SAVED * block.kept:
         return block
-    return BlockStream(tuple(map(_without, block.warps, found)))
+    known: dict[tuple[int, tuple[_Run, ...]], WarpStream] = {}
+    for warp, runs in zip(block.warps, map(tuple, found), strict=True):
+        if (id(warp), runs) not in known:
+            known[id(warp), runs] = _without(warp, runs)
+    both = zip(block.warps, map(tuple, found), strict=True)
+    return BlockStream(tuple(known[id(warp), runs] for warp, runs in both))
 
 
 def is_worth_folding(blocks: Iterable[BlockStream]) -> bool:
@@ -178,7 +183,7 @@ def _barriers(runs: list[_Run], opened: Array) -> dict[int, int]:
     return {number: count for number, count in enumerate(counts) if count}
 
 
-def _without(warp: WarpStream, runs: list[_Run]) -> WarpStream:
+def _without(warp: WarpStream, runs: Sequence[_Run]) -> WarpStream:
     """Return a warp's stream with one period of each run, as a loop."""
     kept = np.ones(len(warp), dtype=bool)
     for run in runs:
