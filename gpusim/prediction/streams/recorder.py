@@ -40,12 +40,14 @@ MOST_COMPARED_BYTES = 1 << 15  # above it a comparison costs as much as the comp
 
 
 class _Asked(NamedTuple):
-    """Memory columns of a step (cost, lines, wavefronts), and the touched sectors."""
+    """Memory columns of a step, and the touched sectors; `lowest` and `gaps` are of loads."""
 
     cost: Array = ZERO
     lines: Array = ZERO
     wavefronts: Array = ZERO
     touched: Array | None = None
+    lowest: Array = NOWHERE
+    gaps: Array = ZERO
 
 
 @dataclass(frozen=True)
@@ -315,21 +317,18 @@ class Recorder(Observer):
 
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
-        is_on, is_taken, asked = YES, NO, _Asked()
-        lowest, gaps, constant = NOWHERE, ZERO, NOWHERE
+        is_on, is_taken, asked, constant = YES, NO, _Asked(), NOWHERE
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
             asked = self._asked(step)
-            if asked.touched is not None and instruction.is_load:
-                lowest, gaps = distances.within(step.addresses, step.on)
         elif step.constants is not None:
             asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, constant)
+        columns = (is_on, is_taken, *asked[:3], lanes, asked.lowest, asked.gaps, constant)
         is_store = OPS[instruction.op].kind == "store"
         return _Row(step.pc, is_store, step.rows, columns, asked.touched)
 
@@ -362,16 +361,26 @@ class Recorder(Observer):
             )
             return _Asked(passes)
         if found.space == "global":
-            lines = wavefronts = memory.distinct(addresses // memory.LINE_BYTES, step.on)
-            if step.instruction.is_load:
-                width = found.width_bytes
-                wavefronts = memory.load_wavefronts(addresses, step.on, width, self._cc_major)
-            touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
-            is_one = touched >= 0
-            return _Asked(np.count_nonzero(is_one, axis=2), lines, wavefronts, touched[is_one])
+            return self._asked_of_global(step, found.width_bytes)
         if found.space == "local":
             return self._asked_of_local(step, max(1, found.width_bytes // memory.WORD_BYTES))
         return _Asked()
+
+    def _asked_of_global(self, step: Step, width_bytes: int) -> _Asked:
+        """Return the columns of a load or store: most warps' lanes have words of a single line."""
+        assert step.addresses is not None
+        addresses, on = np.broadcast_arrays(step.addresses, step.on)
+        found = memory.coalesced(addresses, on)
+        if not step.instruction.is_load:
+            return _Asked(found.sectors, found.lines, found.lines, found.touched)
+        wavefronts, gaps = np.minimum(found.lines, 1), np.zeros_like(found.lines)
+        is_wide = width_bytes > memory.WORD_BYTES or self._cc_major < memory.CC_OF_MULTICAST
+        several = found.lines > (0 if is_wide else 1)
+        if several.any():
+            some, lanes = addresses[several], on[several]
+            wavefronts[several] = memory.load_wavefronts(some, lanes, width_bytes, self._cc_major)
+            _, gaps[several] = distances.within(some, lanes)
+        return _Asked(found.sectors, found.lines, wavefronts, found.touched, found.lowest, gaps)
 
     def _asked_of_local(self, step: Step, words: int) -> _Asked:
         """Return the columns of an access to local memory, of `words` words for each lane.
