@@ -233,3 +233,30 @@ def test_lanes_of_one_address_are_counted_warp_by_warp() -> None:
     addresses = np.array([apart, apart * 0, apart, np.minimum(apart, 8)])
     on = np.array([EVERY, EVERY, ~EVERY, LANES < 5])
     assert memory.same_address_lanes(addresses, on).tolist() == [1, 32, 0, 3]
+
+
+@given(st.lists(st.integers(0, 300), min_size=64, max_size=64), masks, masks)
+def test_sectors_and_lines_of_an_access_are_found_together(
+    places: list[int], on: np.ndarray, other: np.ndarray
+) -> None:
+    addresses, lanes = 4 * np.array(places).reshape(1, 2, 32), np.stack([on, other])[None]
+    found = memory.coalesced(addresses, lanes)
+    own = [[places[32 * w + lane] for lane in range(32) if lanes[0, w, lane]] for w in range(2)]
+    sectors, lines = ([sorted({p // n for p in one}) for one in own] for n in (8, 32))
+    assert found.sectors.tolist() == [list(map(len, sectors))]
+    assert found.lines.tolist() == [list(map(len, lines))]
+    assert found.lowest.tolist() == [[min(one, default=-1) for one in lines]]
+    assert found.touched.tolist() == sectors[0] + sectors[1]
+
+
+@given(st.lists(st.integers(0, 40), min_size=64, max_size=64), masks, masks)
+def test_an_atomic_passes_by_the_fullest_word_of_each_sector_of_each_warp(
+    places: list[int], on: np.ndarray, other: np.ndarray
+) -> None:
+    lanes, expected = np.stack([on, other]), []
+    for warp in range(2):
+        own = [places[32 * warp + lane] for lane in range(32) if lanes[warp, lane]]
+        of_sectors = {p // 8: [q for q in own if q // 8 == p // 8] for p in own}
+        expected.append(sum(max(map(one.count, one)) for one in of_sectors.values()))
+    found = memory.atomic_passes(4 * np.array(places).reshape(2, 32), lanes)
+    assert found.tolist() == expected

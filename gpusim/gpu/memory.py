@@ -5,7 +5,8 @@ Arrays have 32 lanes in their last axis; any axes may stand before it.
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,7 @@ NEAR_BYTES, MIDDLE_BYTES = 512, 4096
 WORD_BYTES = 4
 BANKS = 32
 BANKS_CC1 = 16
+CC_OF_MULTICAST = 2  # and of 32 banks
 CC_OF_PAIRS = 7
 CC_OF_WRITE_THROUGH = 7
 TAG_BANKS = 4  # a power of two
@@ -102,6 +104,33 @@ def sectors(addresses: Array, on: Array) -> Array:
     return distinct(addresses >> SECTOR_BITS, on)
 
 
+class Coalesced(NamedTuple):
+    """What each warp's access touches: the number of `sectors` and `lines`, and the `lowest` line.
+
+    The lowest is -1 without a lane that is on. `touched` are the sectors of all warps, one warp
+    after the other.
+    """
+
+    sectors: Array
+    lines: Array
+    lowest: Array
+    touched: Array
+
+
+def coalesced(addresses: Array, on: Array) -> Coalesced:
+    """Return the sectors and lines of each warp's access: lanes are put in order once for both."""
+    ordered = in_order(*np.broadcast_arrays(addresses, on))
+    is_on = ordered < NOWHERE
+    lines, sectors = ordered // LINE_BYTES, ordered >> SECTOR_BITS
+    is_sector = _first_of_runs(sectors) & is_on
+    return Coalesced(
+        lanes_in(is_sector),
+        lanes_in(_first_of_runs(lines) & is_on),
+        np.where(is_on[..., 0], lines[..., 0], -1),
+        sectors[is_sector],
+    )
+
+
 def local_places(addresses: Array) -> Array:
     """Return the physical position, in bytes among its warp's, of each lane's local address.
 
@@ -113,7 +142,7 @@ def local_places(addresses: Array) -> Array:
 
 def banks(addresses: Array, cc_major: int = 9) -> Array:
     """Return the shared-memory bank of each byte address."""
-    return addresses // WORD_BYTES % (BANKS_CC1 if cc_major < 2 else BANKS)
+    return addresses // WORD_BYTES % (BANKS_CC1 if cc_major < CC_OF_MULTICAST else BANKS)
 
 
 def wavefronts(
@@ -139,7 +168,7 @@ def wavefronts(
     """
     addresses, on = np.broadcast_arrays(addresses, on)
     words_per_lane = max(1, width_bytes // WORD_BYTES)
-    lanes = (BANKS_CC1 if cc_major < 2 else BANKS) // words_per_lane
+    lanes = (BANKS_CC1 if cc_major < CC_OF_MULTICAST else BANKS) // words_per_lane
     taken, least = _in_parts(addresses, on, words_per_lane, lanes, cc_major)
     if is_load and cc_major >= CC_OF_PAIRS and words_per_lane > 1:
         in_pairs = _in_pairs(addresses, on, 1) | _in_pairs(addresses, on, 2)
@@ -167,7 +196,7 @@ def _in_parts(
     words = words.reshape(-1, lanes * words_per_lane)
     taking = np.broadcast_to(on[..., None], (*on.shape, words_per_lane))
     taking = taking.reshape(-1, lanes * words_per_lane)
-    if cc_major < 2:
+    if cc_major < CC_OF_MULTICAST:
         taken = _with_one_broadcast(words, taking)
     else:
         taken = _with_multicast(words, taking, BANKS)
@@ -178,13 +207,18 @@ def _in_parts(
 def _with_multicast(words: Array, on: Array, width: int) -> Array:
     """Return, per row, the most different words that any one bank is asked for."""
     rows = len(words)
-    ordered = in_order(words, on)
-    first = ordered < NOWHERE
-    first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    row, _ = np.nonzero(first)
-    counts = np.bincount(row * width + ordered[first] % width, minlength=rows * width)
+    row, found = _different(words, on)
+    counts = np.bincount(row * width + found % width, minlength=rows * width)
     most: Array = counts.reshape(rows, width).max(axis=-1)
     return most
+
+
+def _different(values: Array, on: Array) -> tuple[Array, Array]:
+    """Return the different values of each row, in order, and the row of each."""
+    ordered = in_order(values, on)
+    flat = ordered.reshape(-1)
+    at = np.flatnonzero(_first_of_runs(ordered) & (ordered < NOWHERE))
+    return at // values.shape[-1], flat[at]
 
 
 def _with_one_broadcast(words: Array, on: Array) -> Array:
@@ -229,12 +263,15 @@ def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major:
 
 def _tag_passes(lines: Array, on: Array) -> Array:
     """Return, per warp, the number of its lines in the fullest bank of tags."""
-    lines = distinct_values(lines, on)
-    is_line = lines >= 0
-    first = np.where(is_line, lines, NOWHERE).min(axis=-1, keepdims=True)
-    tags = _folded(np.where(is_line, lines - first, 0))
-    counts = [np.count_nonzero(is_line & (tags == bank), axis=-1) for bank in range(TAG_BANKS)]
-    return np.asarray(np.max(counts, axis=0))
+    row, different = _different(lines, on)
+    is_first = np.ones(len(row), dtype=bool)
+    is_first[1:] = row[1:] != row[:-1]
+    first = different[is_first][np.cumsum(is_first) - 1]
+    counts = np.bincount(
+        row * TAG_BANKS + _folded(different - first),
+        minlength=math.prod(lines.shape[:-1]) * TAG_BANKS,
+    )
+    return np.asarray(counts.reshape(*lines.shape[:-1], TAG_BANKS).max(axis=-1))
 
 
 def _folded(lines: Array) -> Array:
@@ -279,10 +316,14 @@ def atomic_passes(addresses: Array, on: Array) -> Array:
     H200, with 1 to 32 words in 1 to 32 sectors).
     """
     addresses, on = np.broadcast_arrays(addresses, on)
-    same = addresses[..., :, None] == addresses[..., None, :]
-    same &= on[..., :, None] & on[..., None, :]
-    lanes = np.count_nonzero(same, axis=-1)
-    each = in_order(addresses // SECTOR_BYTES * 64 + lanes, on)
-    is_most = each < NOWHERE
-    is_most[..., :-1] &= each[..., 1:] // 64 != each[..., :-1] // 64
-    return np.asarray(np.where(is_most, each % 64, 0).sum(axis=-1))
+    ordered = in_order(addresses, on)
+    is_first = _first_of_runs(ordered) & (ordered < NOWHERE)
+    at = np.flatnonzero(is_first)  # words of each warp
+    row, sector = at // 32, ordered.reshape(-1)[at] // SECTOR_BYTES
+    ends = np.minimum(np.append(at[1:], 2**62), row * 32 + lanes_in(on).reshape(-1)[row])
+    is_sector = np.ones(len(at), dtype=bool)
+    is_sector[1:] = (sector[1:] != sector[:-1]) | (row[1:] != row[:-1])
+    begins = np.flatnonzero(is_sector)
+    most = np.maximum.reduceat(ends - at, begins) if len(begins) else begins
+    passes = np.bincount(row[begins], weights=most, minlength=math.prod(on.shape[:-1]))
+    return np.asarray(passes.astype(np.int64).reshape(on.shape[:-1]))

@@ -4,12 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.streams.folding import (
-    FEWEST_INSTRUCTIONS,
-    folded,
-    is_worth_folding,
-    unfolded,
-)
+from gpusim.prediction.streams import folding
+from gpusim.prediction.streams.folding import FEWEST_INSTRUCTIONS, is_worth_folding, unfolded
+from gpusim.prediction.streams.instruction_ids import instruction_ids
 from gpusim.prediction.streams.stream import COLUMNS, BlockStream, WarpStream
 
 BARRIER = 9
@@ -23,6 +20,15 @@ def a_warp(pcs: list[int], sectors: list[int] | None = None) -> WarpStream:
     if sectors is not None:
         columns["fresh"] = np.array(sectors)
     return WarpStream(**columns)
+
+
+def folded(block: BlockStream) -> BlockStream:
+    columns = {
+        name: np.concatenate([getattr(warp, name) for warp in block.warps]) for name in COLUMNS
+    }
+    ends = np.cumsum([len(warp) for warp in block.warps])
+    ids = np.split(instruction_ids(columns), ends[:-1])
+    return folding.folded(block, ids, ARE_BARRIERS)
 
 
 def barriers_by_loop(warp: WarpStream) -> list[tuple[int, int, int]]:
@@ -47,7 +53,7 @@ def test_a_folded_stream_written_out_is_the_recorded_one(
 ) -> None:
     pcs = [LONG + [pc for body, times in parts for pc in body * times] for parts in warps]
     block = BlockStream(tuple(map(a_warp, pcs)))
-    made = folded(block, ARE_BARRIERS)
+    made = folded(block)
     assert made.kept < block.kept
     assert made.instructions == block.instructions
     assert unfolded(made).key == block.key
@@ -56,7 +62,7 @@ def test_a_folded_stream_written_out_is_the_recorded_one(
 def test_a_period_spans_the_iterations_until_a_new_sector_is_touched() -> None:
     body, times = [1, 2, 3, 4], 2048
     sectors = [int(place % 32 == 0) for place in range(4 * times)]
-    (warp,) = folded(BlockStream((a_warp(body * times, sectors),)), ARE_BARRIERS).warps
+    (warp,) = folded(BlockStream((a_warp(body * times, sectors),))).warps
     assert warp.loops == ((0, 32, times // 8 - 1),)
     assert len(warp) == 32
 
@@ -68,7 +74,7 @@ def test_loops_with_barriers_meet_at_the_same_ones_in_all_warps(
     pcs = [*range(1, 1 + length), BARRIER] * 2500
     touched = [np.arange(len(pcs)) < few * (length + 1) for few in cold]
     block = BlockStream(tuple(a_warp(pcs, list(map(int, few))) for few in touched))
-    made = folded(block, ARE_BARRIERS)
+    made = folded(block)
     (alike,) = {tuple(barriers_by_loop(warp)) for warp in made.warps}
     assert len(alike) == 1
     assert unfolded(made).key == block.key
@@ -76,12 +82,12 @@ def test_loops_with_barriers_meet_at_the_same_ones_in_all_warps(
 
 def test_a_barrier_that_only_some_warps_have_in_a_loop_is_in_none() -> None:
     mine, others = [1, 2, BARRIER] * 1500, [1, 2, BARRIER, 3, BARRIER] * 750
-    made = folded(BlockStream((a_warp(LONG + mine), a_warp(LONG + others))), ARE_BARRIERS)
+    made = folded(BlockStream((a_warp(LONG + mine), a_warp(LONG + others))))
     assert not any(barriers_by_loop(warp) for warp in made.warps)
 
 
 def test_blocks_of_a_launch_are_folded_all_or_none() -> None:
-    loop = folded(BlockStream((a_warp([1, 2] * 4096),)), ARE_BARRIERS)
+    loop = folded(BlockStream((a_warp([1, 2] * 4096),)))
     whole = BlockStream((a_warp(np.random.default_rng(1).integers(0, 9, 8192).tolist()),))
     short = BlockStream((a_warp([1, 2, 3]),))
     assert is_worth_folding([loop, loop, short])

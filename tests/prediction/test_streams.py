@@ -54,7 +54,7 @@ def test_a_first_line_counts_for_more_where_both_of_its_halves_are_wanted() -> N
 
 def test_the_nearest_load_before_counts_if_it_is_under_way() -> None:
     """Lines 0, 1000, 1004, 4 and 4: that is near the first, and at last the same."""
-    packed = distances.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]))
+    packed = distances.to_earlier(np.array([0, -1, 1000, 1004, 4, 4]), np.zeros(6))
     assert [draws.of_another_access(packed[4], np.array(pending)) for pending in (1, 2, 3)] == [
         80,
         80,

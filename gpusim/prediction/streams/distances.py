@@ -24,7 +24,8 @@ _ONE_OF_CLASS = np.array([0, *(1 << _BITS * number for number in range(CLASSES -
 
 def _classes(lines: Array) -> Array:
     """Return the classes of distances in lines."""
-    return np.searchsorted((0, NEAR_BYTES // LINE_BYTES, MIDDLE_BYTES // LINE_BYTES), lines)
+    limits = NEAR_BYTES // LINE_BYTES, MIDDLE_BYTES // LINE_BYTES
+    return sum(((lines > limit).astype(np.int8) for limit in limits), start=lines > 0)
 
 
 def within(addresses: Array, on: Array) -> tuple[Array, Array]:
@@ -50,11 +51,11 @@ def to_next_warp(lowest: Array, gaps: Array, is_next: Array) -> Array:
     loads with distant lines of their own; the last warp has that of the one before it.
     """
     apart = np.full(lowest.shape, SHARED_LATENCY_LINES, dtype=np.int64)
-    are_on = (lowest[:, :-1] >= 0) & (lowest[:, 1:] >= 0)
-    found = np.minimum(np.abs(np.diff(lowest, axis=1)), SHARED_LATENCY_LINES)
+    are_on = (lowest[..., :-1] >= 0) & (lowest[..., 1:] >= 0)
+    found = np.minimum(np.abs(np.diff(lowest)), SHARED_LATENCY_LINES)
     known = is_next & are_on
-    apart[:, 1:] = np.where(known, found, apart[:, 1:])
-    apart[:, :-1] = np.where(known, found, apart[:, :-1])
+    apart[..., 1:] = np.where(known, found, apart[..., 1:])
+    apart[..., :-1] = np.where(known, found, apart[..., :-1])
     are_near = gaps < 1 << _BITS  # no gap beyond the first class
     return np.where(are_near, apart, SHARED_LATENCY_LINES)
 
@@ -66,17 +67,21 @@ def counts_of(gaps: Array) -> Array:
     return np.concatenate([np.zeros_like(counts[..., :1]), counts], axis=-1)
 
 
-def to_earlier(lowest: Array) -> Array:
+def to_earlier(lowest: Array, warps: Array) -> Array:
     """Return the distance classes from a warp's loads to the ones before, two bits for each.
 
-    `lowest` is the lowest line of each access in order, -1 for accesses other than loads.
+    `lowest` is the lowest line of each access, -1 for accesses other than loads, of `warps` one
+    after the other.
     """
     packed = np.zeros(len(lowest), dtype=np.int32)
     loads = np.flatnonzero(lowest >= 0)
-    lines = lowest[loads]
+    lines, whose = lowest[loads], warps[loads]
+    found = np.zeros(len(loads), dtype=np.int32)
     for back in range(1, min(EARLIER, len(lines) - 1) + 1):
         codes = _classes(np.abs(lines[back:] - lines[:-back])).astype(np.int32)
-        packed[loads[back:]] |= codes << 2 * (back - 1)
+        codes[whose[back:] != whose[:-back]] = 0
+        found[back:] |= codes << 2 * (back - 1)
+    packed[loads] = found
     return packed
 
 

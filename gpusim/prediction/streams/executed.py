@@ -1,4 +1,4 @@
-"""The instructions that warps of a batch executed, as columns, and their streams by block.
+"""The instructions that warps of some blocks executed, as columns, and their streams by block.
 
 A warp's time is the number of its instructions so far; warps of a block are equally far when a
 barrier opens. So streams do not depend on the order in which an evaluator runs the warps.
@@ -6,167 +6,142 @@ barrier opens. So streams do not depend on the order in which an evaluator runs 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gpusim.launch.events import Placement
 from gpusim.prediction.streams import distances
+from gpusim.prediction.streams.folding import folded
+from gpusim.prediction.streams.instruction_ids import instruction_ids
+from gpusim.prediction.streams.ordering import stable_order
 from gpusim.prediction.streams.stream import MOST_BEHIND, BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import Touches, first_touches
 
 Array = np.ndarray[Any, Any]
-LoopsOf = Callable[[int, list[Array]], list[list[Loop]]]
 
-# Columns of each instruction, with their types.
-TYPES: Mapping[str, type[np.generic]] = {
-    "is_on": np.bool_,
-    "is_taken": np.bool_,
-    "cost": np.int32,
-    "lines": np.int32,
-    "wavefronts": np.int32,
-    "lanes": np.uint32,
-    "lowest": np.int64,
-    "gaps": np.int32,
-    "constant": np.int32,
-}
-NO_LINE = np.iinfo(np.int64).max  # above all lines
+# The skipped loops of a block's warps, by its position.
+LoopsOf = Callable[[int], list[list[Loop]]]
 
 
 @dataclass(frozen=True)
 class Executed:
-    """Instructions of a batch by index: the `rows` of warps, the `pc`, and the warp's `times`.
+    """Instructions of blocks, warp after warp, each in its order: `begins` of warps, and the end.
 
-    `values` are the columns of TYPES, shaped (copies, indices); `clock` is the time of each row
-    after them.
+    Of each there are `pc`, the warp's `times`, and `values` by the columns of TYPES.
     """
 
-    placement: Placement
-    rows: Array
+    warps_per_block: int
+    begins: Array
     pc: Array
     times: Array
     values: Mapping[str, Array]
-    clock: Array
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.pc)
 
     @cached_property
-    def _blocks(self) -> Array:
-        if self.placement.folded:
-            return np.zeros(len(self), dtype=np.int64)
-        return np.asarray(self.rows // self.placement.warps_per_block)
+    def rows(self) -> Array:
+        """The warp of each instruction, counted through all blocks."""
+        return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
 
-    def in_order(self, touches: Touches) -> Touches:
-        """Return touches of these instructions in the order of time, within each block."""
-        times = self.times[touches.place % len(self)] if len(self) else touches.step
-        touches = replace(touches, step=times)
-        if (np.diff(touches.block) >= 0).all() and not len(touches.step):
-            return touches
-        is_after = (np.diff(touches.block) > 0) | (np.diff(times) >= 0)
-        if is_after.all() and (np.diff(touches.block) >= 0).all():
-            return touches
-        return touches.at(np.lexsort((touches.place, times, touches.block)))
+    def columns(
+        self, touches: Touches, are_loads: Array, *, by_time: bool = True
+    ) -> dict[str, Array]:
+        """Return the columns of streams; `are_loads` tells by pc what loads from global memory.
 
-    def columns(self, touches: Touches, stored: Touches, are_loads: Array) -> dict[str, Array]:
-        """Return the columns of streams, shaped (copies, indices).
-
-        `are_loads` tells by pc which ones load from global memory. In place of `earlier` columns
-        have the lowest line of each load.
+        Touches of a block are in the order of their time or, without `by_time`, in their own.
         """
-        shape = self.placement.copies, len(self)
-        fresh, joins, begun = first_touches(touches, math.prod(shape))
-        written, _, _ = first_touches(stored, math.prod(shape))
-        loads = np.flatnonzero(are_loads[self.pc])
+        if by_time:
+            touches = replace(touches, step=self.times[touches.place])
+        fresh, written, joins, begun = first_touches(touches, len(self), by_step=by_time)
+        is_load = are_loads[self.pc]
+        values = dict(self.values)
+        lowest = values.pop("lowest")
         return {
-            "pc": np.broadcast_to(self.pc.astype(np.int32), shape),
-            **self.values,
-            "fresh": fresh.reshape(shape).astype(np.int32),
-            "written": written.reshape(shape).astype(np.int32),
-            "joins": joins.reshape(shape),
-            "behind": self._behind(begun.reshape(shape), loads),
-            "apart": self._apart(loads),
+            "pc": self.pc.astype(np.int32, copy=False),
+            **values,
+            "fresh": fresh,
+            "written": written,
+            "joins": joins,
+            "behind": self._behind(begun, is_load),
+            "apart": self._apart(lowest, np.flatnonzero(is_load)),
+            "earlier": distances.to_earlier(lowest, self.rows),
         }
 
-    def _behind(self, begun: Array, loads: Array) -> Array:
+    def _behind(self, begun: Array, is_load: Array) -> Array:
         """Return the number of loads of a warp since `begun`, the first touch of the data."""
-        behind = np.full(begun.shape, MOST_BEHIND, dtype=np.int32)
-        copy, at = np.nonzero(begun >= 0)
-        since, row = begun[copy, at], self.rows[at]
+        behind = np.full(len(self), MOST_BEHIND, dtype=np.int32)
+        at = np.flatnonzero(begun >= 0)
+        behind[at] = 0
+        at = at[begun[at] != self.times[at]]
+        loads = np.flatnonzero(is_load)
         longest = 1 + int(self.times.max(initial=0))
-        own = np.sort(self.rows[loads] * longest + self.times[loads])
-        before = np.searchsorted(own, row * longest + self.times[at])
-        count = before - np.searchsorted(own, row * longest + since)
-        behind[copy, at] = np.minimum(count, MOST_BEHIND)
+        own = self.rows[loads] * longest + self.times[loads]
+        before = np.searchsorted(loads, at)
+        since = np.searchsorted(own, self.rows[at] * longest + begun[at])
+        behind[at] = np.minimum(before - since, MOST_BEHIND)
         return behind
 
-    def _apart(self, loads: Array) -> Array:
+    def _apart(self, lowest: Array, loads: Array) -> Array:
         """Return the distances of loads from the next warp's, where warps load at one time."""
-        apart = np.zeros((self.placement.copies, len(self)), dtype=np.int32)
-        where = self._blocks[loads], self.times[loads], self.pc[loads]
-        order = loads[np.lexsort((self.rows[loads], *where[::-1]))]
-        keys = np.stack([self._blocks[order], self.times[order], self.pc[order]])
-        is_next = (keys[:, 1:] == keys[:, :-1]).all(axis=0)
-        lowest, gaps = (self.values[name][:, order] for name in ("lowest", "gaps"))
-        apart[:, order] = distances.to_next_warp(lowest, gaps, is_next)
+        apart = np.zeros(len(self), dtype=np.int32)
+        block, pc = self.rows[loads] // self.warps_per_block, self.pc[loads]
+        time = self.times[loads]
+        spans = 1 + int(time.max(initial=0)), 1 + int(pc.max(initial=0))
+        together = (block * spans[0] + time) * spans[1] + pc
+        order = stable_order(together)
+        loads, together = loads[order], together[order]
+        is_next = together[1:] == together[:-1]
+        apart[loads] = distances.to_next_warp(lowest[loads], self.values["gaps"][loads], is_next)
         return apart
 
-    def streams(self, columns: dict[str, Array], loops_of: LoopsOf) -> list[BlockStream]:
-        """Return the streams of the batch's blocks, one object for equal ones."""
-        order = np.argsort(self.rows, kind="stable")
-        counts = np.bincount(self.rows, minlength=self.placement.rows)
-        places = np.split(order, np.cumsum(counts)[:-1])
-        first: dict[bytes, BlockStream] = {}
-        known: dict[bytes, BlockStream] = {}
-        streams = []
-        for position in range(len(self.placement.blocks)):
-            copy, mine = self._block(position, places)
-            loops = loops_of(position, mine)
-            begun = self._begun(columns, copy, mine, loops)
-            if begun not in first:
-                block = _stream(columns, copy, mine, loops)
-                first[begun] = known.setdefault(block.key, block)
-            streams.append(first[begun])
-        return streams
-
-    def _block(self, position: int, places: list[Array]) -> tuple[int, list[Array]]:
-        """Return the copy of a block, and the indices of its warps."""
-        if self.placement.folded:
-            return position, places
-        warps = self.placement.warps_per_block
-        return 0, places[position * warps : (position + 1) * warps]
-
-    def _begun(
+    def streams(
         self,
-        columns: dict[str, Array],
-        copy: int,
-        places: list[Array],
-        loops: list[list[Loop]],
-    ) -> bytes:
-        """Return a key, equal for blocks with equal columns.
+        columns: Mapping[str, Array],
+        loops_of: LoopsOf | None = None,
+        are_barriers: Array | None = None,
+    ) -> Iterator[BlockStream]:
+        """Yield the streams of the blocks, one object for equal ones.
 
-        Addresses count relative to the block's lowest. Blocks of a folded batch share their path.
+        `loops_of` has the skipped loops of a block's warps. Given `are_barriers` by pc, what
+        repeats is stored once.
         """
-        here: Any = slice(None) if self.placement.folded else np.concatenate(places)
-        own = {name: column[copy][here] for name, column in columns.items()}
-        is_load = own["lowest"] >= 0
-        begin = own["lowest"].min(where=is_load, initial=NO_LINE)
-        own["lowest"] = np.where(is_load, own["lowest"] - begin, -1)
-        parts = [column.tobytes() for column in own.values()]
-        return b"".join([*parts, repr(([*map(len, places)], loops)).encode()])
+        known: dict[tuple[bytes, str], BlockStream] = {}
+        warps = _Warps(columns, instruction_ids(columns))
+        for position, first in enumerate(range(0, len(self.begins) - 1, self.warps_per_block)):
+            begins = self.begins[first : first + self.warps_per_block + 1].tolist()
+            loops = [()] * self.warps_per_block if loops_of is None else loops_of(position)
+            key = warps.key(begins[0], begins[-1]), repr(([b - begins[0] for b in begins], loops))
+            if key not in known:
+                parts = zip(begins, begins[1:], map(tuple, loops), strict=False)
+                block = BlockStream(tuple(warps.stream(*part) for part in parts))
+                if are_barriers is not None:
+                    ids = [warps.ids[begin:end] for begin, end in pairwise(begins)]
+                    block = folded(block, ids, are_barriers)
+                known[key] = block
+            yield known[key]
 
 
-def _stream(
-    columns: dict[str, Array], copy: int, places: list[Array], loops: list[list[Loop]]
-) -> BlockStream:
-    """Return the stream of a block, from the indices of its warps."""
-    made = []
-    for mine, own_loops in zip(places, loops, strict=True):
-        own = {name: column[copy][mine] for name, column in columns.items()}
-        earlier = distances.to_earlier(own.pop("lowest"))
-        made.append(rolled(WarpStream(**own, earlier=earlier, loops=tuple(own_loops))))
-    return BlockStream(tuple(made))
+class _Warps:
+    """The streams of warps, one object for equal ones, from columns and the `ids` of both."""
+
+    def __init__(self, columns: Mapping[str, Array], ids: Array) -> None:
+        self.ids = ids
+        self._columns = columns
+        self._known: dict[tuple[bytes, tuple[Loop, ...]], WarpStream] = {}
+
+    def key(self, begin: int, end: int) -> bytes:
+        """Return a key, equal for sections with equal columns."""
+        return self.ids[begin:end].tobytes()
+
+    def stream(self, begin: int, end: int, loops: tuple[Loop, ...]) -> WarpStream:
+        """Return the stream of the warp from one place to another, with its skipped loops."""
+        key = self.key(begin, end), loops
+        if key not in self._known:
+            own: dict[str, Any] = {n: c[begin:end].copy() for n, c in self._columns.items()}
+            self._known[key] = rolled(WarpStream(**own, loops=loops))
+        return self._known[key]

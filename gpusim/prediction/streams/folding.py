@@ -7,13 +7,14 @@ lost, and a long loop is not simulated whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.prediction.streams.stream import COLUMNS, BlockStream, Loop, WarpStream
+from gpusim.prediction.streams.ordering import stable_order
+from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream
 
 Array = np.ndarray[Any, Any]
 
@@ -39,23 +40,28 @@ class _Run(NamedTuple):
         return self.first + self.period + self.saved
 
 
-def folded(block: BlockStream, are_barriers: Array) -> BlockStream:
+def folded(block: BlockStream, ids: Sequence[Array], are_barriers: Array) -> BlockStream:
     """Return the stream of a block with repeated instructions as loops; itself if there are few.
 
-    `are_barriers` tells by pc which instructions wait for other warps, or let them go on. They
-    repeat in loops that all warps have alike, or else in none.
+    `ids` of each warp's instructions are equal for those with equal columns. `are_barriers` tells
+    by pc which instructions wait for other warps, or let them go on. They repeat in loops that all
+    warps have alike, or else in none.
     """
     if block.kept < FEWEST_INSTRUCTIONS or block.loops:
         return block
-    ids = [_ids(warp) for warp in block.warps]
     barriers = [are_barriers[warp.pc] for warp in block.warps]
-    found = _meeting([_runs(one) for one in ids], barriers)
+    found = _meeting(_runs_of_warps(ids), barriers)
     if found is None:
-        found = [_runs(_unlike(*both)) for both in zip(ids, barriers, strict=True)]
+        found = _runs_of_warps([_unlike(*both) for both in zip(ids, barriers, strict=True)])
     saved = sum(run.saved for runs in found for run in runs)
     if saved < LEAST_SAVED * block.kept:
         return block
-    return BlockStream(tuple(map(_without, block.warps, found)))
+    known: dict[tuple[int, tuple[_Run, ...]], WarpStream] = {}
+    for warp, runs in zip(block.warps, map(tuple, found), strict=True):
+        if (id(warp), runs) not in known:
+            known[id(warp), runs] = _without(warp, runs)
+    both = zip(block.warps, map(tuple, found), strict=True)
+    return BlockStream(tuple(known[id(warp), runs] for warp, runs in both))
 
 
 def is_worth_folding(blocks: Iterable[BlockStream]) -> bool:
@@ -72,22 +78,22 @@ def unfolded(block: BlockStream) -> BlockStream:
     return BlockStream(tuple(replace(warp, simulated_loops=()) for warp in whole))
 
 
-def _ids(warp: WarpStream) -> Array:
-    """Return numbers that are equal for instructions with equal columns."""
-    columns = [np.ascontiguousarray(getattr(warp, name)) for name in COLUMNS]
-    hashes = np.zeros(len(warp), dtype=np.uint64)
-    for column in columns:
-        hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        hashes += column.astype(np.int64).view(np.uint64)
-    _, first, ids = np.unique(hashes, return_index=True, return_inverse=True)
-    is_same = all((column == column[first[ids]]).all() for column in columns)
-    return ids if is_same else np.arange(len(warp))
-
-
 def _unlike(ids: Array, are_barriers: Array) -> Array:
     """Return the numbers with one of its own for each barrier."""
     own = np.arange(len(ids)) + len(ids)
     return np.where(are_barriers, own, ids)
+
+
+def _runs_of_warps(ids: Sequence[Array]) -> list[list[_Run]]:
+    """Return the runs of each warp: those of equal warps are found once."""
+    known: dict[bytes, list[_Run]] = {}
+    found = []
+    for own in ids:
+        key = own.tobytes()
+        if key not in known:
+            known[key] = _runs(own)
+        found.append(known[key])
+    return found
 
 
 def _runs(ids: Array) -> list[_Run]:
@@ -120,7 +126,7 @@ def _periods(ids: Array) -> list[int]:
     """
     if len(ids) <= FEWEST_TIMES:
         return []
-    order = np.argsort(ids, kind="stable")
+    order = stable_order(ids)
     apart = np.diff(order)[np.diff(ids[order]) == 0]
     counts = np.bincount(apart, minlength=2)
     covered = counts * np.arange(len(counts))
@@ -177,11 +183,12 @@ def _barriers(runs: list[_Run], opened: Array) -> dict[int, int]:
     return {number: count for number, count in enumerate(counts) if count}
 
 
-def _without(warp: WarpStream, runs: list[_Run]) -> WarpStream:
+def _without(warp: WarpStream, runs: Sequence[_Run]) -> WarpStream:
     """Return a warp's stream with one period of each run, as a loop."""
     kept = np.ones(len(warp), dtype=bool)
     for run in runs:
         kept[run.first + run.period : run.end] = False
     new = np.cumsum(kept) - kept
-    loops = [(int(new[run.first]), run.period, run.times) for run in runs]
-    return warp.at(kept, tuple(Loop(first, first + n, times) for first, n, times in loops))
+    begins = [(int(new[run.first]), run.period, run.times) for run in runs]
+    loops = tuple(Loop(first, first + n, times) for first, n, times in begins)
+    return warp.at(np.flatnonzero(kept), loops)

@@ -14,9 +14,11 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import constants, distances
-from gpusim.prediction.streams.compiled_steps import KindsByPc, compiled_streams
-from gpusim.prediction.streams.executed import TYPES, Executed, LoopsOf
+from gpusim.prediction.streams.executed import LoopsOf
+from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.local_rows import LocalRows
+from gpusim.prediction.streams.parts import Part, parts
+from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.stream import BlockStream, Loop
 from gpusim.prediction.streams.touches import (
     NOTHING,
@@ -38,12 +40,14 @@ MOST_COMPARED_BYTES = 1 << 15  # above it a comparison costs as much as the comp
 
 
 class _Asked(NamedTuple):
-    """Memory columns of a step (cost, lines, wavefronts), and the touched sectors."""
+    """Memory columns of a step, and the touched sectors; `lowest` and `gaps` are of loads."""
 
     cost: Array = ZERO
     lines: Array = ZERO
     wavefronts: Array = ZERO
     touched: Array | None = None
+    lowest: Array = NOWHERE
+    gaps: Array = ZERO
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,10 @@ class _Row:
     def unfolded(self, every: Array) -> _Row:
         """Return the step of a folded batch for the rows of all blocks; `every` is their base."""
         shape = (len(every), len(self.rows))
-        columns = [np.broadcast_to(column, shape).reshape(1, -1) for column in self.columns]
+        columns = [
+            column if column.size == 1 else np.broadcast_to(column, shape).reshape(1, -1)
+            for column in self.columns
+        ]
         touched = None if self.touched is None else self.of_copies(self.touched, len(every))
         return _Row(
             self.pc, self.is_store, (self.rows + every).reshape(-1), tuple(columns), touched
@@ -116,7 +123,7 @@ class _Recorded:
         """The index of each step's first row, counted through all steps."""
         return np.cumsum([0, *(len(step.rows) for step in self.steps)])
 
-    def executed(self) -> Executed:
+    def columns(self) -> StepColumns:
         """Return the instructions of all steps."""
         rows = [step.rows for step in self.steps]
         pcs = np.array([step.pc for step in self.steps], dtype=np.int64)
@@ -125,10 +132,10 @@ class _Recorded:
         times, clock = self._times()
         if self.skips:  # where iterations are left out, steps stand for others: their order counts
             times = np.repeat(np.arange(len(rows)), counts)
-        return Executed(
+        return StepColumns(
             self.placement,
             np.concatenate([none, *rows]),
-            np.repeat(pcs, counts),
+            np.repeat(pcs, counts).astype(np.int32),
             times,
             {name: self._column(number) for number, name in enumerate(TYPES)},
             clock,
@@ -169,17 +176,9 @@ class _Recorded:
                 full[:, first:end] = part
         return full
 
-    def touches(self, executed: Executed, *, stored: bool = False) -> Touches:
-        """Return all touches of sectors, and the last ones of skipped iterations, in order.
-
-        Stores alone if `stored`.
-        """
-        parts = [
-            self._touched(number) if step.is_store or not stored else NOTHING
-            for number, step in enumerate(self.steps)
-        ]
-        if not self.skips:
-            return executed.in_order(joined(parts))
+    def touches(self) -> Touches:
+        """Return all touches of sectors, and the last ones of skipped iterations, in order."""
+        parts = [self._touched(number) for number in range(len(self.steps))]
         made, done = [], 0
         for at, skip in self.skips:
             period = joined([parts[number] for number in self.steps_of(at, skip)])
@@ -199,18 +198,24 @@ class _Recorded:
             step=np.full(len(row), number),
             place=copy * self.starts[-1] + self.starts[number] + row,
             sector=step.of_copies(step.touched, copies),
+            is_store=np.full(len(row), step.is_store),
         )
 
-    def loops(self) -> LoopsOf:
+    def loops_of(self, part: Part) -> LoopsOf | None:
         """Return a function from a block's position to the skipped loops of its warps."""
+        if not self.skips:
+            return None
         times = np.array([self.times(skip) for _, skip in self.skips])
+        places = np.split(part.numbers, part.executed.begins[1:-1])
+        warps = self.placement.warps_per_block
 
-        def loops_of(position: int, places: list[Array]) -> list[list[Loop]]:
-            found: list[list[Loop]] = [[] for _ in places]
-            often = times[:, position] if self.skips else times
+        def loops_of(position: int) -> list[list[Loop]]:
+            found: list[list[Loop]] = [[] for _ in range(warps)]
+            often = times[:, part.begun + position]
             for number, warp in np.argwhere(often).tolist():
                 at, skip = self.skips[number]
-                found[warp].append(self.loop(at, skip, places[warp], int(often[number, warp])))
+                own = places[position * warps + warp]
+                found[warp].append(self.loop(at, skip, own, int(often[number, warp])))
             return found
 
         return loops_of
@@ -312,21 +317,18 @@ class Recorder(Observer):
 
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
-        is_on, is_taken, asked = YES, NO, _Asked()
-        lowest, gaps, constant = NOWHERE, ZERO, NOWHERE
+        is_on, is_taken, asked, constant = YES, NO, _Asked(), NOWHERE
         if OPS[instruction.op].kind != "compute":
             is_on = np.asarray(step.on.any(axis=2))
         if step.taken is not None:
             is_taken = np.asarray(step.taken.any(axis=2))
         if step.addresses is not None and instruction.memory is not None:
             asked = self._asked(step)
-            if asked.touched is not None and instruction.is_load:
-                lowest, gaps = distances.within(step.addresses, step.on)
         elif step.constants is not None:
             asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, *asked[:3], lanes, lowest, gaps, constant)
+        columns = (is_on, is_taken, *asked[:3], lanes, asked.lowest, asked.gaps, constant)
         is_store = OPS[instruction.op].kind == "store"
         return _Row(step.pc, is_store, step.rows, columns, asked.touched)
 
@@ -359,16 +361,26 @@ class Recorder(Observer):
             )
             return _Asked(passes)
         if found.space == "global":
-            lines = wavefronts = memory.distinct(addresses // memory.LINE_BYTES, step.on)
-            if step.instruction.is_load:
-                width = found.width_bytes
-                wavefronts = memory.load_wavefronts(addresses, step.on, width, self._cc_major)
-            touched = memory.distinct_values(addresses // memory.SECTOR_BYTES, step.on)
-            is_one = touched >= 0
-            return _Asked(np.count_nonzero(is_one, axis=2), lines, wavefronts, touched[is_one])
+            return self._asked_of_global(step, found.width_bytes)
         if found.space == "local":
             return self._asked_of_local(step, max(1, found.width_bytes // memory.WORD_BYTES))
         return _Asked()
+
+    def _asked_of_global(self, step: Step, width_bytes: int) -> _Asked:
+        """Return the columns of a load or store: most warps' lanes have words of a single line."""
+        assert step.addresses is not None
+        addresses, on = np.broadcast_arrays(step.addresses, step.on)
+        found = memory.coalesced(addresses, on)
+        if not step.instruction.is_load:
+            return _Asked(found.sectors, found.lines, found.lines, found.touched)
+        wavefronts, gaps = np.minimum(found.lines, 1), np.zeros_like(found.lines)
+        is_wide = width_bytes > memory.WORD_BYTES or self._cc_major < memory.CC_OF_MULTICAST
+        several = found.lines > (0 if is_wide else 1)
+        if several.any():
+            some, lanes = addresses[several], on[several]
+            wavefronts[several] = memory.load_wavefronts(some, lanes, width_bytes, self._cc_major)
+            _, gaps[several] = distances.within(some, lanes)
+        return _Asked(found.sectors, found.lines, wavefronts, found.touched, found.lowest, gaps)
 
     def _asked_of_local(self, step: Step, words: int) -> _Asked:
         """Return the columns of an access to local memory, of `words` words for each lane.
@@ -397,21 +409,26 @@ class Recorder(Observer):
         recorded = self._recorded.pop(int(blocks[0]), None)
         if recorded is None:
             return
-        executed = recorded.executed()
-        touches = recorded.touches(executed)
-        stored = recorded.touches(executed, stored=True)
-        if recorded.compiled:
-            streams = compiled_streams(
-                executed, touches, stored, recorded.compiled, self._kinds, folds=self._folds
-            )
-            self.streams.update(zip(blocks.tolist(), streams, strict=True))
-            return
-        columns = executed.columns(touches, stored, self._kinds.are_loads)
-        streams = executed.streams(columns, recorded.loops())
+        touches = recorded.touches()
+        streams = list(self._streams(recorded, touches))
         self.streams.update(zip(blocks.tolist(), streams, strict=True))
         if recorded.skips:
             unsound = _unsound(recorded, touches, streams)
             self.unsound.update(int(blocks[position]) for position in unsound)
+
+    def _streams(self, recorded: _Recorded, touches: Touches) -> Iterator[BlockStream]:
+        """Yield the streams of a batch's blocks, one object for equal ones."""
+        before, kinds = recorded.columns(), self._kinds
+        folds = self._folds and bool(recorded.compiled)
+        known: dict[bytes, BlockStream] = {}
+        for part in parts(before, touches, recorded.compiled, kinds):
+            columns = part.executed.columns(
+                part.touches, kinds.are_loads, by_time=not recorded.skips
+            )
+            for one in part.executed.streams(
+                columns, recorded.loops_of(part), kinds.are_barriers if folds else None
+            ):
+                yield known.setdefault(one.key, one)
 
 
 def _unsound(

@@ -42,6 +42,7 @@ class SimulatedLoop(NamedTuple):
         return self.iterations - self.simulated
 
 
+LONG = 2_048  # instructions, from which on it takes less time to pack columns for a digest
 MOST_BEHIND = 32  # loads: a higher limit would only make equal iterations differ
 
 COLUMNS = (
@@ -93,9 +94,10 @@ class WarpStream:
     @cached_property
     def key(self) -> bytes:
         """Equal for warps with equal streams: a digest, because columns may be long."""
-        digest = blake2b(repr((self.loops, self.simulated_loops)).encode())
+        digest = blake2b(repr((len(self), self.loops, self.simulated_loops)).encode())
         for name in COLUMNS:
-            digest.update(np.ascontiguousarray(getattr(self, name)).data)
+            column = getattr(self, name)
+            digest.update(column.tobytes() if len(self) < LONG else _packed(column))
         return digest.digest()
 
     @cached_property
@@ -227,6 +229,14 @@ def rolled(stream: WarpStream) -> WarpStream:
     new = np.cumsum(kept) - kept
     loops = (Loop(int(new[a]), int(new[b - 1]) + 1, times) for a, b, times in found)
     return stream.at(kept, tuple(loops))
+
+
+def _packed(column: Array) -> bytes:
+    """Return a long column in as few bytes as its values need: equal for equal ones."""
+    low, high = int(column.min()), int(column.max())
+    sizes = {0: np.uint8, 1: np.uint16}
+    kind = sizes.get((high - low).bit_length() - 1 >> 3, column.dtype)
+    return repr((low, high)).encode() + (b"" if low == high else column.astype(kind).tobytes())
 
 
 def _run(is_so: Array) -> int:

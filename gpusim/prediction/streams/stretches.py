@@ -12,8 +12,9 @@ from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.streams.compiled_steps import times_of
 from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
+from gpusim.prediction.streams.ordering import stable_order
+from gpusim.prediction.streams.sections import sections_of
 
 Array = np.ndarray[Any, Any]
 
@@ -210,10 +211,9 @@ class TouchRecorder(Observer):
         placement = recorded.placement
         begins = np.cumsum([0, *(len(one.pc) for one in recorded.compiled)])
         pc, rows = (np.concatenate([one[k] for one in recorded.compiled]) for k in (1, 2))
-        both = zip(recorded.compiled, begins, strict=False)
-        opened = np.concatenate([one.opened + np.array([n, 0]) for one, n in both])
-        times = times_of(placement, rows, opened, recorded.clock)
-        np.maximum.at(recorded.clock, rows, times + 1)
+        sections, times = sections_of(recorded.compiled, placement, recorded.clock)
+        # Of a warp's sections the last one counts.
+        recorded.clock[sections.rows] = times[sections.first + sections.counts - 1] + 1
         made = [np.zeros((6, 0), dtype=np.int64)]
         owners = [np.zeros(0, dtype=np.int64)]
         program, where = self._program.instructions, _Where(self._program, self._local)
@@ -338,26 +338,33 @@ def merged(rows: Array, whose: Array, blocks: int) -> tuple[Array, Array]:
     pc, _, time, begin = rows[:4]
     # One key for block, time and pc: half of the time for four.
     apart = (int(pc.max(initial=0)) + 1) * (int(time.max(initial=0)) + 1)
-    order = np.lexsort((begin, whose * apart + time * (int(pc.max(initial=0)) + 1) + pc))
-    rows, whose = rows[:, order], whose[order]
-    pc, _, time, begin, end, _ = rows
-    is_first = np.ones(len(pc), dtype=bool)
-    is_first[1:] = (np.diff(pc) != 0) | (np.diff(time) != 0) | (np.diff(whose) != 0)
-    first = np.flatnonzero(is_first)
-    reach = end.copy()
-    longest = np.diff(np.append(first, len(pc))).max(initial=0)
-    for back in (1 << bit for bit in range(int(longest - 1).bit_length() if longest else 0)):
-        # The greatest end so far, of one instruction at one time.
-        group = np.cumsum(is_first)
-        same = group[back:] == group[:-back]
-        reach[back:] = np.where(same, np.maximum(reach[back:], reach[:-back]), reach[back:])
-    is_first[1:] |= begin[1:] - reach[:-1] >= SECTOR_BYTES
+    together = whose * apart + time * (int(pc.max(initial=0)) + 1) + pc
+    order = stable_order(begin)
+    order = order[stable_order(together[order])]
+    rows, whose, together = rows[:, order], whose[order], together[order]
+    _, _, _, begin, end, _ = rows
+    is_first = np.ones(len(begin), dtype=bool)
+    is_first[1:] = together[1:] != together[:-1]
+    is_first[1:] |= begin[1:] - _reach(end, is_first)[:-1] >= SECTOR_BYTES
     first = np.flatnonzero(is_first)
     made = rows[:, first]
     if len(first):
         made[4] = np.maximum.reduceat(end, first)
         made[5] = np.add.reduceat(rows[5], first)
     return made, np.searchsorted(whose[first], np.arange(blocks + 1))
+
+
+def _reach(end: Array, is_first: Array) -> Array:
+    """Return the greatest end so far, of each group that begins at a first one."""
+    if not (is_first[1:] | (end[1:] >= end[:-1])).all():
+        first = np.flatnonzero(is_first)
+        longest = int(np.diff(first, append=len(end)).max())
+        group = np.cumsum(is_first)
+        end = end.copy()
+        for back in (1 << bit for bit in range((longest - 1).bit_length())):
+            same = group[back:] == group[:-back]
+            end[back:] = np.where(same, np.maximum(end[back:], end[:-back]), end[back:])
+    return end
 
 
 def _by_position(

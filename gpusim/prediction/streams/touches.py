@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.streams.local_rows import BEYOND
+from gpusim.prediction.streams.ordering import stable_order, starts
 
 Array = np.ndarray[Any, Any]
 
@@ -18,7 +19,7 @@ FAR = 1 << 40  # larger than the distance of sectors in one array
 
 @dataclass(frozen=True)
 class Touches:
-    """Touches of sectors in order: block of a batch, step and place.
+    """Touches of sectors in order: block of a batch, step and place, and whether by a store.
 
     A place is one warp's execution of an instruction, numbered through all steps and blocks.
     Skipped ones have step and place -1.
@@ -28,10 +29,16 @@ class Touches:
     step: Array
     place: Array
     sector: Array
+    is_store: Array
 
-    def at(self, which: Array) -> Touches:
+    def at(self, which: Array | slice) -> Touches:
         """Return some of the rows."""
-        return Touches(self.block[which], self.step[which], self.place[which], self.sector[which])
+        return Touches(*(column[which] for column in self.columns))
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """All columns, in their order."""
+        return self.block, self.step, self.place, self.sector, self.is_store
 
     def of_blocks(self, count: int) -> list[Touches]:
         """Return the touches of each block."""
@@ -44,41 +51,79 @@ class Touches:
         some = self.at(times[self.block] > 0)
         moved = some.sector + times[some.block] * _steps(some.sector, strides)
         nowhere = np.full(len(moved), -1)
-        return Touches(some.block, nowhere, nowhere, moved)
+        return Touches(some.block, nowhere, nowhere, moved, some.is_store)
 
 
-NOTHING = Touches(*[np.zeros(0, dtype=np.int64)] * 4)
+_NONE = np.zeros(0, dtype=np.int64)
+NOTHING = Touches(_NONE, _NONE, _NONE, _NONE, np.zeros(0, dtype=bool))
 
 
 def joined(parts: Sequence[Touches]) -> Touches:
     """Return touches one after the other."""
-    return Touches(
-        np.concatenate([NOTHING.block, *(part.block for part in parts)]),
-        np.concatenate([NOTHING.step, *(part.step for part in parts)]),
-        np.concatenate([NOTHING.place, *(part.place for part in parts)]),
-        np.concatenate([NOTHING.sector, *(part.sector for part in parts)]),
-    )
+    every = zip(*(part.columns for part in (NOTHING, *parts)), strict=True)
+    block, step, place, sector, is_store = map(np.concatenate, every)
+    return Touches(block, step, place, sector, is_store)
 
 
-def first_touches(touches: Touches, places: int) -> tuple[Array, Array, Array]:
-    """Return, per place, the number of sectors untouched by the block before.
+class FirstTouches(NamedTuple):
+    """What is touched first at each place.
 
-    A sector first touched by several warps in one step counts for one of them; the second array
-    marks the others. The third is the step of the first touch of a place's most recent sector, -1
-    if that was skipped.
+    `fresh` is the number of sectors untouched by the block before, `written` of those that a store
+    is the first to write. A sector first touched by several warps in one step counts for one of
+    them; `joins` marks the others. `begun` is the step of the first touch of a place's most recent
+    sector, -1 if that was skipped.
     """
+
+    fresh: Array
+    written: Array
+    joins: Array
+    begun: Array
+
+
+def first_touches(touches: Touches, places: int, *, by_step: bool) -> FirstTouches:
+    """Return the first touches of sectors by a block: of those in the first step, if `by_step`."""
+    lowest = int(touches.sector.min(initial=FAR))
+    span = 1 + int(touches.sector.max(initial=lowest)) - lowest
+    sector = touches.block * span + (touches.sector - lowest)
+    order = stable_order(sector)
+    sector, step = sector[order], touches.step[order]
+    rank = step * len(order) + order if by_step else order
+    first, counts = _firsts(sector, rank, len(order))
+    fresh = np.bincount(_ran(touches.place[first]), minlength=places)
+    stores = np.flatnonzero(touches.is_store[order])
+    first_stores, _ = _firsts(sector[stores], rank[stores], len(order))
+    written = np.bincount(_ran(touches.place[first_stores]), minlength=places)
+    began = np.repeat(touches.step[first], counts)
     joins = np.zeros(places, dtype=bool)
-    begun = np.full(places, -1)
-    _, first, same = np.unique(
-        touches.block * FAR + touches.sector, return_index=True, return_inverse=True
-    )
-    place = touches.place[first]
-    fresh = np.bincount(place[place >= 0], minlength=places)
-    with_first = (touches.step[first][same] == touches.step) & (touches.place >= 0)
-    joins[touches.place[with_first]] = True
-    ran = touches.place >= 0
-    np.maximum.at(begun, touches.place[ran], touches.step[first][same][ran])
-    return fresh, joins & (fresh == 0), begun
+    joins[_ran(touches.place[order[began == step]])] = True
+    joins &= fresh == 0
+    began[order] = began.copy()
+    begun = _most(touches.place, began, places)
+    return FirstTouches(fresh.astype(np.int32), written.astype(np.int32), joins, begun)
+
+
+def _ran(places: Array) -> Array:
+    """Return the places without those of skipped touches."""
+    return places[places >= 0]
+
+
+def _most(place: Array, began: Array, places: int) -> Array:
+    """Return the latest value of each place, -1 if it has none; those of a place adjoin."""
+    begins = starts(place)
+    latest = np.maximum.reduceat(began, begins) if len(begins) else begins
+    most = np.full(places + 1, -1)  # the last one is that of skipped touches
+    most[place[begins]] = latest
+    return most[:places]
+
+
+def _firsts(sectors: Array, ranks: Array, count: int) -> tuple[Array, Array]:
+    """Return the touch of least rank of each sector, and how many it has; equal sectors adjoin.
+
+    The rank of a touch is its number, beside a multiple of `count`.
+    """
+    begins = starts(sectors)
+    least = np.minimum.reduceat(ranks, begins) if len(begins) else begins
+    return least % max(1, count), np.diff(begins, append=len(sectors))
 
 
 @dataclass(frozen=True)

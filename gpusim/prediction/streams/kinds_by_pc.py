@@ -1,0 +1,66 @@
+"""What a program's instructions are, by pc: what the columns of an access mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import OPS, Instruction
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.streams.local_rows import LocalRows
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class KindsByPc:
+    """Kinds of a program's instructions.
+
+    `are_loads` load from global memory; `touch` instructions have sectors that may be touched
+    anew, of which `are_stores` write and `are_local` ones lie in local memory, with some of them
+    twice. `behind_l1` access memory there, `are_global_atomics` update it and `add_up` lanes on one
+    address; `are_looked_up` load constants, from `banks`; `are_barriers` wait for other warps or
+    let them go on.
+    """
+
+    local: LocalRows
+    are_loads: Array
+    touch: Array
+    are_stores: Array
+    are_local: Array
+    are_local_without_rows: Array
+    are_global: Array
+    add_up: Array
+    are_looked_up: Array
+    are_barriers: Array
+    instructions: Sequence[Instruction]
+
+    @classmethod
+    def of(cls, prepared: Prepared, local: LocalRows, *, adds_up: bool) -> KindsByPc:
+        """Return the kinds of a program's instructions."""
+        rows = prepared.program.instructions
+        kinds = [OPS[row.op].kind for row in rows]
+        spaces = ["" if row.memory is None else row.memory.space for row in rows]
+        kind, space = np.array(kinds), np.array(spaces)
+        is_integer = np.array([r.memory is not None and r.memory.dtype.kind in "iu" for r in rows])
+        is_load = np.array([row.is_load for row in rows])
+        behind, own = space == "global", space == "local"
+        plain = behind & np.isin(kind, ("load", "store"))
+        return cls(
+            local=local,
+            are_loads=plain & is_load,
+            touch=plain | (own & ~is_load & local.has),
+            are_stores=kind == "store",
+            are_local=own,
+            are_local_without_rows=own & (not local.has),
+            are_global=behind,
+            add_up=behind & (kind == "atomic") & is_integer & adds_up,
+            are_looked_up=np.array(
+                [k == "bank" and bool(r.src) for k, r in zip(kinds, rows, strict=True)]
+            ),
+            are_barriers=np.isin(kind, ("barrier", "named_barrier", "arrive")),
+            instructions=rows,
+        )

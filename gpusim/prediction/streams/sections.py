@@ -1,0 +1,103 @@
+"""Steps of single warps, one after the other, as sections: each is of one warp, without a barrier.
+
+Compiled code runs a warp to its next barrier: what holds for all of a section is worked out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.launch.events import Placement, Steps
+from gpusim.prediction.streams.ordering import ranges, stable_order, starts
+
+Array = np.ndarray[Any, Any]
+
+_NONE = np.zeros((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Sections:
+    """Sections of steps in their order: the `first` step, `counts` of steps, and the `rows`."""
+
+    first: Array
+    counts: Array
+    rows: Array
+
+    @classmethod
+    def of(cls, rows: Array, borders: Array) -> Sections:
+        """Return the sections of steps by their rows, also divided at some `borders`."""
+        is_first = np.zeros(len(rows) + 1, dtype=bool)
+        is_first[:1] = is_first[borders] = True
+        is_first[1:-1] |= rows[1:] != rows[:-1]
+        first = np.flatnonzero(is_first[:-1])
+        return cls(first, np.diff(first, append=len(rows)), rows[first].astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def at(self, which: Array) -> Sections:
+        """Return some of the sections."""
+        return Sections(self.first[which], self.counts[which], self.rows[which])
+
+    def after(self, before: Array) -> Sections:
+        """Return the sections behind steps of other rows, each of them a section of its own."""
+        every = np.arange(len(before))
+        return Sections(
+            np.concatenate([every, self.first + len(every)]),
+            np.concatenate([np.ones_like(every), self.counts]),
+            np.concatenate([before, self.rows]),
+        )
+
+    @property
+    def steps(self) -> Array:
+        """The numbers of all steps."""
+        return ranges(self.first, self.counts)
+
+
+def sections_of(
+    compiled: Sequence[Steps], placement: Placement, clock: Array
+) -> tuple[Sections, Array]:
+    """Return the sections of steps in compiled code, and each step's time, from `clock` on.
+
+    A time is the number of the warp's instructions before. The warps of a block have run equally
+    many when a barrier opens.
+    """
+    rows = np.concatenate([np.zeros(0, dtype=np.int32), *(one.row for one in compiled)])
+    begins = np.cumsum([0, *(len(one.pc) for one in compiled)])
+    both = zip(compiled, begins, strict=False)
+    opened = np.concatenate([_NONE, *(one.opened + np.array([n, 0]) for one, n in both)])
+    sections = Sections.of(rows, opened[:, 0])
+    base = _times(placement, sections, opened, clock)
+    return sections, np.repeat(base - sections.first, sections.counts) + np.arange(len(rows))
+
+
+def _times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
+    """Return the time at which each section begins; `opened` are steps before, and the block."""
+    warps, far = placement.warps_per_block, 1 + int(sections.counts.sum())
+    block = sections.rows // warps
+    # Intervals between openings are numbered through all blocks.
+    openings = np.sort(opened[:, 1] * far + opened[:, 0])
+    of_block = np.searchsorted(openings, np.arange(len(placement.blocks) + 1) * far)
+    of_block += np.arange(len(of_block))
+    interval = block + np.searchsorted(openings, block * far + sections.first, side="right")
+    order = stable_order(sections.rows)
+    begins = starts(sections.rows[order], interval[order])
+    counts = sections.counts[order]
+    before = np.cumsum(counts) - counts
+    number = np.empty_like(before)
+    number[order] = before - np.repeat(before[begins], np.diff(begins, append=len(order)))
+    firsts = order[begins]
+    is_begun = interval[firsts] == of_block[block[firsts]]
+    head = np.where(is_begun, clock[sections.rows[firsts]], 0)
+    ran = np.add.reduceat(counts, begins) if len(begins) else begins
+    longest = np.zeros(int(of_block[-1]), dtype=np.int64)
+    np.maximum.at(longest, interval[firsts], ran + head)
+    np.maximum.at(longest, of_block[:-1], clock.reshape(-1, warps).max(axis=1))
+    done = np.cumsum(longest) - longest
+    done -= np.repeat(done[of_block[:-1]], np.diff(of_block))
+    base = np.where(interval == of_block[block], clock[sections.rows], done[interval])
+    return np.asarray(base + number)

@@ -1,0 +1,45 @@
+"""Steps that NumPy's machine ran of a batch, as columns: an entry for each warp of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpusim.launch.events import Placement
+
+Array = np.ndarray[Any, Any]
+
+# Columns of each instruction, with their types.
+TYPES: Mapping[str, type[np.generic]] = {
+    "is_on": np.bool_,
+    "is_taken": np.bool_,
+    "cost": np.int32,
+    "lines": np.int32,
+    "wavefronts": np.int32,
+    "lanes": np.uint32,
+    "lowest": np.int64,
+    "gaps": np.int32,
+    "constant": np.int32,
+}
+
+
+@dataclass(frozen=True)
+class StepColumns:
+    """Instructions of a batch by index: the `rows` of warps, the `pc`, and the warp's `times`.
+
+    `values` are the columns of TYPES, shaped (copies, indices); `clock` is the time of each row
+    after them.
+    """
+
+    placement: Placement
+    rows: Array
+    pc: Array
+    times: Array
+    values: Mapping[str, Array]
+    clock: Array
+
+    def __len__(self) -> int:
+        return len(self.rows)
