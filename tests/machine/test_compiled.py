@@ -450,7 +450,27 @@ def test_a_number_of_threads_that_is_none_is_refused(
         threads()
 
 
+@cuda.jit
+def places_in_a_block(out):
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    out[(cuda.blockIdx.x * cuda.blockDim.y + y) * cuda.blockDim.x + x] = 100 * y + x
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_warps_begin_as_their_launch_says_in_the_module_of_another_one(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_over_after(monkeypatch, 0)
+    for width, height in ((32, 2), (8, 8), (8, 8), (16, 3)):
+        out, went = np.zeros(2 * width * height, np.int32), Went()
+        launched = places_in_a_block[2, (width, height)]
+        run(prepare(launched, (out,), HOPPER, code=code), observers=(went,))
+        assert went.over
+        expected = 100 * np.arange(height)[:, None] + np.arange(width)
+        np.testing.assert_array_equal(out.reshape(2, height, width), [expected, expected])
+
+
 def test_all_of_a_translation_but_its_text_is_kept_on_disk() -> None:
-    made_anew = {"text", "constants", "rows_of_sums"}
+    made_anew = {"text", "constants", "begun", "rows_of_sums"}
     names = {one.name for one in fields(Translation)}
     assert set(modules._plain(Translation())) == names - made_anew
