@@ -194,7 +194,7 @@ class Takeover:
         """Run on until all splits stand where compiled code goes on; return whether they do."""
         assert self._launch is not None
         for _ in range(MOST_TURNS):
-            if self._launch.takes(interpreter.batch) or interpreter.run(1):
+            if self._launch.takes(interpreter.batch) or interpreter.run(1, begins_turn=False):
                 return True
         return False
 

@@ -18,7 +18,7 @@ from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError, OutOfBoundsError
 from gpusim.host.fast import THREADS, threads
 from gpusim.launch.events import Observer
-from gpusim.machine import run, takeover
+from gpusim.machine import interpreter, run, takeover
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation, translated
@@ -468,6 +468,18 @@ def test_warps_begin_as_their_launch_says_in_the_module_of_another_one(
         assert went.over
         expected = 100 * np.arange(height)[:, None] + np.arange(width)
         np.testing.assert_array_equal(out.reshape(2, height, width), [expected, expected])
+
+
+def test_endless_loops_are_looked_for_as_often_where_compiled_code_might_take_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy runs some 3,000 steps in parts of 500: one turn, though there are more than four."""
+    looks = []
+    monkeypatch.setattr(interpreter, "Loops", lambda *given: looks.append(given))
+    a, b = np.zeros((64, 500), np.float32), np.zeros(500, np.float32)
+    out = np.zeros(64, np.float32)
+    evaluated(rows_of_products, 1, 64, "lowering", (a, b, out, 500), steps=10**9)
+    assert not looks
 
 
 def test_all_of_a_translation_but_its_text_is_kept_on_disk() -> None:
