@@ -22,7 +22,7 @@ from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine.interpreter import Interpreter
 from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import Same
+from gpusim.program.memoisation import Same, once
 
 if TYPE_CHECKING:
     from gpusim.machine.compiled.evaluator import CompiledLaunch
@@ -86,6 +86,12 @@ def _steps_run(interpreter: Interpreter) -> int:
     return interpreter.context.executed + interpreter.warps_run * WARP_NS // STEP_NS
 
 
+@once
+def _named(program: Program) -> frozenset[str]:
+    """Return the arrays that a program names; compiled code copies others where it touches them."""
+    return frozenset(row.memory.name for row in program.instructions if row.memory is not None)
+
+
 def _outlasts_copies(context: Context) -> bool:
     """Return whether a launch may run longer than its arrays take to be copied."""
     batch = context.batch
@@ -93,7 +99,8 @@ def _outlasts_copies(context: Context) -> bool:
         return True
     steps = len(batch.program.instructions)
     warps = batch.launch.blocks * batch.launch.warps_per_block
-    size = sum(one.array.nbytes for one in context.allocations.values())
+    named, held = _named(batch.program), context.allocations
+    size = sum(held[name].array.nbytes for name in named if name in held)
     return size * BYTE_NS < steps * (STEP_NS + warps * WARP_NS)
 
 

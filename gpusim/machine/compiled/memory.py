@@ -1,7 +1,6 @@
-"""A batch in the linear memory of a module: warps, their registers, the arrays of the launch.
+"""A batch in the linear memory of a module: warps, their registers, the constants of the launch.
 
-Arrays keep their distances: one shift maps each address of global memory to its place. NumPy's
-arrays and batch stay untouched until a run has ended.
+They lie behind the arrays (`arrays.py`). NumPy's batch stays untouched until a run has ended.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.arrays import arrays_begin
 from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES, QUEUE_BYTES, Brought
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
@@ -25,14 +25,11 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, READY, Batch
-from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 Array = np.ndarray[Any, Any]
 
-MOST_BYTES = 1 << 30  # of linear memory
 MOST_BEGUN_BYTES = 1 << 16  # of warps at their start that are kept with a program
 _NO_BANK = np.zeros(0, np.uint8)
-_NO_ARRAY = 0, 0, 0, 0  # an entry of the table
 _STATES: Mapping[int, int] = {
     READY: layout.READY,
     AT_BARRIER: layout.AT_BARRIER,
@@ -109,86 +106,15 @@ def _aligned(address: int, to: int) -> int:
     return -(-address // to) * to
 
 
-def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
-    """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
-    first = arrays_begin(made)
-    if len(allocations) > layout.MOST_ARRAYS:
-        raise NotDerivedError("a launch of so many arrays")
-    for one in allocations.values():
-        if one.heap is not None:
-            raise NotDerivedError("a heap")
-    stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
-    end = stop - first_address(allocations) + first
-    if end > MOST_BYTES:
-        raise NotDerivedError("arrays larger than linear memory")
-    return end
-
-
-def arrays_begin(made: Translation) -> int:
-    """Return where the first array lies, aligned as in the launch."""
-    return -(-made.end // 512) * 512
-
-
-def first_address(allocations: Mapping[str, Allocation]) -> int:
-    """Return the lowest address of an array, as aligned as the first array in linear memory."""
-    return min((one.start for one in allocations.values()), default=FIRST_ADDRESS) // 512 * 512
-
-
 def is_importable(batch: Batch) -> bool:
     """Return whether a batch is in a state that a module goes on from."""
     states = set(batch.splits.state.tolist())
     return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
 
 
-def bring_arrays(
-    memory: Array,
-    place: BatchMemory,
-    allocations: Mapping[str, Allocation],
-    before: Mapping[str, Array] | None = None,
-) -> None:
-    """Copy the arrays and their table into linear memory; nothing is marked yet.
-
-    With `before`, those are the bytes of the arrays, by name.
-    """
-    made = place.made
+def clear_marks(memory: Array, place: BatchMemory) -> None:
+    """Let no sector be marked as touched."""
     memory[place.marks_at : place.banks_at] = 0
-    first, lowest = arrays_begin(made), first_address(allocations)
-    named = _names(made, allocations)
-    entries = []
-    for name in named:
-        one = allocations.get(name)
-        if one is None:
-            entries.append(_NO_ARRAY)
-            continue
-        size, begin = one.stop - one.start, one.start - lowest + first
-        # An array without elements has zeros: what is stored there is never asked for.
-        if before is not None and name in before:
-            memory[begin : begin + size] = before[name]
-        elif one.flat is not None:
-            one.copy_to(memory[begin : begin + size])
-        entries.append((one.start, size, 0 if one.is_read_only else size, 0))
-    table = np.array(entries or [_NO_ARRAY], np.int64).view(np.uint8).reshape(-1)
-    memory[layout.ARRAYS : layout.ARRAYS + len(table)] = table
-    memory[layout.ARRAY_COUNT : layout.ARRAY_COUNT + 4].view(np.int32)[0] = len(named)
-
-
-def _names(made: Translation, allocations: Mapping[str, Allocation]) -> list[str]:
-    """Return the arrays in the order of their entries: first the ones that the program names."""
-    return [*made.arrays, *(name for name in allocations if name not in made.arrays)]
-
-
-def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
-    """Copy the arrays with stores back into NumPy's."""
-    named = _names(made, allocations)
-    table = memory[layout.ARRAYS :][: 32 * len(named)].view(np.int64).reshape(-1, 4)
-    stored = dict(zip(named, table[:, 3].tolist(), strict=True))
-    first, lowest = arrays_begin(made), first_address(allocations)
-    for one in allocations.values():
-        if one.flat is None or not isinstance(one.array, np.ndarray):
-            continue
-        if stored[one.name] and not one.is_read_only and one.flat.nbytes:
-            begin = one.start - lowest + first
-            one.copy_from(memory[begin : begin + one.flat.nbytes])
 
 
 def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None:

@@ -12,8 +12,9 @@ from gpusim.isa import lanes
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Ran, StepsOfWarps, Sums
 from gpusim.launch.grid import WARP_SIZE
+from gpusim.machine.compiled.arrays import arrays_begin
 from gpusim.machine.compiled.instance import Instance
-from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
+from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.state import Batch
 

@@ -376,6 +376,7 @@ class _Translator:
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
+(import "gpusim" "bring" (func $bring (param i32 i32 i32)))
 (memory (export "memory") {pages}) {data}
 {common}
 {accesses}
@@ -881,7 +882,7 @@ class _Translator:
             self._accesses.setdefault(access.name, access)
             entry = layout.ARRAYS
             if memory.name:
-                entry += 32 * self._made.arrays.index(memory.name)
+                entry += layout.ARRAY_BYTES * self._made.arrays.index(memory.name)
             sectors = (
                 f"(call {access.name} (local.get $on) (i32.const {entry})"
                 f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)}"
