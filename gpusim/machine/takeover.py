@@ -34,9 +34,10 @@ Array = np.ndarray[Any, Any]
 # than compiled code (110 to 230 against 20 to 40); a byte of an array, brought to it and half of
 # the time back.
 STEP_NS, WARP_NS, BYTE_NS = 57_000, 100, 0.5
-# Making a module takes 15 ms and 0.35 ms an instruction, loading it 10 ms, the first of a process
-# 60 more: it is done after ten times as long in NumPy, so that no launch takes 1.1 times as long.
-STEPS, STEPS_EACH, LOAD_STEPS, FIRST_STEPS = 2_500, 60, 2_000, 10_000
+# Making a module takes 15 ms and 0.35 ms an instruction, looking for it and loading it 10 ms and
+# 25 us an instruction, the first of a process 60 ms more: it is done after ten times as long in
+# NumPy, so that no launch takes 1.1 times as long.
+STEPS, STEPS_EACH, LOAD_STEPS, LOAD_STEPS_EACH, FIRST_STEPS = 2_500, 60, 2_000, 4, 10_000
 MOST_PROGRAMS = 256  # with a count of steps
 QUANTUM = 500  # steps between two decisions: of a full chunk, half a second
 # Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
@@ -213,10 +214,10 @@ class Takeover:
         """Make, load or find the module of a program that NumPy has run for so many steps."""
         from gpusim.machine.compiled import evaluator, modules
 
-        find = modules.known
-        if steps >= STEPS + STEPS_EACH * len(context.batch.program.instructions):
+        find, count = modules.known, len(context.batch.program.instructions)
+        if steps >= STEPS + STEPS_EACH * count:
             find = modules.compiled
-        elif steps >= LOAD_STEPS and not past.was_looked_for:
+        elif steps >= LOAD_STEPS + LOAD_STEPS_EACH * count and not past.was_looked_for:
             find, past.was_looked_for = modules.loaded, True
         self.is_open = not past.is_refused and evaluator.serves(self.observers, self.cc_major)
         if not self.is_open:

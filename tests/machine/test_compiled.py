@@ -17,12 +17,14 @@ from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError, OutOfBoundsError
 from gpusim.host.fast import THREADS, threads
+from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer
 from gpusim.machine import interpreter, run, takeover
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
+from gpusim.sass.table import MNEMONICS
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
@@ -480,6 +482,15 @@ def test_endless_loops_are_looked_for_as_often_where_compiled_code_might_take_ov
     out = np.zeros(64, np.float32)
     evaluated(rows_of_products, 1, 64, "lowering", (a, b, out, 500), steps=10**9)
     assert not looks
+
+
+def test_every_evaluator_has_a_content_so_that_modules_are_kept_on_disk() -> None:
+    """Closures of one function, and lambdas, differ by what is in them."""
+    content = modules._Content()
+    for one in (*OPS.values(), *MNEMONICS.values()):
+        if one.evaluate is not None:
+            content.of(one.evaluate)
+    assert content.of(OPS["SEL"].evaluate) != content.of(OPS["POPC"].evaluate)
 
 
 def test_all_of_a_translation_but_its_text_is_kept_on_disk() -> None:
