@@ -27,7 +27,7 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import READY, Batch
 from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import Same
+from gpusim.program.memoisation import Same, once
 
 Array = np.ndarray[Any, Any]
 
@@ -255,9 +255,8 @@ def variant_of(
     """Return the variant of its program's code that a launch needs."""
     program = context.batch.program
     constants = (
-        (pc, values.constant_value(context, row).dtype)
-        for pc, row in enumerate(program.instructions)
-        if OPS[row.op].kind == "constant" and row.dst
+        (pc, values.constant_value(context, program.instructions[pc]).dtype)
+        for pc in _constants(program)
     )
     return Variant(
         Same(program),
@@ -268,6 +267,13 @@ def variant_of(
         recording=bool(hooks(observers, "compiled_steps")),
         detection=detection,
     )
+
+
+@once
+def _constants(program: Program) -> tuple[int, ...]:
+    """Return the pcs of a program that read constants of the launch."""
+    rows = enumerate(program.instructions)
+    return tuple(pc for pc, row in rows if OPS[row.op].kind == "constant" and row.dst)
 
 
 class RefusedError(Exception):
