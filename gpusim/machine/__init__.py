@@ -184,10 +184,11 @@ def _is_over(
 
     With a `takeover` its rest may run in compiled code.
     """
-    stop = interpreter.context.executed + quantum
+    begin, stop = interpreter.context.executed, interpreter.context.executed + quantum
     while interpreter.context.executed < stop and not interpreter.repetition.is_stuck:
         part = quantum if takeover is None else takeover.quantum(quantum)
-        if interpreter.run(part) or (takeover is not None and takeover.runs(interpreter)):
+        has_ended = interpreter.run(part, begins_turn=interpreter.context.executed == begin)
+        if has_ended or (takeover is not None and takeover.runs(interpreter)):
             return True
     if not can_change and interpreter.yields():
         return False

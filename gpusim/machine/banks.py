@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import Allocation, allocate
+from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
 
 BANK_BYTES = 64 << 10
+MOST_LAUNCHES = 64  # programs and grids with words that are kept
 # Functions of the driver have addresses beside shared and local memory: by where bank 4 holds it.
 FUNCTION_HIGH = 0x7FFD
 _ADDRESSES = 4
@@ -55,7 +58,18 @@ def _words(*values: int) -> Array:
 
 
 def _address(value: int) -> Array:
-    return np.array([value], "<u8").view(np.uint8)
+    return np.frombuffer(value.to_bytes(8, "little"), np.uint8)
+
+
+@lru_cache(maxsize=MOST_LAUNCHES)
+def _of_driver(same: Same[BankLayout], launch: Launch) -> Array:
+    """Return bank 0 with the driver's words, without addresses and parameters."""
+    made = np.zeros(BANK_BYTES, dtype=np.uint8)
+    for offset, meaning in same.held.words.items():
+        if meaning in _WORDS:
+            value = _WORDS[meaning](same.held, launch)
+            made[offset : offset + len(value)] = value
+    return made
 
 
 def banks(
@@ -66,11 +80,10 @@ def banks(
 ) -> dict[int, Array]:
     """Return the constant banks of a launch as bytes."""
     made = {number: np.frombuffer(held, np.uint8).copy() for number, held in layout.fixed.items()}
-    first = made[0] = np.zeros(BANK_BYTES, dtype=np.uint8)
+    first = made[0] = _of_driver(Same(layout), launch).copy()
     for offset, meaning in layout.words.items():
-        found = _WORDS.get(meaning)
-        value = _address(allocations[meaning].address) if found is None else found(layout, launch)
-        first[offset : offset + len(value)] = value
+        if meaning not in _WORDS:
+            first[offset : offset + 8] = _address(allocations[meaning].address)
     for name, offset, size in layout.parameters:
         held = _bytes_of(arguments[name], allocations.get(name))
         first[offset : offset + size] = held[:size]
@@ -116,7 +129,7 @@ def allocated(prepared: Prepared) -> dict[str, Allocation]:
 def _bytes_of(value: Any, allocation: Allocation | None) -> Array:
     if isinstance(value, np.ndarray | ArraySpec):
         assert allocation is not None
-        return np.array([allocation.address], "<u8").view(np.uint8)
+        return _address(allocation.address)
     if isinstance(value, NullPointer):
         return np.zeros(8, np.uint8)
     return np.frombuffer(np.asarray(value).tobytes(), np.uint8)

@@ -97,7 +97,7 @@ class Examination:
 
     def _is_possible(self) -> bool:
         """Return whether compiled code may serve the launch, in its linear memory."""
-        from gpusim.machine.compiled import evaluator, memory
+        from gpusim.machine.compiled import arrays, evaluator
 
         prepared = self.prepared
         if prepared.rehearsal is not None or Same(prepared.program) in _refused:
@@ -107,7 +107,7 @@ class Examination:
             return False
         size = sum(one.stop - one.start for one in every)
         size += self.cells.size(prepared.launch.warps_per_block)
-        return size <= memory.MOST_BYTES and evaluator.serves((), prepared.cc.major)
+        return size <= arrays.MOST_BYTES and evaluator.serves((), prepared.cc.major)
 
     def _outlasts_copies(self) -> bool:
         """Return whether the steps of a launch may take longer than its memory takes to be made."""

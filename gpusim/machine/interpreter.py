@@ -81,7 +81,7 @@ class Interpreter:
         self.repetition = LivelockDetector(batch, self.context.changes)
         self._loops = None if on_skip is None else Loops(self.context, on_skip, may_skip)
         self._skips = self._loops is not None
-        self._times_run = 0
+        self._turns_begun = 0
         if self._loops is not None:
             self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
@@ -106,13 +106,14 @@ class Interpreter:
         """Whether iterations of a loop were left out."""
         return self._loops is not None and self._loops.has_skipped
 
-    def run(self, instructions: int) -> bool:
+    def run(self, instructions: int, *, begins_turn: bool = True) -> bool:
         """Run about that many instructions; return whether the batch has finished.
 
-        It stops early if the batch repeats itself for ever, until memory changes.
+        It stops early if the batch repeats itself for ever, until memory changes. In some turns it
+        looks for endless loops, whatever the parts that a turn is run in.
         """
         stop = self.context.executed + instructions
-        if not self._skips:
+        if begins_turn and not self._skips:
             self._look_for_endless_loops()
         while len(self.batch.splits):
             if self.context.executed >= stop or self.repetition.is_stuck:
@@ -175,16 +176,16 @@ class Interpreter:
         return True
 
     def _look_for_endless_loops(self) -> None:
-        """Follow the iterations of loops in the 4th, 8th, 16th ... run.
+        """Follow the iterations of loops in the 4th, 8th, 16th ... turn.
 
         A kernel that runs so long may contain an infinite loop; observing it all the time would
         cost a third of the speed.
         """
-        self._times_run += 1
+        self._turns_begun += 1
         if self._loops is not None:
             self.context.listeners.remove(self._loops.step)
             self._loops = None
-        if self._times_run >= FIRST_LOOK and self._times_run.bit_count() == 1:
+        if self._turns_begun >= FIRST_LOOK and self._turns_begun.bit_count() == 1:
             self._loops = Loops(self.context, None)
             self.context.listeners.append(self._loops.step)
 

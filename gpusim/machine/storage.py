@@ -72,21 +72,21 @@ class Allocation:
             self.copy.fill(np.arange(len(found)) + begin + self.behind, 1)
         return found
 
-    def copy_to(self, target: Array) -> None:
-        """Copy all of its bytes."""
+    def copy_to(self, target: Array, begin: int = 0) -> None:
+        """Copy its bytes from a place on."""
         assert self.flat is not None
         if self.copy is None:
-            target[:] = self.flat.view(np.uint8)
+            target[:] = self.flat.view(np.uint8)[begin : begin + len(target)]
         else:
-            self.copy.copy_to(target, self.behind)
+            self.copy.copy_to(target, self.behind + begin)
 
-    def copy_from(self, source: Array) -> None:
-        """Set all of its bytes."""
+    def copy_from(self, source: Array, begin: int = 0) -> None:
+        """Set its bytes from a place on."""
         assert self.flat is not None
         if self.copy is None:
-            self.flat.view(np.uint8)[:] = source
+            self.flat.view(np.uint8)[begin : begin + len(source)] = source
         else:
-            self.copy.copy_from(source, self.behind)
+            self.copy.copy_from(source, self.behind + begin)
 
     @property
     def extent(self) -> range:

@@ -22,7 +22,7 @@ from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine.interpreter import Interpreter
 from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import Same
+from gpusim.program.memoisation import Same, once
 from gpusim.program.repetition import may_repeat
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ Array = np.ndarray[Any, Any]
 # than compiled code (110 to 230 against 20 to 40); a byte of an array, brought to it and half of
 # the time back.
 STEP_NS, WARP_NS, BYTE_NS = 57_000, 100, 0.5
-# Making a module takes 15 ms and 0.35 ms an instruction, loading it 10 ms, the first of a process
-# 60 more: it is done after ten times as long in NumPy, so that no launch takes 1.1 times as long.
-STEPS, STEPS_EACH, LOAD_STEPS, FIRST_STEPS = 2_500, 60, 2_000, 10_000
+# Making a module takes 15 ms and 0.35 ms an instruction, looking for it and loading it 10 ms and
+# 25 us an instruction, the first of a process 60 ms more: it is done after ten times as long in
+# NumPy, so that no launch takes 1.1 times as long.
+STEPS, STEPS_EACH, LOAD_STEPS, LOAD_STEPS_EACH, FIRST_STEPS = 2_500, 60, 2_000, 4, 10_000
 MOST_PROGRAMS = 256  # with a count of steps
 QUANTUM = 500  # steps between two decisions: of a full chunk, half a second
 # Steps in NumPy where equal iterations of loops are left out: of launches that go over, none. It
@@ -106,6 +107,12 @@ def _steps_run(interpreter: Interpreter) -> int:
     return interpreter.context.executed + interpreter.warps_run * WARP_NS // STEP_NS
 
 
+@once
+def _named(program: Program) -> frozenset[str]:
+    """Return the arrays that a program names; compiled code copies others where it touches them."""
+    return frozenset(row.memory.name for row in program.instructions if row.memory is not None)
+
+
 def _outlasts_copies(context: Context) -> bool:
     """Return whether a launch may run longer than its arrays take to be copied."""
     batch = context.batch
@@ -113,7 +120,8 @@ def _outlasts_copies(context: Context) -> bool:
         return True
     steps = len(batch.program.instructions)
     warps = batch.launch.blocks * batch.launch.warps_per_block
-    size = sum(one.array.nbytes for one in context.allocations.values())
+    named, held = _named(batch.program), context.allocations
+    size = sum(held[name].array.nbytes for name in named if name in held)
     return size * BYTE_NS < steps * (STEP_NS + warps * WARP_NS)
 
 
@@ -219,7 +227,7 @@ class Takeover:
         """Run on until all splits stand where compiled code goes on; return whether they do."""
         assert self._launch is not None
         for _ in range(MOST_TURNS):
-            if self._launch.takes(interpreter.batch) or interpreter.run(1):
+            if self._launch.takes(interpreter.batch) or interpreter.run(1, begins_turn=False):
                 return True
         return False
 
@@ -231,10 +239,10 @@ class Takeover:
         """Make, load or find the module of a program that NumPy has run for so many steps."""
         from gpusim.machine.compiled import evaluator, modules
 
-        find = modules.known
-        if steps >= STEPS + STEPS_EACH * len(context.batch.program.instructions):
+        find, count = modules.known, len(context.batch.program.instructions)
+        if steps >= STEPS + STEPS_EACH * count:
             find = modules.compiled
-        elif steps >= LOAD_STEPS and not past.was_looked_for:
+        elif steps >= LOAD_STEPS + LOAD_STEPS_EACH * count and not past.was_looked_for:
             find, past.was_looked_for = modules.loaded, True
         self.is_open = not past.is_refused and evaluator.serves(self.observers, self.cc_major)
         if not self.is_open:

@@ -16,6 +16,7 @@ from gpusim.errors import InputError
 
 MOST_BYTES = 256 << 20
 MOST_GLOBAL_BYTES = 1 << 38  # of variables: more than the memory of any GPU
+ADDRESS_BANK, ADDRESS_BYTES = 4, 8  # the bank of variables' addresses, and the size of each
 _MAGIC, _MACHINE = b"\x7fELF", 190
 _SYMBOLS, _WITH_ADDENDS, _RELOCATIONS = 2, 4, (4, 9)
 # Kinds of sections without bytes in the file; unlinked: global, local, shared memory.

@@ -46,7 +46,7 @@ from gpusim.sass.compiler import Options
 from gpusim.sass.embedded import cuda_of
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
-from gpusim.sass.linking import ADDRESS_BANK, linked
+from gpusim.sass.linking import linked
 from gpusim.sass.memory_order import PtxOrders
 from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values
@@ -591,7 +591,7 @@ def translated(code: Code, given: Sequence[Given], held: InitialMemory) -> Progr
         if isinstance(value, POINTERS) and size == POINTER_BYTES:
             pointers[0, offset] = pointers[0, offset + 4] = name
     for offset, (name, _) in code.links.addresses.items():
-        pointers[ADDRESS_BANK, offset] = pointers[ADDRESS_BANK, offset + 4] = name
+        pointers[cubin.ADDRESS_BANK, offset] = pointers[cubin.ADDRESS_BANK, offset + 4] = name
     for offset, name in code.words.items():
         if name in code.images:
             pointers[0, offset] = pointers[0, offset + 4] = name

@@ -14,12 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpusim.sass import device_runtime, listing
-from gpusim.sass.cubin import Cubin, KernelCode
+from gpusim.sass.cubin import ADDRESS_BANK, ADDRESS_BYTES, Cubin, KernelCode
 from gpusim.sass.listing import Row, Section
 from gpusim.sass.operands import Operand
 
 FUNCTION = "$"  # begins the labels of functions with addresses in registers
-ADDRESS_BANK, ADDRESS_BYTES = 4, 8
 _ADDRESS = re.compile(
     r"32@(lo|hi)\((?:fun@fdesc\(([^\s()]+)\)|\((\S+) \+ (0x[0-9a-f]+)\)|([^\s()]+))\)$"
 )

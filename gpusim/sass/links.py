@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cached_property
 
 from gpusim.errors import InputError
 from gpusim.isa import ops as isa
 from gpusim.sass import cubin
 from gpusim.sass.bank_words import CONSTANTS
-from gpusim.sass.cubin import Cubin, Variable
+from gpusim.sass.cubin import ADDRESS_BYTES, Cubin, Variable
 
 
 class Links:
     """The addresses stored in a cubin's memory, as addresses of arrays.
 
-    A `__device__` variable is an array of its own, all `__constant__` ones are one.
+    A `__device__` variable is an array of its own, all `__constant__` ones are one. Of the
+    addresses in bank 4, which the kernels of a file share, `asked` are the offsets that a kernel
+    names; None for all: a file of the C++ library's headers has some 600, most for none of its
+    kernels.
     """
 
-    def __init__(self, held: Cubin) -> None:
-        self._held = held
+    def __init__(self, held: Cubin, asked: Set[int] | None = None) -> None:
+        self._held, self._asked = held, asked
 
     @cached_property
     def addresses(self) -> dict[int, tuple[str, int]]:
         """The arrays with addresses in bank 4, by offset."""
-        found = self._held.addresses.items()
-        return {offset: self._place(name, added) for offset, (name, added) in found}
+        found, asked = self._held.addresses.items(), self._asked
+        return {
+            offset: self._place(name, added)
+            for offset, (name, added) in found
+            if asked is None or not asked.isdisjoint(range(offset, offset + ADDRESS_BYTES))
+        }
 
     @cached_property
     def of_constants(self) -> list[tuple[str, isa.Link]]:

@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, BankLayout, Instruction, Op, Program, SharedArray, as_detail_says
 from gpusim.sass import bank_words
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
-from gpusim.sass.cubin import Cubin, KernelCode
+from gpusim.sass.cubin import ADDRESS_BANK, Cubin, KernelCode
 from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
 from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
@@ -110,8 +110,21 @@ class Code:
 
     @cached_property
     def links(self) -> Links:
-        """The addresses in its file's variables."""
-        return Links(self.cubin)
+        """The addresses in its file's variables, as far as the kernel may reach them."""
+        return Links(self.cubin, self._asked)
+
+    @property
+    def _asked(self) -> frozenset[int] | None:
+        """The bytes of bank 4 that its rows name; None where a row computes which."""
+        found: set[int] = set()
+        for row in self.section.rows:
+            for one in row.operands:
+                if one.kind == "C" and one.bank == ADDRESS_BANK:
+                    if one.terms:
+                        return None
+                    words = 4 if "128" in row.modifiers else 2
+                    found.update(range(int(one.number), int(one.number) + 4 * words))
+        return frozenset(found)
 
     @property
     def images(self) -> dict[str, tuple[int, int]]:

@@ -17,12 +17,14 @@ from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, InputError, OutOfBoundsError
 from gpusim.host.fast import THREADS, threads
+from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer
-from gpusim.machine import run, takeover
+from gpusim.machine import interpreter, run, takeover
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
+from gpusim.sass.table import MNEMONICS
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
@@ -450,7 +452,48 @@ def test_a_number_of_threads_that_is_none_is_refused(
         threads()
 
 
+@cuda.jit
+def places_in_a_block(out):
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    out[(cuda.blockIdx.x * cuda.blockDim.y + y) * cuda.blockDim.x + x] = 100 * y + x
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_warps_begin_as_their_launch_says_in_the_module_of_another_one(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_over_after(monkeypatch, 0)
+    for width, height in ((32, 2), (8, 8), (8, 8), (16, 3)):
+        out, went = np.zeros(2 * width * height, np.int32), Went()
+        launched = places_in_a_block[2, (width, height)]
+        run(prepare(launched, (out,), HOPPER, code=code), observers=(went,))
+        assert went.over
+        expected = 100 * np.arange(height)[:, None] + np.arange(width)
+        np.testing.assert_array_equal(out.reshape(2, height, width), [expected, expected])
+
+
+def test_endless_loops_are_looked_for_as_often_where_compiled_code_might_take_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy runs some 3,000 steps in parts of 500: one turn, though there are more than four."""
+    looks = []
+    monkeypatch.setattr(interpreter, "Loops", lambda *given: looks.append(given))
+    a, b = np.zeros((64, 500), np.float32), np.zeros(500, np.float32)
+    out = np.zeros(64, np.float32)
+    evaluated(rows_of_products, 1, 64, "lowering", (a, b, out, 500), steps=10**9)
+    assert not looks
+
+
+def test_every_evaluator_has_a_content_so_that_modules_are_kept_on_disk() -> None:
+    """Closures of one function, and lambdas, differ by what is in them."""
+    content = modules._Content()
+    for one in (*OPS.values(), *MNEMONICS.values()):
+        if one.evaluate is not None:
+            content.of(one.evaluate)
+    assert content.of(OPS["SEL"].evaluate) != content.of(OPS["POPC"].evaluate)
+
+
 def test_all_of_a_translation_but_its_text_is_kept_on_disk() -> None:
-    made_anew = {"text", "constants", "rows_of_sums"}
+    made_anew = {"text", "constants", "begun", "rows_of_sums"}
     names = {one.name for one in fields(Translation)}
     assert set(modules._plain(Translation())) == names - made_anew

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.codegen.programs import prepare
+from gpusim.machine import DEFAULT_CC
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -77,3 +79,9 @@ def test_a_generic_address_may_be_one_of_constant_memory() -> None:
 def test_a_generic_address_may_be_one_of_the_parameters() -> None:
     four = np.array([1, 2, 3, 4], np.int32).tobytes()
     assert run("parameters", np.array([50, 50, 50, 50], np.int32), four) == [50, 2, 50, 4]
+
+
+def test_a_launch_has_the_variables_that_its_kernel_reaches_not_all_of_the_file() -> None:
+    prepared = prepare(gpusim.cuda_source(TABLES)["count"][1, 1], (), DEFAULT_CC)
+    assert {"pointers", "x", "many"} <= prepared.arguments.keys()
+    assert not {"head", "first", "last"} & prepared.arguments.keys()

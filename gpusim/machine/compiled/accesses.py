@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusim.machine.compiled.layout import IN, OPERAND_BYTES, OUT
+from gpusim.machine.compiled.layout import CHUNKED, IN, OPERAND_BYTES, OUT
 
 _LANES = """(local.set $m (local.get $on))
 (block $done (loop $next
@@ -230,6 +230,10 @@ class Access:
         (local.get $low))
       (i64.gt_s (i64.add (local.get $x) (i64.load offset=280 (local.get $slot)))
         (i64.add (local.get $low) (i64.sub (local.get $size) (i64.const {self.width}))))))"""
+        there = (
+            f"(call $is_there (local.get $e) (local.get $x) (local.get $slot)"
+            f" (i64.const {self.width}) (i32.const {bytes_at - 8}))"
+        )
         return f"""(func {self.name} (param $on i32) (param $e i32) (param $any i32) (param $t i32)
 (param $slot i32) (result i32) (local $m i32) (local $l i32) (local $q i32) (local $o i32)
 (local $O i64) (local $n i32) (local $s i32) (local $x i64) (local $low i64) (local $size i64)
@@ -239,11 +243,15 @@ class Access:
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))
 (call $look_wide (local.get $slot))
 (local.set $x (i64.load (i32.const {IN})))
-(if {is_outside} (then
+(if {is_outside} (then (if (i32.eqz {there}) (then
   (if (i32.eqz (local.get $any)) (then (unreachable)))
   (local.set $e (call $find (local.get $x) (i64.const {self.width})))
   {entry}
-  (if {is_outside} (then {_LANES.format(body=slow)}))))
+  (if {is_outside} (then (if (i32.eqz {there}) (then
+    (if (i32.load (i32.const {CHUNKED})) (then
+      (call $bring (i32.const 0) (i32.const 0) (i32.const 0))
+      {entry}))
+    {_LANES.format(body=slow)}))))))))
 {self._quick()}
 {self._each.format(place=place)}
 {self._sectors}

@@ -17,7 +17,7 @@ from gpusim.host import address_space_limit
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine import values
-from gpusim.machine.compiled import memory, modules, parts
+from gpusim.machine.compiled import arrays, memory, modules, parts
 from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, LeftError
 from gpusim.machine.compiled.modules import Compiled, Variant
@@ -27,7 +27,7 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import READY, Batch
 from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import Same
+from gpusim.program.memoisation import Same, once
 
 Array = np.ndarray[Any, Any]
 
@@ -72,10 +72,10 @@ class CompiledLaunch:
         self._context = _of_one_block(context)
         self._listeners, self._steps = hooks(observers, "ran"), hooks(observers, "compiled_steps")
         self._watched = watched(observers)
-        self._arrays_end = memory.arrays_end(self._made, self._allocations)
+        self._arrays_end = arrays.arrays_end(self._made, self._allocations)
         self._instance = compiled.instance()
         self._has_arrays = False
-        size = self._arrays_end - memory.arrays_begin(self._made)
+        size = self._arrays_end - arrays.arrays_begin(self._made)
         self._threads = 1
         if not (self._steps or compiled.is_dependent or self._made.in_order):
             self._threads = parts.threads(self.program, self._made, size)
@@ -151,23 +151,27 @@ class CompiledLaunch:
         self, context: Context, place: memory.BatchMemory, step_limit: int, keeps_results: bool
     ) -> None:
         made, instance, batch = self._made, self._instance, context.batch
-        if place.end > memory.MOST_BYTES:
+        if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         place.most_steps = self.chunk.most_steps(step_limit)
-        shift = memory.first_address(self._allocations) - memory.arrays_begin(made)
+        shift = arrays.first_address(self._allocations) - arrays.arrays_begin(made)
         instance.reach(place.end, shift)
         turns = min(step_limit, 2**31 - 1)
         try:
             if not self._has_arrays:
-                memory.bring_arrays(instance.memory, place, self._allocations)
+                if not instance.is_new:
+                    memory.clear_marks(instance.memory, place)
+                instance.arrays = arrays.bring_arrays(
+                    instance.memory, made, self._allocations, in_chunks=True
+                )
                 memory.bring_constants(instance.memory, place, context)
                 self._has_arrays = True
             memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())
         except NotDerivedError as error:
             raise LeftError(str(error)) from error
         instance.run(place, context, max(self._watched.values(), default=0), turns)
-        if keeps_results:
-            memory.give_arrays(instance.memory, made, self._allocations)
+        if keeps_results and instance.arrays is not None:
+            instance.arrays.give(instance.memory)
         self._tell_steps(place, batch.program)
         self._tell_sums(instance, place, batch)
 
@@ -182,12 +186,12 @@ class CompiledLaunch:
         self._has_arrays = False
         turns = min(step_limit, 2**31 - 1)
         try:
-            if any(one.place.end > memory.MOST_BYTES for one in made):
+            if any(one.place.end > arrays.MOST_BYTES for one in made):
                 return False
             if not parts.run_parts(made, self._context, self._allocations, turns, self._watched):
                 return False
-            if keeps_results:
-                memory.give_arrays(self._instance.memory, self._made, self._allocations)
+            if keeps_results and self._instance.arrays is not None:
+                self._instance.arrays.give(self._instance.memory)
             for one in made:
                 self._tell_sums(one.instance, one.place, self._context.batch)
         finally:
@@ -251,9 +255,8 @@ def variant_of(
     """Return the variant of its program's code that a launch needs."""
     program = context.batch.program
     constants = (
-        (pc, values.constant_value(context, row).dtype)
-        for pc, row in enumerate(program.instructions)
-        if OPS[row.op].kind == "constant" and row.dst
+        (pc, values.constant_value(context, program.instructions[pc]).dtype)
+        for pc in _constants(program)
     )
     return Variant(
         Same(program),
@@ -264,6 +267,13 @@ def variant_of(
         recording=bool(hooks(observers, "compiled_steps")),
         detection=detection,
     )
+
+
+@once
+def _constants(program: Program) -> tuple[int, ...]:
+    """Return the pcs of a program that read constants of the launch."""
+    rows = enumerate(program.instructions)
+    return tuple(pc for pc, row in rows if OPS[row.op].kind == "constant" and row.dst)
 
 
 class RefusedError(Exception):

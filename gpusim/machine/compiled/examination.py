@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.errors import GpusimError
 from gpusim.isa.ops import Instruction
-from gpusim.machine.compiled import evaluator, memory
+from gpusim.machine.compiled import arrays, evaluator, memory
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import Instance, LeftError
 from gpusim.machine.compiled.modules import Compiled, Variant
@@ -67,9 +67,9 @@ class _Examination:
     def __init__(self, context: Context, compiled: Compiled, cells: Cells) -> None:
         self._context, self._cells, self._made = context, cells, compiled.made
         self._allocations = context.allocations
-        self._begin = -(-memory.arrays_end(self._made, self._allocations) // 64) * 64
+        self._begin = -(-arrays.arrays_end(self._made, self._allocations) // 64) * 64
         self._end = self._begin + cells.size(context.batch.launch.warps_per_block)
-        if self._end > memory.MOST_BYTES:
+        if self._end > arrays.MOST_BYTES:
             raise NotDerivedError("elements beyond linear memory")
         # Its own instance: the memory of a new one is zero.
         self._instance = Instance(compiled.engine, compiled.module, self._made)
@@ -80,7 +80,8 @@ class _Examination:
         for first in range(0, launch.blocks, most):
             blocks = np.arange(first, min(first + most, launch.blocks))
             self._run(blocks, min(step_limit, 2**31 - 1), before)
-        memory.give_arrays(instance.memory, self._made, self._allocations)
+        if instance.arrays is not None:
+            instance.arrays.give(instance.memory)
         rows = self._context.batch.program.instructions
         return Examined(
             instance.value("accesses"),
@@ -96,13 +97,13 @@ class _Examination:
     def _run(self, blocks: Array, turns: int, before: Mapping[str, Array] | None) -> None:
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, anew=blocks)
-        if place.end > memory.MOST_BYTES:
+        if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         instance.reach(
-            place.end, memory.first_address(self._allocations) - memory.arrays_begin(made)
+            place.end, arrays.first_address(self._allocations) - arrays.arrays_begin(made)
         )
         if not blocks[0]:
-            memory.bring_arrays(instance.memory, place, self._allocations, before)
+            instance.arrays = arrays.bring_arrays(instance.memory, made, self._allocations, before)
             memory.bring_constants(instance.memory, place, context)
             instance.set(self._cells.settings(self._begin))
             instance.set({"block_warps": place.warps, "warp_bytes": made.warp_bytes})

@@ -14,7 +14,8 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
+from gpusim.machine.compiled.arrays import Arrays, arrays_begin
+from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
@@ -64,20 +65,23 @@ class Instance:
         kinds = [wasmtime.ValType.i32()] * 4
         # The package keeps functions until their store goes: they must not keep the store.
         own = weakref.proxy(self)
-        called, drained, taken = (
+        called, drained, taken, brought = (
             wasmtime.Func(self._store, wasmtime.FuncType(given, []), partial(function, own))
             for given, function in (
                 (kinds, Instance._called),
                 ([], Instance._drain),
                 ([], Instance._take_steps),
+                (kinds[:3], Instance._bring),
             )
         )
-        made_now = wasmtime.Instance(self._store, module, [called, drained, taken])
+        made_now = wasmtime.Instance(self._store, module, [called, drained, taken, brought])
         exports: Any = made_now.exports(self._store)
         self._memory = exports["memory"]
         self._run, self._notes_to = exports["run"], exports["notes"]
         self._ends = {name: exports[name] for name in _ENDS if made.records}
         self._exports = exports
+        self.arrays: Arrays | None = None  # of the launch
+        self.is_new = True  # its memory is zero
         self.notes: list[Array] = []
         self._most_notes = 0
         self.shift = 0
@@ -121,6 +125,7 @@ class Instance:
         self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes = [], most_notes
         self._tell(place, turns)
+        self.is_new = False
         self._recorded_blocks = 0
         self._begin_records()
         self._disorder[0] = 0
@@ -201,6 +206,11 @@ class Instance:
             words = self.memory[place.warps_at :][: place.held * self.made.warp_bytes]
             words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0
             place.entries(self.memory)[:, 3] = 0
+
+    def _bring(self, entry: int, first: int, last: int) -> None:
+        """Copy chunks of arrays, which have not been touched before."""
+        assert self.arrays is not None
+        self.arrays.bring(self.memory, entry, first, last)
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""

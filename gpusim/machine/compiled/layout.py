@@ -18,6 +18,7 @@ OPERAND_BYTES = 256
 OPERANDS = 20
 ARRAY_COUNT = 512
 SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
+CHUNKED = 1020  # the number of arrays that are brought in chunks
 DISORDER = 524  # whether warps have come to an atomic in an order of their own
 LAUNCHED = 528  # the numbers of a batch, as `Launched`
 IN = 1024
@@ -27,11 +28,14 @@ SORTED = 14336  # places of lanes in order
 WORDS = 16384  # of banks, while wavefronts are counted
 TABLE = 24576  # of a set of numbers
 LAST = TABLE + 2048  # the word of each bank
-ARRAYS = 32768  # entries of 32 bytes: address, bytes, writable bytes, whether stored to
+# Entries of arrays: address, bytes, writable bytes, whether stored to; and, in a second table,
+# bytes, writable bytes, chunks that are there, a bit each, and the bits of an address within one.
+ARRAYS, ARRAY_BYTES = 32768, 32
 MOST_ARRAYS = 2048
+BROUGHT = ARRAYS + ARRAY_BYTES * MOST_ARRAYS
 WIDE_SLOT_BYTES, SLOT_BYTES = 304, 160  # of an access: distances of its addresses
 BANK_BYTES = 16  # of an entry: its place, where an index may begin and end
-CELLS = ARRAYS + 32 * MOST_ARRAYS  # constants of the launch, 8 bytes each
+CELLS = BROUGHT + ARRAY_BYTES * MOST_ARRAYS  # constants of the launch, 8 bytes each
 
 # Of a warp.
 LIVE, SUMS, LOCAL, BLOCK, SHARED, TURNS, WATCHED, ROW, LANES = 8, 12, 16, 20, 32, 36, 40, 44, 48
@@ -99,6 +103,9 @@ _PLACES: Mapping[str, int] = {
     "MIDDLE_LINES": MIDDLE_BYTES // LINE_BYTES,
     "WORDS": WORDS,
     "ARRAYS": ARRAYS,
+    "FROM_ARRAYS": BROUGHT - ARRAYS,
+    "FROM_ARRAYS16": BROUGHT - ARRAYS + 16,
+    "FROM_ARRAYS24": BROUGHT - ARRAYS + 24,
     "IN16": IN + 16,
     "IN124": IN + 31 * 4,
     "TABLE": TABLE,

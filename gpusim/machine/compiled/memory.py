@@ -1,7 +1,6 @@
-"""A batch in the linear memory of a module: warps, their registers, the arrays of the launch.
+"""A batch in the linear memory of a module: warps, their registers, the constants of the launch.
 
-Arrays keep their distances: one shift maps each address of global memory to its place. NumPy's
-arrays and batch stay untouched until a run has ended.
+They lie behind the arrays (`arrays.py`). NumPy's batch stays untouched until a run has ended.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.arrays import arrays_begin
 from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES, QUEUE_BYTES, Brought
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
@@ -25,11 +25,11 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, READY, Batch
-from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 Array = np.ndarray[Any, Any]
 
-MOST_BYTES = 1 << 30  # of linear memory
+MOST_BEGUN_BYTES = 1 << 16  # of warps at their start that are kept with a program
+_NO_BANK = np.zeros(0, np.uint8)
 _STATES: Mapping[int, int] = {
     READY: layout.READY,
     AT_BARRIER: layout.AT_BARRIER,
@@ -106,95 +106,31 @@ def _aligned(address: int, to: int) -> int:
     return -(-address // to) * to
 
 
-def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
-    """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
-    first = arrays_begin(made)
-    if len(allocations) > layout.MOST_ARRAYS:
-        raise NotDerivedError("a launch of so many arrays")
-    for one in allocations.values():
-        if one.heap is not None:
-            raise NotDerivedError("a heap")
-    stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
-    end = stop - first_address(allocations) + first
-    if end > MOST_BYTES:
-        raise NotDerivedError("arrays larger than linear memory")
-    return end
-
-
-def arrays_begin(made: Translation) -> int:
-    """Return where the first array lies, aligned as in the launch."""
-    return -(-made.end // 512) * 512
-
-
-def first_address(allocations: Mapping[str, Allocation]) -> int:
-    """Return the lowest address of an array, as aligned as the first array in linear memory."""
-    return min((one.start for one in allocations.values()), default=FIRST_ADDRESS) // 512 * 512
-
-
 def is_importable(batch: Batch) -> bool:
     """Return whether a batch is in a state that a module goes on from."""
     states = set(batch.splits.state.tolist())
     return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
 
 
-def bring_arrays(
-    memory: Array,
-    place: BatchMemory,
-    allocations: Mapping[str, Allocation],
-    before: Mapping[str, Array] | None = None,
-) -> None:
-    """Copy the arrays and their table into linear memory; nothing is marked yet.
-
-    With `before`, those are the bytes of the arrays, by name.
-    """
-    made = place.made
+def clear_marks(memory: Array, place: BatchMemory) -> None:
+    """Let no sector be marked as touched."""
     memory[place.marks_at : place.banks_at] = 0
-    first, lowest = arrays_begin(made), first_address(allocations)
-    named = _names(made, allocations)
-    table = np.zeros((len(named), 4), np.int64)
-    for number, name in enumerate(named):
-        one = allocations.get(name)
-        if one is None:
-            continue
-        size, begin = one.stop - one.start, one.start - lowest + first
-        # An array without elements has zeros: what is stored there is never asked for.
-        if before is not None and name in before:
-            memory[begin : begin + size] = before[name]
-        elif one.flat is not None:
-            one.copy_to(memory[begin : begin + size])
-        table[number, :3] = one.start, size, 0 if one.is_read_only else size
-    memory[layout.ARRAYS : layout.ARRAYS + table.nbytes] = table.view(np.uint8).reshape(-1)
-    memory[layout.ARRAY_COUNT : layout.ARRAY_COUNT + 4].view(np.int32)[0] = len(named)
-
-
-def _names(made: Translation, allocations: Mapping[str, Allocation]) -> list[str]:
-    """Return the arrays in the order of their entries: first the ones that the program names."""
-    return [*made.arrays, *(name for name in allocations if name not in made.arrays)]
-
-
-def give_arrays(memory: Array, made: Translation, allocations: Mapping[str, Allocation]) -> None:
-    """Copy the arrays with stores back into NumPy's."""
-    table = memory[layout.ARRAYS :][: 32 * layout.MOST_ARRAYS].view(np.int64).reshape(-1, 4)
-    stored = dict(zip(_names(made, allocations), table[:, 3].tolist(), strict=False))
-    first, lowest = arrays_begin(made), first_address(allocations)
-    for one in allocations.values():
-        if one.flat is None or not isinstance(one.array, np.ndarray):
-            continue
-        if stored[one.name] and not one.is_read_only and one.flat.nbytes:
-            begin = one.start - lowest + first
-            one.copy_from(memory[begin : begin + one.flat.nbytes])
 
 
 def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None:
     """Set the constants of the launch, and the tables of jumps."""
     made = place.made
-    batch, rows = context.batch, context.instructions
-    group: Any = _Everyone(batch)
+    rows = context.instructions
     held: dict[int, list[Array]] = {}
     words, others = made.constants or _constants(made, rows)
     made.constants = words, others
-    for bank, places in words.items():
-        _bring_words(memory, context.banks.get(bank, np.zeros(0, np.uint8)), places)
+    for bank, (offsets, to, end) in words.items():
+        found = context.banks.get(bank, _NO_BANK)
+        if end > len(found):
+            raise NotDerivedError("constants behind the end of their bank")
+        memory.view(np.uint32)[to] = found[: len(found) // WORD_BYTES * WORD_BYTES].view(np.uint32)[
+            offsets
+        ]
     for kind, where, number, cell in others:
         value: Any
         if kind == "constant":
@@ -203,19 +139,20 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
             value = context.allocations[rows[where].detail[0]].array.shape[number]
         else:
             if where not in held:
-                held[where] = values.bank_values(context, group, rows[where])
+                every: Any = _Everyone(context.batch)
+                held[where] = values.bank_values(context, every, rows[where])
             value = held[where][number]
         _set_cell(memory, cell, np.asarray(value).reshape(-1)[:1].astype(cell.dtype))
     at = place.banks_at
     for number, entry in made.banks.items():
-        held_bank = context.banks.get(number, np.zeros(0, np.uint8))
+        held_bank = context.banks.get(number, _NO_BANK)
         begin, stop = values.indexable(context, number)
         memory[at : at + len(held_bank)] = held_bank
         memory[entry : entry + 12].view(np.int32)[:] = at, begin, stop
         at += _aligned(len(held_bank), 16)
     for at in made.orders:
         memory[at : at + 4] = 0
-    starts = {pc: number for number, pc in enumerate(made.starts)}
+    starts = {pc: number for number, pc in enumerate(made.starts)} if made.jumps else {}
     for at, targets in made.jumps.values():
         blocks = np.array([starts.get(pc, -1) for pc in targets], np.int32)
         memory[at : at + blocks.nbytes] = blocks.view(np.uint8)
@@ -235,8 +172,12 @@ def _word_of_bank(
 
 def _constants(
     made: Translation, rows: Sequence[Instruction]
-) -> tuple[dict[int, Array], list[tuple[str, int, int, Place]]]:
-    """Return the offsets of words in each constant bank with their places, and other constants."""
+) -> tuple[dict[int, tuple[Array, Array, int]], list[tuple[str, int, int, Place]]]:
+    """Return the words of each constant bank, and other constants.
+
+    Of words these are the numbers in the bank and in memory, and where in the bank they end.
+    NotDerivedError for one that does not begin at a multiple of its size.
+    """
     words: dict[int, list[tuple[int, int]]] = {}
     others = []
     for (kind, where, number), cell in made.cells.items():
@@ -245,16 +186,14 @@ def _constants(
             others.append((kind, where, number, cell))
         else:
             words.setdefault(place[0], []).append((place[1], cell.offset))
-    return {bank: np.array(places).T for bank, places in words.items()}, others
-
-
-def _bring_words(memory: Array, bank: Array, places: Array) -> None:
-    """Copy words of a constant bank, which end within it; NotDerivedError where they do not."""
-    offsets, to = places
-    if (offsets % WORD_BYTES).any() or int(offsets.max()) + WORD_BYTES > len(bank):
-        raise NotDerivedError("constants behind the end of their bank")
-    words = bank[: len(bank) // WORD_BYTES * WORD_BYTES].view(np.uint32)
-    memory.view(np.uint32)[to // WORD_BYTES] = words[offsets // WORD_BYTES]
+    made_words = {}
+    for bank, places in words.items():
+        offsets, to = np.array(places).T
+        if (offsets % WORD_BYTES).any():
+            raise NotDerivedError("a word of a constant bank at an odd place")
+        end = int(offsets.max()) + WORD_BYTES
+        made_words[bank] = offsets // WORD_BYTES, to // WORD_BYTES, end
+    return made_words, others
 
 
 def _set_cell(memory: Array, place: Place, value: Array) -> None:
@@ -293,10 +232,28 @@ def bring_batch(
     if not place.one_by_one:
         memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
     entries, blocks = place.entries(memory), place.placement.blocks
-    entries[:, :3] = np.stack(places_of(blocks, batch.launch.grid), axis=1)
+    entries[:, 0], entries[:, 1], entries[:, 2] = places_of(blocks, batch.launch.grid)
     entries[:, 3] = np.isin(blocks, list(watched)) if watched else 0
     end = place.warps_at + place.held * made.warp_bytes
     warps = memory[place.warps_at : end].reshape(place.held, made.warp_bytes)
+    limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
+    dynamic = batch.launch.dynamic_shared_bytes
+    limits[:] = batch.program.addressable_shared(dynamic), dynamic
+    if not place.one_by_one:
+        _bring_warps(memory, place, batch, warps, turns)
+        return
+    key = batch.launch, place.warps_at, place.sums_at, place.local_at, place.shared_at
+    if made.begun is not None and made.begun[0] == key:
+        warps[:] = made.begun[1]
+        return
+    _bring_warps(memory, place, batch, warps, turns)
+    if warps.nbytes <= MOST_BEGUN_BYTES:
+        made.begun = key, warps.copy()
+
+
+def _bring_warps(memory: Array, place: BatchMemory, batch: Batch, warps: Array, turns: int) -> None:
+    """Copy a batch's warps: what they have at their start, or the state that they are in."""
+    made, entries = place.made, place.entries(memory)
     words, number = warps.view(np.int32), np.arange(place.held)
     # A warp that begins anew goes on to its row of the next block.
     row = number - place.warps if place.anew else number
@@ -321,9 +278,6 @@ def bring_batch(
         if value.shape[1] not in (1, len(warps)):
             value = np.tile(value, (1, len(warps) // value.shape[1], 1))
         _bring(warps, at, value)
-    limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
-    dynamic = batch.launch.dynamic_shared_bytes
-    limits[:] = batch.program.addressable_shared(dynamic), dynamic
 
 
 def _bring_state(memory: Array, place: BatchMemory, batch: Batch, warps: Array) -> None:

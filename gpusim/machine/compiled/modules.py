@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
+from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from gpusim.machine.compiled.instance import Instance, close_all
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order, translated
-from gpusim.program.memoisation import Same
+from gpusim.program.memoisation import Same, once
 from gpusim.version import __version__
 
 if TYPE_CHECKING:
@@ -241,17 +242,27 @@ class _NotKeptError(Exception):
 
 def _name(variant: Variant) -> str:
     """Return the name of a variant's entry, "" for one that is not kept."""
-    program = variant.program.held
-    content = _Content()
+    parts = (
+        variant.constants, variant.pairs, variant.counting, variant.watching, variant.recording,
+        variant.detection,
+    )  # fmt: skip
+    program = _program_name(variant.program.held)
     try:
-        texts = [content.of(one) for one in program.instructions]
-        texts += [
-            content.of((
-                program.registers, program.immediates, program.initial, program.barriers,
-                program.local_bytes, program.constants, variant.constants, variant.pairs,
-                variant.counting, variant.watching, variant.recording, variant.detection,
-            ))
-        ]  # fmt: skip
+        return program and key((program, _Content().of(parts)))
+    except _NotKeptError:
+        return ""
+
+
+@once
+def _program_name(program: Program) -> str:
+    """Return the name of a program by its content, "" for one with a part that has none."""
+    content = _Content()
+    parts = (
+        program.registers, program.immediates, program.initial, program.barriers,
+        program.local_bytes, program.constants,
+    )  # fmt: skip
+    try:
+        texts = [content.of(one) for one in (*program.instructions, parts)]
     except _NotKeptError:
         return ""
     return key((__version__, _wasmtime_version(), _sources(), *texts))
@@ -296,18 +307,33 @@ class _Content:
         if isinstance(value, partial):
             return f"partial{self.of((value.func, value.args, value.keywords))}"
         if isinstance(value, type | FunctionType | np.ufunc):
-            return _named(value)
+            return self._named(value)
         if is_dataclass(value):
-            parts = (self.of(getattr(value, one.name)) for one in fields(value))
-            return f"{type(value).__qualname__}({','.join(parts)})"
+            kind: Any = type(value)
+            return f"{kind.__qualname__}({','.join(map(self.of, _fields_of(kind)(value)))})"
         raise _NotKeptError
 
+    def _named(self, value: Callable[..., Any]) -> str:
+        own = getattr(value, "__qualname__", value.__name__)
+        name = f"{getattr(value, '__module__', '')}.{own}"
+        return f"{name}{self._inner(value)}" if "<" in name else name
 
-def _named(value: Callable[..., Any]) -> str:
-    name = getattr(value, "__qualname__", value.__name__)
-    if "<" in name:
-        raise _NotKeptError
-    return f"{getattr(value, '__module__', '')}.{name}"
+    def _inner(self, value: Callable[..., Any]) -> str:
+        """Return what distinguishes a function without a name of its own: its code and closure."""
+        if not isinstance(value, FunctionType) or not value.__module__.startswith(_SOURCES):
+            raise _NotKeptError
+        code, cells = value.__code__, [one.cell_contents for one in value.__closure__ or ()]
+        parts = code.co_firstlineno, code.co_code, code.co_names, code.co_consts, cells
+        return self.of((*parts, value.__defaults__, value.__kwdefaults__))
+
+
+@cache
+def _fields_of(kind: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function from an object to the values of its fields."""
+    names = [one.name for one in fields(kind)]
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda one: tuple(getattr(one, name) for name in names)
 
 
 @cache

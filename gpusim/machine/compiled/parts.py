@@ -17,7 +17,7 @@ import numpy as np
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.host import fast
 from gpusim.isa.ops import OPS, Program
-from gpusim.machine.compiled import layout, memory
+from gpusim.machine.compiled import arrays, layout, memory
 from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
@@ -87,9 +87,11 @@ def run_parts(
     """
     for part in parts:
         instance, place = part.instance, part.place
-        shift = memory.first_address(allocations) - memory.arrays_begin(place.made)
+        shift = arrays.first_address(allocations) - arrays.arrays_begin(place.made)
         instance.reach(place.end, shift)
-        memory.bring_arrays(instance.memory, place, allocations)
+        if not instance.is_new:
+            memory.clear_marks(instance.memory, place)
+        instance.arrays = arrays.bring_arrays(instance.memory, place.made, allocations)
         memory.bring_constants(instance.memory, place, context)
         memory.bring_batch(instance.memory, place, context.batch, turns, watched.keys())
     most_notes = max(watched.values(), default=0)
@@ -124,12 +126,12 @@ def _merged(parts: Sequence[Part]) -> bool:
 
 def _sectors(part: Part) -> Array:
     """Return a part's arrays, sector by sector."""
-    begin = memory.arrays_begin(part.place.made)
+    begin = arrays.arrays_begin(part.place.made)
     held = part.instance.memory[begin : begin + part.place.mark_bytes * SECTOR_BYTES]
     return held.reshape(-1, SECTOR_BYTES)
 
 
 def _stored(part: Part) -> Array:
     """Return the arrays that a part has stored to."""
-    table = part.instance.memory[layout.ARRAYS :][: 32 * layout.MOST_ARRAYS]
+    table = part.instance.memory[layout.ARRAYS :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
     return table.view(np.int64).reshape(-1, 4)[:, 3]

@@ -457,12 +457,43 @@
     (if (i32.and
         (i64.ge_s (local.get $x) (i64.load (local.get $e)))
         (i64.le_s (i64.add (local.get $x) (local.get $width))
-          (i64.add (i64.load (local.get $e)) (i64.load offset=8 (local.get $e)))))
+          (i64.add (i64.load (local.get $e)) (i64.load offset=@FROM_ARRAYS@ (local.get $e)))))
       (then (return (local.get $e))))
     (local.set $e (i32.add (local.get $e) (i32.const 32)))
     (local.set $n (i32.sub (local.get $n) (i32.const 1)))
     (br $next))
   (unreachable))
+
+;; Whether an access lies in an array that is brought in chunks: those that it touches are then there.
+;; Its lanes are so far from $x as the distances at $slot say; $limit is where the entry has the bytes
+;; that it may touch.
+(func $is_there (param $e i32) (param $x i64) (param $slot i32) (param $width i64) (param $limit i32)
+  (result i32) (local $first i64) (local $end i64) (local $bits i64) (local $low i64)
+  (local.set $bits (i64.load offset=@FROM_ARRAYS24@ (local.get $e)))
+  (if (i64.eqz (local.get $bits)) (then (return (i32.const 0))))
+  (local.set $low (i64.load (local.get $e)))
+  (local.set $first (i64.sub (i64.add (local.get $x) (i64.load offset=272 (local.get $slot)))
+    (local.get $low)))
+  (local.set $end (i64.add (local.get $width) (i64.sub
+    (i64.add (local.get $x) (i64.load offset=280 (local.get $slot))) (local.get $low))))
+  (if (i32.or
+      (i64.ne (i64.const 0) (i64.and (i64.sub (local.get $width) (i64.const 1))
+        (i64.or (local.get $x) (i64.load offset=288 (local.get $slot)))))
+      (i32.or
+        (i64.lt_s (local.get $first) (i64.const 0))
+        (i64.gt_s (local.get $end)
+          (i64.load offset=@FROM_ARRAYS@ (i32.add (local.get $e) (local.get $limit))))))
+    (then (return (i32.const 0))))
+  (local.set $first (i64.shr_u (local.get $first) (local.get $bits)))
+  (local.set $end (i64.shr_u (i64.sub (local.get $end) (i64.const 1)) (local.get $bits)))
+  (if (i64.ne (i64.const 0) (i64.and
+      (i64.and
+        (i64.sub (i64.shl (i64.const 2) (local.get $end)) (i64.const 1))
+        (i64.shl (i64.const -1) (local.get $first)))
+      (i64.xor (i64.const -1) (i64.load offset=@FROM_ARRAYS16@ (local.get $e)))))
+    (then (call $bring (local.get $e)
+      (i32.wrap_i64 (local.get $first)) (i32.wrap_i64 (local.get $end)))))
+  (i32.const 1))
 
 ;; A set of numbers that lanes hold: 128 entries of 16 bytes {number, times, set that it is of}.
 (global $set (mut i32) (i32.const 0))

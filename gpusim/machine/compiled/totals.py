@@ -12,9 +12,9 @@ from gpusim.isa import lanes
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Ran, StepsOfWarps, Sums
 from gpusim.launch.grid import WARP_SIZE
+from gpusim.machine.compiled.arrays import arrays_begin
 from gpusim.machine.compiled.instance import Instance
-from gpusim.machine.compiled.layout import NOTE_BYTES
-from gpusim.machine.compiled.memory import BatchMemory, arrays_begin
+from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.state import Batch
 
@@ -40,7 +40,7 @@ def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:
         sums_of(made),
         (instance.shift + arrays_begin(made)) // SECTOR_BYTES,
         touched,
-        _steps(instance.notes, batch.program),
+        _steps(instance.notes, batch.program) if instance.notes else _NO_STEPS,
     )
 
 
@@ -58,7 +58,7 @@ def sums_of(made: Translation) -> Mapping[int, Sums]:
 
 def _steps(notes: Sequence[Array], program: Program) -> StepsOfWarps:
     """Return the steps that were written down, shaped (n, words of a note) each."""
-    held = np.concatenate(notes) if notes else np.empty((0, NOTE_BYTES // 4), np.int32)
+    held = np.concatenate(notes)
     pc, row, active, on, taken, space = np.ascontiguousarray(held[:, :6].T)
     words = held[:, 8:72]
     addresses = np.where(
@@ -85,6 +85,21 @@ def _steps(notes: Sequence[Array], program: Program) -> StepsOfWarps:
         sources=sources,
         shuffles=shuffles,
     )
+
+
+_NO_MASKS = np.zeros((0, WARP_SIZE), np.bool_)
+_NO_STEPS = StepsOfWarps(
+    pc=np.zeros(0, np.int32),
+    row=np.zeros(0, np.int32),
+    active=_NO_MASKS,
+    on=_NO_MASKS,
+    taken=_NO_MASKS,
+    decides=_NO_MASKS[:, 0],
+    addresses=np.zeros((0, WARP_SIZE), np.int64),
+    accesses=_NO_MASKS[:, 0],
+    sources=np.zeros((0, WARP_SIZE), np.int64),
+    shuffles=_NO_MASKS[:, 0],
+)
 
 
 def _lanes_of(words: Array) -> Array:

@@ -71,7 +71,8 @@ class Translation:
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
-    `memory.py` sets them, once it has.
+    `memory.py` sets them, and `begun` the warps at their start in the last launch, with what of it
+    they depend on, once it has.
     """
 
     text: str = ""
@@ -87,6 +88,7 @@ class Translation:
     operands: dict[int, list[DType]] = field(default_factory=dict)
     touched: list[Touched] = field(default_factory=list)
     constants: Any = None
+    begun: Any = None
     rows_of_sums: dict[int, Sums] = field(default_factory=dict)
     length: int = 0
     warp_bytes: int = 0
@@ -374,6 +376,7 @@ class _Translator:
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
+(import "gpusim" "bring" (func $bring (param i32 i32 i32)))
 (memory (export "memory") {pages}) {data}
 {common}
 {accesses}
@@ -879,7 +882,7 @@ class _Translator:
             self._accesses.setdefault(access.name, access)
             entry = layout.ARRAYS
             if memory.name:
-                entry += 32 * self._made.arrays.index(memory.name)
+                entry += layout.ARRAY_BYTES * self._made.arrays.index(memory.name)
             sectors = (
                 f"(call {access.name} (local.get $on) (i32.const {entry})"
                 f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)}"

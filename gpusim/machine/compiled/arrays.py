@@ -1,0 +1,203 @@
+"""The arrays of a launch in the linear memory of a module: brought at once, or as they are touched.
+
+They keep their distances: one shift maps each address of global memory to its place. NumPy's arrays
+stay untouched until a run has ended. A large array, or one that the program does not name, is
+brought in chunks, each on the first access to it (`$is_there` of `runtime.wat`): a launch that
+touches little of a program's memory copies little of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.symbols import NotDerivedError
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+
+Array = np.ndarray[Any, Any]
+
+MOST_BYTES = 1 << 30  # of linear memory
+# An array is brought in chunks if it has as many bytes, or these and no name in the program. A
+# chunk costs a call of the host, 20 us; its bytes take at least 25 us.
+CHUNKED_BYTES, CHUNKED_UNNAMED_BYTES = 1 << 24, 1 << 18
+LEAST_CHUNK_BITS = 18
+MOST_CHUNKS = 64  # of an array: bits of a word
+
+
+def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
+    """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
+    first = arrays_begin(made)
+    if len(allocations) > layout.MOST_ARRAYS:
+        raise NotDerivedError("a launch of so many arrays")
+    for one in allocations.values():
+        if one.heap is not None:
+            raise NotDerivedError("a heap")
+    stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
+    end = stop - first_address(allocations) + first
+    if end > MOST_BYTES:
+        raise NotDerivedError("arrays larger than linear memory")
+    return end
+
+
+def arrays_begin(made: Translation) -> int:
+    """Return where the first array lies, aligned as in the launch."""
+    return -(-made.end // 512) * 512
+
+
+def first_address(allocations: Mapping[str, Allocation]) -> int:
+    """Return the lowest address of an array, as aligned as the first array in linear memory."""
+    return min((one.start for one in allocations.values()), default=FIRST_ADDRESS) // 512 * 512
+
+
+@dataclass
+class Chunks:
+    """An array that is brought in chunks of 1 << `bits` bytes, from `begin` on in linear memory.
+
+    `number` is that of its entries.
+    """
+
+    one: Allocation
+    begin: int
+    number: int
+    bits: int
+
+    def bring(self, memory: Array, first: int, last: int) -> None:
+        """Copy those of a range of chunks that are not there yet."""
+        entry = _brought(memory)[self.number]
+        wanted = (2 << last) - (1 << first)
+        for begin, stop in self._runs(wanted & ~int(entry[2])):
+            self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
+        entry[2] |= np.uint64(wanted)
+
+    def bring_all(self, memory: Array) -> None:
+        """Copy all that is not there yet: accesses are then as to any other array."""
+        self.bring(memory, 0, MOST_CHUNKS - 1)
+        entry = _brought(memory)[self.number]
+        _table(memory)[self.number, 1:3] = entry[:2]
+        entry[3] = 0
+
+    def give(self, memory: Array) -> None:
+        """Copy the chunks that are there back into NumPy's array."""
+        for begin, stop in self._runs(int(_brought(memory)[self.number, 2])):
+            self.one.copy_from(memory[self.begin + begin : self.begin + stop], begin)
+
+    def _runs(self, wanted: int) -> Iterator[tuple[int, int]]:
+        """Yield the bytes of neighbouring chunks, as they are set in a word."""
+        size = self.one.stop - self.one.start
+        count = -(-size >> self.bits)
+        chosen = [wanted >> number & 1 for number in range(count)]
+        ends = [n for n, (a, b) in enumerate(pairwise([0, *chosen, 0])) if a != b]
+        for first, last in zip(ends[::2], ends[1::2], strict=True):
+            yield first << self.bits, min(last << self.bits, size)
+
+
+@dataclass
+class Arrays:
+    """The arrays of a launch in linear memory, by their names in the order of their entries."""
+
+    named: dict[str, Allocation | None]
+    shift: int  # from linear memory to their addresses
+    chunked: dict[int, Chunks] = field(default_factory=dict)
+
+    def bring(self, memory: Array, entry: int, first: int, last: int) -> None:
+        """Copy some chunks of an entry's array; without an entry, all of all arrays."""
+        if entry:
+            self.chunked[(entry - layout.ARRAYS) // layout.ARRAY_BYTES].bring(memory, first, last)
+            return
+        for one in self.chunked.values():
+            one.bring_all(memory)
+        _set_word(memory, layout.CHUNKED, 0)
+
+    def give(self, memory: Array) -> None:
+        """Copy the arrays with stores back into NumPy's."""
+        stored = _table(memory)[: len(self.named), 3].tolist()
+        for number, one in enumerate(self.named.values()):
+            if not stored[number] or one is None or one.flat is None or one.is_read_only:
+                continue
+            if not isinstance(one.array, np.ndarray) or not one.flat.nbytes:
+                continue
+            if number in self.chunked:
+                self.chunked[number].give(memory)
+            else:
+                begin = one.start - self.shift
+                one.copy_from(memory[begin : begin + one.flat.nbytes])
+
+
+def bring_arrays(
+    memory: Array,
+    made: Translation,
+    allocations: Mapping[str, Allocation],
+    before: Mapping[str, Array] | None = None,
+    *,
+    in_chunks: bool = False,
+) -> Arrays:
+    """Write the table of arrays, and copy them into linear memory, or `in_chunks` later.
+
+    With `before`, those are the bytes of the arrays, by name.
+    """
+    # First the arrays that the program names.
+    names = [*made.arrays, *(name for name in allocations if name not in made.arrays)]
+    named = {name: allocations.get(name) for name in names}
+    found = Arrays(named, first_address(allocations) - arrays_begin(made))
+    apart = _apart(allocations) if in_chunks else set()
+    table, brought = np.zeros((2, len(named) + 1, 4), np.int64)
+    for number, (name, one) in enumerate(named.items()):
+        if one is None:
+            continue
+        size, begin = one.stop - one.start, one.start - found.shift
+        writable = 0 if one.is_read_only else size
+        least = CHUNKED_BYTES if number < len(made.arrays) else CHUNKED_UNNAMED_BYTES
+        table[number] = one.start, size, writable, 0
+        brought[number] = size, writable, 0, 0
+        # An array without elements has zeros: what is stored there is never asked for.
+        if before is not None and name in before:
+            memory[begin : begin + size] = before[name]
+        elif one.flat is not None and name in apart and size >= least:
+            bits = max(LEAST_CHUNK_BITS, (-(-size // MOST_CHUNKS) - 1).bit_length())
+            found.chunked[number] = Chunks(one, begin, number, bits)
+            table[number, 1:3], brought[number, 3] = 0, bits
+        elif one.flat is not None:
+            one.copy_to(memory[begin : begin + size])
+    _table(memory)[: len(table)] = table
+    _brought(memory)[: len(table)] = brought
+    _set_word(memory, layout.ARRAY_COUNT, len(named))
+    _set_word(memory, layout.CHUNKED, len(found.chunked))
+    return found
+
+
+def _apart(allocations: Mapping[str, Allocation]) -> set[str]:
+    """Return the names of arrays that overlap with no other."""
+    ordered = sorted(allocations.values(), key=lambda one: one.start)
+    found = {one.name for one in ordered}
+    last = None
+    for one in ordered:
+        if last is not None and one.start < last.stop:
+            found -= {one.name, last.name}
+        if last is None or one.stop > last.stop:
+            last = one
+    return found
+
+
+def _table(memory: Array) -> Array:
+    """Return the entries of arrays: address, bytes, writable bytes, and whether stored to.
+
+    Those of an array in chunks have no bytes, so that each access to it asks for its chunks.
+    """
+    held = memory[layout.ARRAYS :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
+    return held.view(np.int64).reshape(-1, 4)
+
+
+def _brought(memory: Array) -> Array:
+    """Return the other entries: bytes, writable bytes, chunks that are there, and their bits."""
+    held = memory[layout.BROUGHT :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
+    return held.view(np.uint64).reshape(-1, 4)
+
+
+def _set_word(memory: Array, at: int, value: int) -> None:
+    memory[at : at + 4].view(np.int32)[0] = value

@@ -1,0 +1,143 @@
+"""Large arrays are brought to compiled code in chunks, as they are touched: results are equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from evaluators import HOPPER, Array, Went, agree, goes_over_after
+
+import gpusim
+from gpusim import cuda
+from gpusim.codegen.programs import prepare
+from gpusim.errors import OutOfBoundsError
+from gpusim.machine import run
+from gpusim.machine.compiled import arrays
+from gpusim.machine.storage import Allocation
+from gpusim.sass import wheels
+
+pytest.importorskip("wasmtime")
+
+CHUNK = 256  # bytes
+needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+
+@pytest.fixture
+def brought(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+    """Let all arrays be brought in chunks; return the name and bytes of each copy."""
+    found = []
+    copied = Allocation.copy_to
+
+    def copy_to(self: Allocation, target: Array, begin: int = 0) -> None:
+        found.append((self.name, begin, begin + len(target)))
+        copied(self, target, begin)
+
+    monkeypatch.setattr(Allocation, "copy_to", copy_to)
+    monkeypatch.setattr(arrays, "CHUNKED_BYTES", 1)
+    monkeypatch.setattr(arrays, "CHUNKED_UNNAMED_BYTES", 1)
+    monkeypatch.setattr(arrays, "LEAST_CHUNK_BITS", CHUNK.bit_length() - 1)
+    return found
+
+
+@cuda.jit
+def moved(x, y, n):
+    i = cuda.grid(1)
+    if i < n:
+        y[i + 3] = x[2 * i] + x[i]
+
+
+@cuda.jit
+def counted(x, counts):
+    i = cuda.grid(1)
+    cuda.atomic.add(counts, x[i], 1)
+
+
+@cuda.jit
+def one_of_each_block(x, y):
+    if cuda.threadIdx.x == 0:
+        y[2000 * cuda.blockIdx.x] = x[3000 * cuda.blockIdx.x + 5]
+
+
+def test_all_that_is_touched_is_there(brought: list[Any]) -> None:
+    x, y = np.arange(4096, dtype=np.int32), np.arange(2051, dtype=np.int32)
+    agree(moved, 8, 256, "lowering", x, y, 2000)
+    agree(counted, 8, 256, "lowering", x % 777, np.arange(1000, dtype=np.int32))
+    assert {name for name, _, _ in brought} == {"x", "y", "counts"}
+
+
+def test_chunks_are_copied_that_are_touched_and_no_others(brought: list[Any]) -> None:
+    x, y = np.arange(9000, dtype=np.int32), np.zeros(6000, np.int32)
+    agree(one_of_each_block, 3, 32, "lowering", x, y)
+    bytes_each = {"x": 1024, "y": 512}  # a 64th of 36,000 and of 24,000, as a power of two
+    touched = {("x", 4 * (3000 * b + 5)) for b in range(3)} | {("y", 8000 * b) for b in range(3)}
+    expected = {(name, at // bytes_each[name] * bytes_each[name]) for name, at in touched}
+    assert {(name, begin) for name, begin, _ in brought} == expected
+    assert all(end - begin == bytes_each[name] for name, begin, end in brought)
+
+
+def test_an_index_behind_the_end_of_a_chunked_array_is_a_fault(brought: list[Any]) -> None:
+    given = np.arange(4096, dtype=np.int32), np.zeros(2002, np.int32), 2000
+    with pytest.raises(OutOfBoundsError, match="2002"):
+        agree(moved, 8, 256, "lowering", *given)
+
+
+@cuda.jit
+def stored_and_read(x, same, y):
+    i = cuda.grid(1)
+    x[i] = 7
+    y[i] = same[i]
+
+
+@pytest.mark.usefixtures("brought")
+def test_arrays_that_overlap_are_brought_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    goes_over_after(monkeypatch, 0)
+    x, y, went = np.zeros(512, np.int32), np.zeros(512, np.int32), Went()
+    run(prepare(stored_and_read[8, 64], (x, x[:], y), HOPPER), observers=(went,))
+    assert went.over
+    assert (y == 7).all()
+
+
+POINTERS = """
+struct Node { int value; const Node *next; };
+__device__ Node last = {1, nullptr};
+__device__ Node first = {3, &last};
+__device__ const Node *head = &first;
+__global__ void list(int *out) {
+  int sum = 0;
+  for (const Node *node = head; node; node = node->next) sum = sum * 10 + node->value;
+  out[threadIdx.x] = sum;
+}
+__global__ void either(const int *x, const int *y, int *out) {
+  int t = threadIdx.x;
+  const int *chosen = t & 1 ? x + t : y + 31 - t;
+  out[t] = *chosen;
+}
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("list", (), [31] * 32),
+        (
+            "either",
+            (np.arange(400, dtype=np.int32), -np.arange(400, dtype=np.int32)),
+            [t if t & 1 else t - 31 for t in range(32)],
+        ),
+    ],
+)
+def test_pointers_lead_from_array_to_array(
+    name: str,
+    given: tuple[Array, ...],
+    expected: list[int],
+    brought: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes_over_after(monkeypatch, 0)
+    out, went = np.zeros(32, np.int32), Went()
+    launched = gpusim.cuda_source(POINTERS)[name][1, 32]
+    run(prepare(launched, (*given, out), HOPPER), observers=(went,))
+    assert went.over
+    assert out.tolist() == expected
