@@ -120,8 +120,7 @@ class Loops:
     leave the loop while it is watched.
 
     `is_endless` is set for an infinite loop: no register that moves and no memory is used by
-    its condition. `failures` counts iterations that tell nothing of the next, or that another group
-    runs, until one has told something.
+    its condition. `failures` counts iterations that tell nothing of the next.
     """
 
     def __init__(
@@ -148,7 +147,6 @@ class Loops:
         key = (group.pc, int(group.rows[0]) if self._may_skip is None else 0)
         watch = self._watches.get(key)
         if watch is None or not self._goes_on(watch, group):
-            self.failures += watch is not None
             if len(np.unique(group.rows)) == len(group.rows):
                 self._watches[key] = _Watch(group)
             if len(self._watches) > MOST_WATCHED:

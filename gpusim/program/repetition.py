@@ -16,8 +16,6 @@ from gpusim.program.flow import all_blocks, all_successors, has_computed_jumps, 
 from gpusim.program.memoisation import once
 from gpusim.program.uses import bits
 
-_KNOWN_WITHOUT_SOURCES = ("constant", "special", "bank")
-
 
 @once
 def may_repeat(program: Program) -> bool:
@@ -90,9 +88,15 @@ def _after(row: Instruction, unknown: int) -> int:
     """Return the unknown registers behind an instruction."""
     if not row.dst:
         return unknown
-    op, made = OPS[row.op], bits(row.dst)
-    is_known = op.kind in _KNOWN_WITHOUT_SOURCES and not row.src
-    is_known |= op.kind == "compute" and not bits(row.src) & unknown
-    if not is_known:
+    made = bits(row.dst)
+    if not _is_known(row, unknown):
         return unknown | made
     return unknown if row.guard is not None else unknown & ~made
+
+
+def _is_known(row: Instruction, unknown: int) -> bool:
+    """Return whether the results of an instruction are known if `unknown` registers are not."""
+    kind = OPS[row.op].kind
+    if kind == "compute":
+        return not bits(row.src) & unknown
+    return kind == "constant" or kind == "special" or (kind == "bank" and not row.src)

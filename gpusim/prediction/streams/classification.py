@@ -34,6 +34,9 @@ FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
 # all streams together have no more instructions: shortened by one fraction, they would not overlap
 # alike (`causal_attention` at 2048: -36 % shortened, -7 % whole).
 MOST_UNLIKE, MOST_WHOLE = 2, 10_000_000
+# The same with the iterations that compiled code does not leave out, of 0.1 us each: of a sample,
+# and of all blocks of a small grid that differ, among which the longest may end the launch.
+MOST_RECORDED, MOST_RECORDED_OF_ALL = 4_000_000, 64_000_000
 SAMPLED_IN_ORDER, NEIGHBOURS = 96, 24
 SAMPLING_ERRORS = 0.01, 0.02  # relative standard errors of instructions, and of passes of accesses
 
@@ -147,8 +150,9 @@ def _by_place(probe: Probe, few: Strata) -> Classes | None:
 def _may_run(probe: Probe, cells: Cells, scattered: Strata) -> bool:
     """Return whether executing the first blocks of cells and the scattered ones is affordable."""
     blocks = len(probe) + len(probe.missing(cells.first, scattered.chosen))
-    each = probe.recorded / max(1, len(probe))
-    is_much = probe.recorded > MAX_PROBED_INSTRUCTIONS or blocks * each > MOST_INSTRUCTIONS
+    each, whole = (count / max(1, len(probe)) for count in (probe.kept, probe.recorded))
+    is_much = probe.kept > MAX_PROBED_INSTRUCTIONS or blocks * each > MOST_INSTRUCTIONS
+    is_much |= blocks * whole > _most_recorded(scattered, is_accurate=False)
     return blocks <= MAX_PROBES and not is_much
 
 
@@ -196,13 +200,21 @@ def _finer(probe: Probe, parts: Strata) -> Strata:
     elif len(parts) < FEWEST_SAMPLED:
         needed = max(needed, FEWEST_SAMPLED)
     most = MAX_PROBED_INSTRUCTIONS if wrong <= 1 else MOST_INSTRUCTIONS
-    each = probe.recorded / len(probe)
+    most_recorded = _most_recorded(parts, is_accurate=wrong <= 1)
+    each, whole = probe.kept / len(probe), probe.recorded / len(probe)
     while len(parts) < min(needed, parts.blocks):
         finer = parts.halved()
         if len(finer) * each > most or len(finer) > max(MAX_PROBES, MOST_SAMPLED):
             break
+        if len(finer) * whole > most_recorded:
+            break
         parts = finer
     return parts
+
+
+def _most_recorded(parts: Strata, *, is_accurate: bool) -> int:
+    is_small = parts.blocks <= MAX_PROBES
+    return MOST_RECORDED_OF_ALL if is_small and not is_accurate else MOST_RECORDED
 
 
 def _errors(probe: Probe, parts: Strata) -> list[float]:

@@ -58,6 +58,11 @@ class Probe:
         return len(self._kinds)
 
     @property
+    def kept(self) -> int:
+        """Instructions of all executed blocks, those of a loop counted once."""
+        return sum(self.streams[kind].kept for kind in self._kinds.values())
+
+    @property
     def recorded(self) -> int:
         """Instructions of all executed blocks; where iterations are left out, without these."""
         streams = self.streams
