@@ -16,7 +16,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine import takeover
 from gpusim.machine.compiled import evaluator
 from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder, classify
-from gpusim.prediction.streams.probe import without_results
+from gpusim.prediction.streams.probe import Probe, without_results
 from gpusim.prediction.streams.stretches import COLUMNS
 
 pytest.importorskip("wasmtime")
@@ -215,6 +215,34 @@ def test_streams_are_equal_bit_for_bit(
         assert there.steps == stretches.steps
         for name in COLUMNS:
             assert getattr(there, name).tolist() == getattr(stretches, name).tolist(), name
+
+
+def test_blocks_without_equal_iterations_are_run_anew_and_come_out_alike(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NumPy's part of them is thrown away, arrays and all: none goes over in the midst."""
+    prepared = prepared_for(walk, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))
+    blocks, anew = np.arange(prepared.launch.blocks), [0]
+    run_anew = evaluator.CompiledLaunch.run_anew
+
+    def counted(launch: Any, chosen: Any, *given: Any, **options: Any) -> None:
+        run_anew(launch, chosen, *given, **options)
+        anew[0] += len(chosen)
+
+    def keys() -> list[bytes]:
+        probe = Probe(prepared, machine.DEFAULT_STEP_LIMIT, skips=True)
+        probe.run(blocks)
+        return [probe.streams[kind].key for kind in probe.kinds(blocks).tolist()]
+
+    monkeypatch.setattr(evaluator.CompiledLaunch, "run_anew", counted)
+    monkeypatch.setattr(takeover, "STEPS_FOR_A_MODULE", 10**9)
+    monkeypatch.setattr(takeover, "STEPS_WITHOUT_SKIP", 10**9)
+    by_numpy = keys()
+    assert anew == [0]
+    monkeypatch.setattr(takeover, "STEPS_FOR_A_MODULE", 60)
+    monkeypatch.setattr(takeover, "STEPS_FOR_AN_INSTRUCTION", 0)
+    assert keys() == by_numpy
+    assert anew == [len(blocks)]
 
 
 def test_streams_are_the_same_however_often_a_launch_was_run() -> None:
