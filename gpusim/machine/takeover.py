@@ -60,11 +60,13 @@ class NoSkipsError(Exception):
 class _Past:
     """What NumPy has run of a program in this process, and whether its module was looked for.
 
-    `steps` are its time, in steps of a single warp.
+    `steps` are its time, in steps of a single warp. A program that `has_module` has been in
+    compiled code.
     """
 
     steps: int = 0
     was_looked_for: bool = False
+    has_module: bool = False
     is_refused: bool = False
 
 
@@ -176,7 +178,7 @@ class Takeover:
                 self._go_over_whole(context())
             return
         past = _past_of(program)
-        is_worth_it = past.steps >= _fewest_steps() or _MODULES in sys.modules
+        is_worth_it = past.steps >= _fewest_steps() or past.has_module
         if self.is_open and is_worth_it and not past.is_refused:
             first = context()
             if _outlasts_copies(first):
@@ -251,6 +253,7 @@ class Takeover:
             self._launch = evaluator.launched(context, self.cc_major, self.observers, find)
         except evaluator.RefusedError:
             past.is_refused = True
+        past.has_module |= self._launch is not None
         self.is_open = self._launch is not None or find is not modules.compiled
 
     def goes_on(self, interpreter: Interpreter) -> bool:
