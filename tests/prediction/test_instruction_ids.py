@@ -1,4 +1,4 @@
-"""Numbers of instructions, equal for equal columns, and the orders that they are found by."""
+"""Numbers of instructions and keys of warps, equal for equal columns, and orders behind them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpusim.prediction.streams import instruction_ids as module
 from gpusim.prediction.streams.instruction_ids import instruction_ids
 from gpusim.prediction.streams.ordering import ranges, stable_order, starts
-from gpusim.prediction.streams.stream import COLUMNS, MOST_BEHIND
+from gpusim.prediction.streams.stream import COLUMNS, LONG, MOST_BEHIND, WarpStream
 
 FLAGS = ("is_on", "is_taken", "joins")
 
@@ -58,3 +58,20 @@ def test_ranges_and_the_starts_of_equal_neighbours() -> None:
     assert ranges(np.array([5, 0, 7]), np.array([2, 0, 3])).tolist() == [5, 6, 7, 8, 9]
     assert starts(np.array([1, 1, 2, 2]), np.array([0, 3, 3, 3])).tolist() == [0, 1, 2]
     assert starts(np.zeros(0)).tolist() == []
+
+
+@pytest.mark.parametrize("length", [LONG - 1, LONG])
+def test_warps_have_one_key_exactly_where_all_their_columns_are_equal(length: int) -> None:
+    """Values of all widths, and columns that differ at one place, by an offset or in width."""
+    made = []
+    for first, offset in ((0, 0), (1, 0), (0, 1), (0, 1 << 8), (0, 1 << 16)):
+        values = np.arange(length, dtype=np.int32) % 200 + offset
+        values[0] += first
+        for name in ("pc", "lanes", "earlier"):
+            columns = columns_of([7] * length, [])
+            columns[name] = values
+            made.append(WarpStream(**columns))
+    made += [WarpStream(**columns_of([pc] * length, [(5, "is_on", 1)])) for pc in (7, 8)]
+    assert len({warp.key for warp in made}) == len(made)
+    again = [WarpStream(**{name: getattr(warp, name).copy() for name in COLUMNS}) for warp in made]
+    assert [warp.key for warp in again] == [warp.key for warp in made]

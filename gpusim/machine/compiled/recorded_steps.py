@@ -77,41 +77,37 @@ class _Reader:
     ) -> None:
         rows = program.instructions
         self._placement, self._shift, self._details = placement, shift, details
-        lengths = np.diff([*made.starts, len(rows)])
+        is_issued = np.array([OPS[row.op].issued for row in rows])
+        self._issued = np.flatnonzero(is_issued).astype(np.int32)
+        self._number = np.cumsum(is_issued) - is_issued  # of issued instructions before
         self._length = np.zeros(len(rows) + 1, dtype=np.int64)  # last: an opened barrier has none
-        self._length[made.starts] = lengths
-        self._is_issued = np.array([OPS[row.op].issued for row in rows])
+        self._length[made.starts] = np.add.reduceat(is_issued, made.starts, dtype=np.int64)
         self._takes = np.array([_takes(row) for row in rows])
         self._has_more = np.array([_has_more(row) for row in rows])
         self._is_global = np.array([_is_global(row) for row in rows])
 
     def steps(self, blocks: Array, details: Array, runs: Array) -> Steps:
         """Return the steps of some records."""
-        length = self._length[blocks[:, _PC]]
+        starts, rows, lanes, at_details = blocks.T
+        length = self._length[starts]
         begin = np.cumsum(length) - length
-        pc = np.repeat(blocks[:, _PC] - begin, length) + np.arange(length.sum())
-        is_issued = self._is_issued[pc]
-        place = np.cumsum(is_issued) - is_issued
-        pc = pc[is_issued].astype(np.int32)
-        row, lanes = (np.repeat(blocks[:, word], length)[is_issued] for word in (_ROW, _LANES))
-        number = (blocks[:, _DETAILS] - self._details) // layout.DETAIL_BYTES
-        owner = np.repeat(np.arange(len(blocks)), np.diff(number, append=len(details)))
+        first = self._number[starts] - begin  # issued instructions are numbered on in a block
+        pc = self._issued[np.repeat(first, length) + np.arange(length.sum())]
+        number = (at_details - self._details) // layout.DETAIL_BYTES
+        owned = np.diff(number, append=len(details))
         bits = details[:, 0].view(np.uint32)
         what = (bits & _PC_BITS).astype(np.int64)
-        at = place[begin[owner] + what - blocks[owner, _PC]]
+        at = self._number[what] - np.repeat(first, owned)
         is_on, is_taken = np.ones(len(pc), dtype=bool), self._takes[pc]
         is_on[at] = (bits >> _ON) & 1 != 0
         is_taken[at] = bits >> _TAKEN != 0
-        is_opened = blocks[:, _PC] < 0
-        before = np.searchsorted(np.flatnonzero(is_issued), begin[is_opened])
-        opened = np.stack(
-            [before, blocks[is_opened, _ROW] // self._placement.warps_per_block], axis=1
-        )
+        is_opened = starts < 0
+        position = rows[is_opened] // self._placement.warps_per_block
+        opened = np.stack([begin[is_opened], position], axis=1)
         more = self._has_more[what]
         accesses = self._accesses(what[more], at[more], details[more], runs)
-        return Steps(
-            self._placement, pc, row, lanes.view(np.uint32), is_on, is_taken, accesses, opened
-        )
+        row, active = np.repeat(rows, length), np.repeat(lanes.view(np.uint32), length)
+        return Steps(self._placement, pc, row, active, is_on, is_taken, accesses, opened)
 
     def _accesses(self, pc: Array, at: Array, details: Array, runs: Array) -> Accesses:
         passes, lines, wavefronts, gaps, lowest, is_one, count = details[:, _PASSES:].T

@@ -42,18 +42,18 @@ class Part:
 def parts(
     before: StepColumns, touches: Touches, compiled: Sequence[Steps], kinds: KindsByPc
 ) -> Iterator[Part]:
-    """Yield the blocks of a batch, from what they did in NumPy's machine and in compiled code."""
+    """Yield the blocks of a batch, from what they did in NumPy's machine and in compiled code.
+
+    Touches are by block, those of compiled code among its steps.
+    """
     blocks, warps = len(before.placement.blocks), before.placement.warps_per_block
     whole = _Both(before, compiled, kinds) if compiled else _Stepped(before)
     ends, begun = whole.begins[::warps], 0
-    touches = touches.at(stable_order(touches.block))
-    firsts = np.searchsorted(touches.block, np.arange(blocks + 1))
     while begun < blocks:
         end = int(np.searchsorted(ends, ends[begun] + MOST_AT_ONCE, side="right")) - 1
         end = min(max(end, begun + 1), blocks)
-        mine = touches.at(slice(firsts[begun], firsts[end]))
-        mine = replace(mine, block=mine.block - begun)
-        yield whole.part(range(begun, end), whole.begins[begun * warps : end * warps + 1], mine)
+        begins = whole.begins[begun * warps : end * warps + 1]
+        yield whole.part(range(begun, end), begins, touches.of_blocks(begun, end))
         begun = end
 
 

@@ -177,28 +177,32 @@ class _Recorded:
         return full
 
     def touches(self) -> Touches:
-        """Return all touches of sectors, and the last ones of skipped iterations, in order."""
+        """Return all touches of sectors, and the last ones of skipped iterations, by block."""
         parts = [self._touched(number) for number in range(len(self.steps))]
         made, done = [], 0
         for at, skip in self.skips:
             period = joined([parts[number] for number in self.steps_of(at, skip)])
             made += [*parts[done:at], period.skipped(self.times(skip).max(axis=1), skip.strides)]
             done = at
-        return joined([*made, *parts[done:]])
+        return joined([*made, *parts[done:]]).by_block()
 
     def _touched(self, number: int) -> Touches:
         step = self.steps[number]
         if step.touched is None:
             return NOTHING
-        copies, warps = self.placement.copies, self.placement.warps_per_block
-        counts = np.broadcast_to(step.columns[COST], (copies, len(step.rows)))
-        copy, row = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), len(step.rows))
+        copies, rows = self.placement.copies, len(step.rows)
+        counts = np.broadcast_to(step.columns[COST], (copies, rows)).reshape(-1)
+        copy = np.arange(copies, dtype=np.int32)
+        own = np.arange(self.starts[number], self.starts[number] + rows, dtype=np.int32)
+        blocks = step.rows // self.placement.warps_per_block
+        block = np.repeat(copy, rows) if self.placement.folded else blocks.astype(np.int32)
+        sector = step.of_copies(step.touched, copies)
         return Touches(
-            block=copy if self.placement.folded else step.rows[row] // warps,
-            step=np.full(len(row), number),
-            place=copy * self.starts[-1] + self.starts[number] + row,
-            sector=step.of_copies(step.touched, copies),
-            is_store=np.full(len(row), step.is_store),
+            block=np.repeat(block, counts),
+            step=np.full(len(sector), number, dtype=np.int32),
+            place=np.repeat(np.add.outer(copy * np.int32(self.starts[-1]), own), counts),
+            sector=sector,
+            is_store=np.full(len(sector), step.is_store),
         )
 
     def loops_of(self, part: Part) -> LoopsOf | None:
@@ -437,11 +441,12 @@ def _unsound(
     """Yield positions of blocks whose streams touch another number of sectors than the blocks."""
     stood = [recorded.steps_of(at, skip) for at, skip in recorded.skips]
     times = [recorded.times(skip).max(axis=1) for _, skip in recorded.skips]
-    for position, own in enumerate(touches.of_blocks(len(streams))):
+    for position in range(len(streams)):
         skipped = [
             Skipped(steps, int(often[position]), skip.strides)
             for steps, often, (_, skip) in zip(stood, times, recorded.skips, strict=True)
             if often[position]
         ]
+        own = touches.of_blocks(position, position + 1)
         if sectors_touched(own, skipped) != streams[position].fresh_sectors:
             yield position

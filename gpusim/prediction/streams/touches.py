@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,8 @@ class Touches:
     """Touches of sectors in order: block of a batch, step and place, and whether by a store.
 
     A place is one warp's execution of an instruction, numbered through all steps and blocks.
-    Skipped ones have step and place -1.
+    Skipped ones have step and place -1. Columns are of 32 bits, but for sectors: many touches are
+    held at once.
     """
 
     block: Array
@@ -40,22 +41,26 @@ class Touches:
         """All columns, in their order."""
         return self.block, self.step, self.place, self.sector, self.is_store
 
-    def of_blocks(self, count: int) -> list[Touches]:
-        """Return the touches of each block."""
-        order = np.argsort(self.block, kind="stable")
-        ends = np.searchsorted(self.block[order], np.arange(1, count))
-        return [self.at(mine) for mine in np.split(order, ends)]
+    def by_block(self) -> Touches:
+        """Return the same, block by block, those of a block in their order."""
+        return self.at(stable_order(self.block))
+
+    def of_blocks(self, begin: int, end: int) -> Touches:
+        """Return the touches of some blocks, counted from the first of them; they are by block."""
+        low, high = np.searchsorted(self.block, (begin, end))
+        some = self.at(slice(low, high))
+        return replace(some, block=some.block - begin)
 
     def skipped(self, times: Array, strides: Mapping[int, int]) -> Touches:
         """Return the touches of the last skipped iteration, `times` strides further by block."""
         some = self.at(times[self.block] > 0)
         moved = some.sector + times[some.block] * _steps(some.sector, strides)
-        nowhere = np.full(len(moved), -1)
+        nowhere = np.full(len(moved), -1, dtype=np.int32)
         return Touches(some.block, nowhere, nowhere, moved, some.is_store)
 
 
-_NONE = np.zeros(0, dtype=np.int64)
-NOTHING = Touches(_NONE, _NONE, _NONE, _NONE, np.zeros(0, dtype=bool))
+_NONE = np.zeros(0, dtype=np.int32)
+NOTHING = Touches(_NONE, _NONE, _NONE, _NONE.astype(np.int64), _NONE.astype(bool))
 
 
 def joined(parts: Sequence[Touches]) -> Touches:
@@ -84,7 +89,7 @@ def first_touches(touches: Touches, places: int, *, by_step: bool) -> FirstTouch
     """Return the first touches of sectors by a block: of those in the first step, if `by_step`."""
     lowest = int(touches.sector.min(initial=FAR))
     span = 1 + int(touches.sector.max(initial=lowest)) - lowest
-    sector = touches.block * span + (touches.sector - lowest)
+    sector = touches.block.astype(np.int64) * span + (touches.sector - lowest)
     order = stable_order(sector)
     sector, step = sector[order], touches.step[order]
     rank = step * len(order) + order if by_step else order
