@@ -17,7 +17,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.arithmetic.grouping import distinct, groups
 from gpusim.prediction.locality.pieces import Pieces, pieces_of
 from gpusim.prediction.locality.table import Table, joined
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
@@ -232,7 +232,7 @@ def united(patterns: Sequence[Pattern]) -> list[Pattern]:
 
 def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
     """Return the dimensions along which a pattern's blocks vary, and the first coordinates."""
-    places = coordinates(np.unique(np.array(pattern.ranges)), launch)
+    places = coordinates(distinct(np.array(pattern.ranges)), launch)
     extents = np.array(launch.grid)
     return np.asarray((places != places[0]).any(axis=0) | (extents == 1)), places[0]
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.launch.grid import Launch
+from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.locality.lookup import (
     NEVER,
     Dimension,
@@ -214,7 +215,7 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
         totals += _counts(single[b], len(totals)) * launch.blocks / blocks_apart
     sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes)
     counted = np.zeros_like(totals)
-    for pc in np.unique(sample.pc).tolist():
+    for pc in numbers(sample.pc):
         counted[pc] = sample.weight[sample.pc == pc].sum()
     scale = totals[sample.pc] / counted[sample.pc]
     sample = replace(sample, weight=sample.weight * scale)
