@@ -420,7 +420,7 @@ class Caches:
             dram_bytes=dram_bytes,
             looked_up=float(missed.sum()) + elsewhere,
             address=int(self.touches.begin[mine][0]) if mine.any() else 0,
-            reuse_distance_bytes=float(np.median(distance)) if mine.any() else math.inf,
+            reuse_distance_bytes=_median(distance) if mine.any() else math.inf,
         )
 
     def _source(
@@ -530,6 +530,12 @@ class WaveFootprint:
         by_time = self._whole[:, -1]
         part = (by_time[now] - by_time[then]) / max(by_time[-1], 1e-12)
         return self._whole[now, column] - self._whole[then, column], part
+
+
+def _median(values: Array) -> float:
+    """Return the median of values; NumPy's imports `numpy.ma`, 40 ms of the first prediction."""
+    ordered = np.sort(values)
+    return float(ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2
 
 
 def _quantiles(values: Array, count: int) -> Array:
