@@ -68,11 +68,16 @@ class _Opened(Observer):
     """Hears of opening barriers."""
 
     def __init__(self, tell: Callable[[BarrierOpened], None]) -> None:
-        self._tell = tell
+        self._tell: Callable[[BarrierOpened], None] | None = tell
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Forward the opening of a barrier."""
-        self._tell(opened)
+        if self._tell is not None:
+            self._tell(opened)
+
+    def leave(self) -> None:
+        """Forward no more."""
+        self._tell = None
 
 
 class PacedInterpreter(Interpreter):
@@ -93,8 +98,8 @@ class PacedInterpreter(Interpreter):
         begin: int,
     ) -> None:
         skips = None if on_skip is None else self._skip
-        opened = _Opened(self._open)
-        super().__init__(batch, arguments, allocations, (*observers, opened), skips)
+        self._opened = _Opened(self._open)
+        super().__init__(batch, arguments, allocations, (*observers, self._opened), skips)
         self.context.listeners.append(self._hear)
         self._on_skip = on_skip
         self._going = going
@@ -125,6 +130,15 @@ class PacedInterpreter(Interpreter):
         asleep = rows[self._at[rows] >= NEVER]
         self._at[asleep] = self._spinning.woken(asleep, at + self._going.wake_after)
         self.due = min(self.due, int(self._at[rows].min()))
+
+    def leave(self) -> None:
+        """Let nothing refer back to this interpreter: its arrays are free when it has ended.
+
+        A cycle of references would keep them until a collection of garbage.
+        """
+        self.context.listeners.clear()
+        self._loops = None
+        self._opened.leave()
 
     def run_next(self) -> None:
         """Run the earliest warps up to their next branch or communication."""
