@@ -106,7 +106,8 @@ class PacedInterpreter(Interpreter):
         self.observers = observers
         self._at = np.full(batch.rows, begin, dtype=np.int64)
         self._served = self._at  # when the last instruction's memory access is served
-        self._late = np.zeros_like(self._at)  # its latency beyond that of the L2
+        self._late: Array | int = 0  # its latency beyond that of the L2
+        self._times: Array | None = None  # of the batch's splits, until another sets them
         self._there: dict[int, Array] = {}  # by register, when each warp's result is there
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
@@ -123,12 +124,14 @@ class PacedInterpreter(Interpreter):
             self._unfold()
         warps = self.batch.placement.warps_per_block
         self._at[position * warps : (position + 1) * warps] = at
+        self._times = None
         self.due = min(self.due, at)
 
     def wake(self, rows: Array, at: int) -> None:
         """Let parked warps poll again for a word written at a time."""
         asleep = rows[self._at[rows] >= NEVER]
         self._at[asleep] = self._spinning.woken(asleep, at + self._going.wake_after)
+        self._times = None
         self.due = min(self.due, int(self._at[rows].min()))
 
     def leave(self) -> None:
@@ -153,12 +156,13 @@ class PacedInterpreter(Interpreter):
             self._hold(group)
             self._unfold()
         splits = self.batch.splits
-        self.due = int(self._when(splits).min()) if len(splits) else NEVER
+        self._times = self._when(splits)
+        self.due = int(self._times.min()) if len(splits) else NEVER
 
     def _first(self) -> tuple[Group, int]:
         """Return the earliest warps, and the latest time at which others may join them."""
         splits = self.batch.splits
-        at = self._when(splits)
+        at = self._when(splits) if self._times is None else self._times
         first = int(at.argmin())
         pc, limit = int(splits.pc[first]), int(at[first]) + TOGETHER
         latest = limit if self._going.unloaded_timings[pc].is_seen else NEVER - 1
@@ -173,7 +177,7 @@ class PacedInterpreter(Interpreter):
             pc, rows = group.pc, group.rows
             pace, instruction = self._going.unloaded_timings[pc], self._instructions[pc]
             self._at[rows] = self._served = at = self._ready(pace, rows)
-            self._late = np.zeros_like(at)
+            self._late = 0
             if self._settles[pc] or pace.is_seen:
                 group.settle()
             if pace.is_seen and at.max() > limit:
