@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,15 +18,17 @@ from gpusim.isa.ops import Instruction
 from gpusim.launch.events import Observer, Placement, Skip, Step
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
+from gpusim.machine.state import Batch
 from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.spinning import CompletionTimes, Grid
+from gpusim.prediction.spinning import grid as grid_module
 from gpusim.prediction.spinning.completion_times import is_even
 from gpusim.prediction.spinning.focus import Focus
-from gpusim.prediction.spinning.interpreter import heads
+from gpusim.prediction.spinning.interpreter import PacedInterpreter, heads
 from gpusim.prediction.spinning.iteration import Iteration
 from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
@@ -407,6 +411,27 @@ def test_more_blocks_than_a_gpu_holds_never_meet() -> None:
     held = 132 * 32
     with pytest.raises(NoProgressError, match="wait for words that no block which is running"):
         predict(meeting[held + 1, 32], zeros(1), 2, device=H200, code="lowering")
+
+
+def test_a_batch_that_has_ended_is_let_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its registers do not wait for a collection of garbage."""
+    batches: list[weakref.ref[Batch]] = []
+
+    class Noted(PacedInterpreter):
+        def __init__(self, batch: Batch, *others: Any) -> None:
+            super().__init__(batch, *others)
+            batches.append(weakref.ref(batch))
+
+    monkeypatch.setattr(grid_module, "PacedInterpreter", Noted)
+    gc.disable()
+    try:
+        grid = Grid(
+            prepared_of(meeting, 64, zeros(1), 8), H200, 4224, "warm", on_skip=lambda skip: None
+        )
+        grid.run(100_000)
+        assert [one() for one in batches] == [None]
+    finally:
+        gc.enable()
 
 
 def test_locks_are_handed_on() -> None:

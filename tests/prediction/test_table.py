@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.arithmetic.grouping import distinct, groups, numbers
 from gpusim.prediction.locality.table import Table
+from gpusim.prediction.memory.miss_ratios import _quantiles
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 
@@ -48,3 +49,18 @@ def test_rows_are_grouped_alike_in_any_order() -> None:
     which, number = groups(first[other], second[other])
     assert other[which].tolist() in ([0, 1, 3, 4], [0, 2, 3, 4])
     assert number.tolist() == [2, 1, 0, 3, 1]
+
+
+def test_distinct_values_are_in_order() -> None:
+    """Of a table all values are taken; numbers are listed."""
+    assert distinct(np.array([[3, 1], [1, -2]])).tolist() == [-2, 1, 3]
+    assert distinct(np.zeros(0)).tolist() == []
+    assert numbers(np.array([4, 0, 4])) == [0, 4]
+
+
+def test_quantiles_are_those_of_numpy() -> None:
+    """To the last bit, for few values and for many, with equal ones among them."""
+    random = np.random.default_rng(0)
+    for count in (1, 2, 7, 511, 512, 2000):
+        values = np.round(random.random(count), 2)
+        assert (_quantiles(values, 512) == np.quantile(values, np.linspace(0, 1, 512))).all()

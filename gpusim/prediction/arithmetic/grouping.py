@@ -1,4 +1,4 @@
-"""Groups of equal rows of a table, given as columns.
+"""Distinct values, and groups of equal rows of a table, given as columns.
 
 Sorting by column takes a tenth of the time of NumPy's `unique` along an axis.
 """
@@ -44,6 +44,23 @@ def groups(*columns: Array) -> tuple[Array, Array]:
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_first) - 1
     return order[is_first], number
+
+
+def distinct(values: Array) -> Array:
+    """Return the distinct values in order.
+
+    NumPy's `unique` hashes many integers, in eighteen times the time of a sort, and it imports
+    `numpy.ma`, 40 ms of the first prediction.
+    """
+    ordered = np.sort(values, axis=None, kind="stable")
+    is_first = np.ones(len(ordered), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
+
+
+def numbers(values: Array) -> list[int]:
+    """Return the distinct values, in order, of small numbers from 0 on."""
+    return np.flatnonzero(np.bincount(values)).tolist()
 
 
 def _changes(columns: Sequence[Array]) -> Array | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.grid import Launch, places_of
-from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.arithmetic.grouping import distinct, groups, numbers
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
 from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, sectors_of
 from gpusim.prediction.locality.random_access import Asked, rates
@@ -154,8 +154,8 @@ def _offsets(pattern: Pattern, patterns: Patterns) -> Iterator[tuple[int, Array]
     begin = np.maximum(row * extent, np.repeat(first, rows))
     count = np.minimum((row + 1) * extent, np.repeat(last, rows) + 1) - begin
     offset = np.stack(places_of(begin, patterns.launch.grid), axis=1) @ np.array(pattern.moves)
-    for one in np.unique(count).tolist():
-        yield one, np.unique(offset[count == one])
+    for one in distinct(count).tolist():
+        yield one, distinct(offset[count == one])
 
 
 def _steps(offsets: Array) -> tuple[list[tuple[int, int]], Array]:
@@ -187,7 +187,7 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
         sectors = np.sort(sectors_of(rows)[1])
         different = sectors[np.diff(sectors, prepend=-1) != 0]
         return float(len(different) - linear.holds(different * SECTOR_BYTES).sum())
-    pcs = np.unique(np.concatenate([one.pc for one in rows]))
+    pcs = numbers(np.concatenate([one.pc for one in rows]))
     pieces = patterns.pieces
     is_of_array = ~are_rows(pieces.piece * SECTOR_BYTES)
     pieces = pieces.at(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.arithmetic.grouping import groups, numbers
 from gpusim.prediction.streams.stretches import STORE, Stretches
 
 Array = np.ndarray[Any, Any]
@@ -542,7 +542,7 @@ def _by_length(stretches: Stretches) -> list[Array]:
     """Return groups of stretches with lengths within a factor of two, in order of address."""
     powers = np.frexp(stretches.end - stretches.begin)[1]
     order = np.argsort(stretches.begin, kind="stable")
-    return [order[powers[order] == power] for power in np.unique(powers).tolist()]
+    return [order[powers[order] == power] for power in numbers(powers)]
 
 
 def _merged(still: Sequence[Dimension]) -> Dimension | None:

@@ -17,7 +17,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.arithmetic.grouping import distinct, groups
 from gpusim.prediction.locality.pieces import Pieces, pieces_of
 from gpusim.prediction.locality.table import Table, joined
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
@@ -185,7 +185,8 @@ def _fitted(
     different, number = groups(*moves)
     for group, one in enumerate(different.tolist()):
         x, y, z = moves[:, one].tolist()
-        made.append(Pattern(rows.at(number == group), (x, y, z), tuple(ranges)))
+        mine = rows if len(different) == 1 else rows.at(number == group)
+        made.append(Pattern(mine, (x, y, z), tuple(ranges)))
     return made
 
 
@@ -224,15 +225,18 @@ def merged(linear: Sequence[Pattern], launch: Launch) -> tuple[Pattern, ...]:
 
 def united(patterns: Sequence[Pattern]) -> list[Pattern]:
     """Return patterns with the stretches of all that have equal moves and blocks in one."""
-    rows: dict[tuple[Any, ...], list[Stretches]] = {}
+    alike: dict[tuple[Any, ...], list[Pattern]] = {}
     for pattern in patterns:
-        rows.setdefault((pattern.moves, pattern.ranges), []).append(pattern.stretches)
-    return [Pattern(joined(found), *key) for key, found in rows.items()]
+        alike.setdefault((pattern.moves, pattern.ranges), []).append(pattern)
+    return [
+        replace(some[0], stretches=joined([one.stretches for one in some]))
+        for some in alike.values()
+    ]
 
 
 def _stand(pattern: Pattern, launch: Launch) -> tuple[Array, Array]:
     """Return the dimensions along which a pattern's blocks vary, and the first coordinates."""
-    places = coordinates(np.unique(np.array(pattern.ranges)), launch)
+    places = coordinates(distinct(np.array(pattern.ranges)), launch)
     extents = np.array(launch.grid)
     return np.asarray((places != places[0]).any(axis=0) | (extents == 1)), places[0]
 

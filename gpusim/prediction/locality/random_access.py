@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.arithmetic.grouping import groups
+from gpusim.prediction.arithmetic.grouping import distinct, groups
 from gpusim.prediction.locality.lookup import NEVER, Wanted
 from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.sample import Sample
@@ -89,7 +89,7 @@ def rates(spread: Pieces, asked: Asked, least: Array) -> Rates:
     seen = np.maximum(spread.touching(asked.piece) - asked.is_counted, 0)
     mean, growth, again = np.zeros((3, len(seen)))
     never = np.zeros(spread.blocks + 1, dtype=np.int64)
-    for pc in np.unique(asked.pc).tolist():
+    for pc in distinct(asked.pc).tolist():
         frequency = spread.in_others.get(pc, never)
         rate, mine = _by_count(frequency), asked.pc == pc
         mean[mine] = rate[np.minimum(seen[mine], len(rate) - 1)]
@@ -117,7 +117,7 @@ def least_rates(spread: Pieces, neighbours: Pieces, pcs: Array, blocks: int) -> 
     piece is touched several times on average, at any distance. Touches shared by neighbours count
     once.
     """
-    found = {pc: _least_rate(spread, neighbours, pc, blocks) for pc in np.unique(pcs).tolist()}
+    found = {pc: _least_rate(spread, neighbours, pc, blocks) for pc in distinct(pcs).tolist()}
     return np.array([found[pc] for pc in pcs.tolist()])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.launch.grid import Launch
+from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.locality.lookup import (
     NEVER,
     Dimension,
@@ -119,18 +120,19 @@ def _kept_linear(
 ) -> tuple[Sample, Array, Last]:
     """Return what holds for all GPUs: a sample, its blocks' own last touches, and all others."""
     sample = sampled(linear.held, launch, grain_bytes)
-    own = _last_own(linear.held, sample, launch)
-    return sample, own, _last_linear(linear.held, launch)
+    together = united(linear.held)
+    own = _last_own(together, sample, launch)
+    return sample, own, _last_linear(together, launch)
 
 
 def _last_linear(patterns: Sequence[Pattern], launch: Launch) -> Last:
     """Return the function for the last touch of bytes by linear patterns.
 
-    Those of single blocks are looked through together, and those with equal moves and blocks.
+    Those of single blocks are looked through together.
     """
     whole: list[tuple[Stretches, Sequence[Dimension], Array, Array]] = [
         (p.stretches, _grid(p, launch), np.zeros(len(p.stretches), int), np.array(p.ranges))
-        for p in united(patterns)
+        for p in patterns
         if p.blocks > 1
     ]
     alone = [p for p in patterns if p.blocks == 1]
@@ -214,12 +216,13 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
         totals += _counts(single[b], len(totals)) * launch.blocks / blocks_apart
     sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes)
     counted = np.zeros_like(totals)
-    for pc in np.unique(sample.pc).tolist():
+    for pc in numbers(sample.pc):
         counted[pc] = sample.weight[sample.pc == pc].sum()
     scale = totals[sample.pc] / counted[sample.pc]
     sample = replace(sample, weight=sample.weight * scale)
-    own = _last_own((*patterns.timed, *(pattern[b] for b in later)), sample, launch)
-    last_linear = _last_linear(patterns.timed, launch)
+    timed = united(patterns.timed)
+    own = _last_own((*timed, *(pattern[b] for b in later)), sample, launch)
+    last_linear = _last_linear(timed, launch)
     sample, own = with_draws(sample), np.repeat(own, DRAWS)
     everyone, owner = _side_by_side(single, near)
 
@@ -278,11 +281,11 @@ def _side_by_side(
     return joined(rows), np.repeat(near, [*map(len, rows)])
 
 
-def _last_own(patterns: tuple[Pattern, ...], sample: Sample, launch: Launch) -> Array:
+def _last_own(patterns: Sequence[Pattern], sample: Sample, launch: Launch) -> Array:
     """Return the last touch of each sector by the same block, as a time within the block."""
     best = np.full(len(sample.pc), NEVER)
     places = coordinates(sample.block, launch)
-    for pattern in united(patterns):
+    for pattern in patterns:
         table = np.array(pattern.ranges)
         at = np.searchsorted(table[:, 0], sample.block, side="right") - 1
         mine = (at >= 0) & (sample.block <= table[np.maximum(at, 0), 1])

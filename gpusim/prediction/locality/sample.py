@@ -16,8 +16,8 @@ from gpusim.launch.grid import Launch
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
-from gpusim.prediction.locality.table import by_number, joined
-from gpusim.prediction.streams.stretches import COLUMNS, FENCE, Stretches
+from gpusim.prediction.locality.table import Columns, by_number, joined
+from gpusim.prediction.streams.stretches import FENCE
 
 Array = np.ndarray[Any, Any]
 
@@ -53,35 +53,38 @@ class Sample:
 
 def sampled(patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int) -> Sample:
     """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
-    rows, whose = _by_instruction(patterns)
-    if not len(rows):
+    order, whose = _by_instruction(patterns)
+    if not len(order):
         return Sample(*np.zeros((len(fields(Sample)), 0), dtype=np.int64))
-    part = _Parts.of(rows, whose, np.array([one.blocks for one in patterns]))
+    rows = joined([one.stretches for one in patterns])
+    pc, touches = rows.pc[order], (rows.sectors * (1 + rows.times))[order]
+    part = _Parts.of(pc, whose, touches, np.array([one.blocks for one in patterns]))
     number, points = part.points()
     along, by_block, by_iteration, by_sector, draw, second_draw = points.T
     mine = whose[part.first[number]]
     row = part.row(number, along)
+    found = rows.at(order[row])
     blocks = _numbered(patterns, mine, by_block)
     moved = coordinates(blocks, launch) * np.array([one.moves for one in patterns])[mine]
-    iteration = (by_iteration * (1 + rows.times[row])).astype(np.int64)
-    sector = (by_sector * rows.sectors[row]).astype(np.int64)
-    begin = rows.begin[row] + moved.sum(axis=1) + iteration * rows.stride[row]
-    end = begin + rows.end[row] - rows.begin[row]
+    iteration = (by_iteration * (1 + found.times)).astype(np.int64)
+    sector = (by_sector * found.sectors).astype(np.int64)
+    begin = found.begin + moved.sum(axis=1) + iteration * found.stride
+    end = begin + found.end - found.begin
     sectors = _pieces(begin, end, SECTOR_BYTES)
     sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
     is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
-    sharing = _in_its_line(rows, whose)[row]
+    sharing = _in_its_line(pc, whose, rows.time[order], rows.begin[order])[row]
     steps = np.array([max(1, one.stretches.steps) for one in patterns])[mine]
     return Sample(
-        pc=rows.pc[row],
-        kind=rows.kind[row],
+        pc=found.pc,
+        kind=found.kind,
         weight=part.weights[number],
         lines=_of_piece(sector, begin, end, LINE_BYTES) / np.where(is_first, sharing, 1),
         grains=_of_piece(sector, begin, end, grain_bytes),
-        run=rows.end[row] - rows.begin[row],
-        asked=rows.asked[row] / (sectors * SECTOR_BYTES),
+        run=found.end - found.begin,
+        asked=found.asked / (sectors * SECTOR_BYTES),
         block=blocks,
-        place=(rows.time[row] + iteration * rows.period[row]) / steps,
+        place=(found.time + iteration * found.period) / steps,
         begin=sector * SECTOR_BYTES,
         draw=draw,
         second_draw=second_draw,
@@ -98,15 +101,18 @@ def with_draws(sample: Sample) -> Sample:
     return Sample(**columns)
 
 
-def _by_instruction(patterns: Sequence[Pattern]) -> tuple[Stretches, Array]:
-    """Return the stretches of patterns by instruction, then by pattern, and the pattern of each."""
+def _by_instruction(patterns: Sequence[Pattern]) -> tuple[Array, Array]:
+    """Return the order of stretches by instruction, then by pattern, and the pattern of each.
+
+    Without fences.
+    """
     if not patterns:
-        return Stretches(**dict.fromkeys(COLUMNS, _NONE), steps=1), _NONE
-    rows = joined([one.stretches for one in patterns])
+        return _NONE, _NONE
+    rows = Columns([one.stretches for one in patterns])
     whose = np.repeat(np.arange(len(patterns)), [len(one.stretches) for one in patterns])
-    order = by_number(rows.pc)
-    order = order[rows.kind[order] != FENCE]
-    return rows.at(order), whose[order]
+    order = by_number(rows["pc"])
+    order = order[rows["kind"][order] != FENCE]
+    return order, whose[order]
 
 
 @dataclass(frozen=True)
@@ -126,11 +132,11 @@ class _Parts:
     begins: Array
 
     @classmethod
-    def of(cls, rows: Stretches, whose: Array, blocks: Array) -> _Parts:
-        """Return the parts of stretches in patterns of some numbers of blocks."""
-        first = np.flatnonzero((np.diff(rows.pc, prepend=-1) != 0) | np.diff(whose, prepend=-1))
-        begins = np.flatnonzero(np.diff(rows.pc[first], prepend=-1))
-        touches = np.cumsum(rows.sectors * (1 + rows.times))
+    def of(cls, pc: Array, whose: Array, touches: Array, blocks: Array) -> _Parts:
+        """Return the parts of a table, of patterns with some numbers of blocks."""
+        first = np.flatnonzero((np.diff(pc, prepend=-1) != 0) | np.diff(whose, prepend=-1))
+        begins = np.flatnonzero(np.diff(pc[first], prepend=-1))
+        touches = np.cumsum(touches)
         before = np.append(0, touches)[first]
         counts = np.diff(np.append(before, touches[-1])) * blocks[whose[first]]
         of_pc = np.repeat(np.add.reduceat(counts, begins), np.diff(np.append(begins, len(first))))
@@ -165,12 +171,12 @@ class _Parts:
         return np.asarray(np.searchsorted(self.touches, touch, side="right"))
 
 
-def _in_its_line(rows: Stretches, whose: Array) -> Array:
+def _in_its_line(pc: Array, whose: Array, time: Array, begin: Array) -> Array:
     """Return the number of an instruction's simultaneous stretches that begin in each one's line.
 
     They share the line, and so its room in a cache.
     """
-    _, number = groups(rows.pc, whose, rows.time, rows.begin // LINE_BYTES)
+    _, number = groups(pc, whose, time, begin // LINE_BYTES)
     return np.bincount(number)[number]
 
 

@@ -24,7 +24,8 @@ class Columns(dict[str, Array]):
         self.steps = max((one.steps for one in parts), default=1)
 
     def __missing__(self, name: str) -> Array:
-        self[name] = np.concatenate([getattr(one, name) for one in self._parts])
+        found = [getattr(one, name) for one in self._parts]
+        self[name] = found[0] if len(found) == 1 else np.concatenate(found)
         return self[name]
 
 

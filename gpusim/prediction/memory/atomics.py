@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim.gpu.device import Bandwidth, Device
 from gpusim.isa.ops import OPS, Program
+from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.locality.patterns import Patterns, coordinates
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.measured import ATOMIC_UNIT_BYTES
@@ -119,7 +120,7 @@ def _requests(
 
 def _of_stretches(rows: Stretches, moved: Array) -> Iterator[tuple[int, Array, Array]]:
     """Yield the same for stretches, at each of the moves."""
-    for pc in np.unique(rows.pc).tolist():
+    for pc in numbers(rows.pc):
         mine = rows.at(rows.pc == pc)
         begin = (mine.begin + moved[:, None]).reshape(-1)
         end = (mine.end + moved[:, None]).reshape(-1)

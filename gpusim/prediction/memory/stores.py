@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
+from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.memory.miss_ratios import Caches, mean
 from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
@@ -40,7 +41,7 @@ def stores_of(caches: Caches) -> Mapping[int, Stored]:
     """Return the fate of each instruction's stores and atomics, and of all stores as pc -1."""
     fates, touches = _Fates(caches), caches.touches
     is_store, is_atomic = touches.kind == STORE, touches.kind == ATOMIC
-    stored, updated = (np.unique(touches.pc[are]).tolist() for are in (is_store, is_atomic))
+    stored, updated = (numbers(touches.pc[are]) for are in (is_store, is_atomic))
     found = {pc: fates.of_stores(is_store & (touches.pc == pc)) for pc in stored}
     found[-1] = fates.of_stores(is_store)
     return found | {pc: fates.of_atomics(touches.pc == pc) for pc in updated}

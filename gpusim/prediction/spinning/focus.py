@@ -29,6 +29,7 @@ class Focus(Observer):
         self._ending = hooks(observers, "batch_end")
         self._on_skip = on_skip
         self._seen: Placement | None = None
+        self._latest = self._watched, self._watched  # rows of the last step, and the watched ones
 
     @property
     def watches(self) -> bool:
@@ -71,11 +72,15 @@ class Focus(Observer):
             self._look_at(placement)
         if placement.folded:
             return self._positions, np.arange(len(rows))
-        return None, np.flatnonzero(self._place[rows // placement.warps_per_block] >= 0)
+        if rows is not self._latest[0]:  # a group's are one array from step to step
+            which = np.flatnonzero(self._place[rows // placement.warps_per_block] >= 0)
+            self._latest = rows, which
+        return None, self._latest[1]
 
     def _look_at(self, placement: Placement) -> None:
         """Find the watched blocks of a batch, again after it has been unfolded."""
         self._seen = placement
+        self._latest = self._watched, self._watched
         is_mine = np.isin(placement.blocks, self._watched)
         self._positions = np.flatnonzero(is_mine)
         self._place = np.where(is_mine, np.cumsum(is_mine) - 1, -1)

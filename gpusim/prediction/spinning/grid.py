@@ -146,9 +146,10 @@ class Grid:
 
 
 def _end_batch(interpreter: PacedInterpreter) -> None:
-    """Tell observers that a batch runs no further."""
+    """Tell observers that a batch runs no further, and let it go."""
     for hook in hooks(interpreter.observers, "batch_end"):
         hook(interpreter.batch.placement.blocks)
+    interpreter.leave()
 
 
 def _no_progress(interpreter: PacedInterpreter, *, has_stopped: bool) -> NoProgressError:

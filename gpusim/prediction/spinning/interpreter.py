@@ -68,11 +68,16 @@ class _Opened(Observer):
     """Hears of opening barriers."""
 
     def __init__(self, tell: Callable[[BarrierOpened], None]) -> None:
-        self._tell = tell
+        self._tell: Callable[[BarrierOpened], None] | None = tell
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Forward the opening of a barrier."""
-        self._tell(opened)
+        if self._tell is not None:
+            self._tell(opened)
+
+    def leave(self) -> None:
+        """Forward no more."""
+        self._tell = None
 
 
 class PacedInterpreter(Interpreter):
@@ -93,15 +98,16 @@ class PacedInterpreter(Interpreter):
         begin: int,
     ) -> None:
         skips = None if on_skip is None else self._skip
-        opened = _Opened(self._open)
-        super().__init__(batch, arguments, allocations, (*observers, opened), skips)
+        self._opened = _Opened(self._open)
+        super().__init__(batch, arguments, allocations, (*observers, self._opened), skips)
         self.context.listeners.append(self._hear)
         self._on_skip = on_skip
         self._going = going
         self.observers = observers
         self._at = np.full(batch.rows, begin, dtype=np.int64)
         self._served = self._at  # when the last instruction's memory access is served
-        self._late = np.zeros_like(self._at)  # its latency beyond that of the L2
+        self._late: Array | int = 0  # its latency beyond that of the L2
+        self._times: Array | None = None  # of the batch's splits, until another sets them
         self._there: dict[int, Array] = {}  # by register, when each warp's result is there
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
@@ -118,13 +124,24 @@ class PacedInterpreter(Interpreter):
             self._unfold()
         warps = self.batch.placement.warps_per_block
         self._at[position * warps : (position + 1) * warps] = at
+        self._times = None
         self.due = min(self.due, at)
 
     def wake(self, rows: Array, at: int) -> None:
         """Let parked warps poll again for a word written at a time."""
         asleep = rows[self._at[rows] >= NEVER]
         self._at[asleep] = self._spinning.woken(asleep, at + self._going.wake_after)
+        self._times = None
         self.due = min(self.due, int(self._at[rows].min()))
+
+    def leave(self) -> None:
+        """Let nothing refer back to this interpreter: its arrays are free when it has ended.
+
+        A cycle of references would keep them until a collection of garbage.
+        """
+        self.context.listeners.clear()
+        self._loops = None
+        self._opened.leave()
 
     def run_next(self) -> None:
         """Run the earliest warps up to their next branch or communication."""
@@ -139,12 +156,13 @@ class PacedInterpreter(Interpreter):
             self._hold(group)
             self._unfold()
         splits = self.batch.splits
-        self.due = int(self._when(splits).min()) if len(splits) else NEVER
+        self._times = self._when(splits)
+        self.due = int(self._times.min()) if len(splits) else NEVER
 
     def _first(self) -> tuple[Group, int]:
         """Return the earliest warps, and the latest time at which others may join them."""
         splits = self.batch.splits
-        at = self._when(splits)
+        at = self._when(splits) if self._times is None else self._times
         first = int(at.argmin())
         pc, limit = int(splits.pc[first]), int(at[first]) + TOGETHER
         latest = limit if self._going.unloaded_timings[pc].is_seen else NEVER - 1
@@ -159,7 +177,7 @@ class PacedInterpreter(Interpreter):
             pc, rows = group.pc, group.rows
             pace, instruction = self._going.unloaded_timings[pc], self._instructions[pc]
             self._at[rows] = self._served = at = self._ready(pace, rows)
-            self._late = np.zeros_like(at)
+            self._late = 0
             if self._settles[pc] or pace.is_seen:
                 group.settle()
             if pace.is_seen and at.max() > limit:

@@ -45,6 +45,8 @@ class Words:
 
         A poll in between would be answered too early and repeated.
         """
+        if self._free.keys().isdisjoint(addresses[on].tolist()):
+            return at
         busy = np.array(
             [
                 max((self._free.get(word, 0) for word in set(asked[lanes].tolist())), default=0)
