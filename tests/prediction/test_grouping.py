@@ -6,14 +6,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.arithmetic.grouping import distinct
+from gpusim.prediction.arithmetic.grouping import groups_by_hash
 
 ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 2**62), st.booleans()), min_size=1)
 
 
 @given(ROWS)
 def test_rows_have_one_number_if_they_are_equal_and_not_else(rows: list[tuple[int, ...]]) -> None:
-    first, number = distinct(*(np.array(column) for column in zip(*rows, strict=True)))
+    first, number = groups_by_hash(*(np.array(column) for column in zip(*rows, strict=True)))
     assert sorted(set(number.tolist())) == list(range(len(set(rows))))
     assert [rows[first[one]] for one in number.tolist()] == rows
 
@@ -25,5 +25,5 @@ def test_rows_of_equal_hashes_are_told_apart() -> None:
     with np.errstate(over="ignore"):
         mixed = (first.view(np.uint64) ^ (first.view(np.uint64) >> np.uint64(29))) * k
         second = np.array([0, int(mixed[0] - mixed[1])], dtype=np.uint64).view(np.int64)
-    _, number = distinct(first, second)
+    _, number = groups_by_hash(first, second)
     assert len(set(number.tolist())) == 2

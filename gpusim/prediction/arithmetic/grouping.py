@@ -13,21 +13,6 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
-def distinct(*columns: Array) -> tuple[Array, Array]:
-    """Return the first index of each distinct row, and the number of each row's group.
-
-    Groups have no order: the columns, of integers, are hashed, half the time of sorting by each.
-    """
-    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        hashes += column.astype(np.int64).view(np.uint64)
-    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
-    if all((column == column[first[number]]).all() for column in columns):
-        return first, number
-    return groups(*columns)
-
-
 def groups(*columns: Array) -> tuple[Array, Array]:
     """Return the first index of each distinct row, and the number of each row's group.
 
@@ -44,6 +29,21 @@ def groups(*columns: Array) -> tuple[Array, Array]:
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_first) - 1
     return order[is_first], number
+
+
+def groups_by_hash(*columns: Array) -> tuple[Array, Array]:
+    """Return what `groups` does, the groups in no particular order, for columns of integers.
+
+    One sort in place of one for each column: half the time for fifteen of them.
+    """
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        hashes += column.astype(np.int64).view(np.uint64)
+    first, number = groups(hashes)
+    if all((column == column[first[number]]).all() for column in columns):
+        return first, number
+    return groups(*columns)
 
 
 def distinct(values: Array) -> Array:

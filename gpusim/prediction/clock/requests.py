@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
-from gpusim.prediction.arithmetic.grouping import distinct
+from gpusim.prediction.arithmetic.grouping import groups_by_hash
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.step_table import Numbered
 from gpusim.prediction.clock.steps import READS, Action
@@ -145,7 +145,7 @@ class Requests:
 
     def _numbered(self, columns: Sequence[Array]) -> Array:
         """Return the numbers of accesses with some fields, latencies in hundredths."""
-        firsts, which = distinct(*columns)
+        firsts, which = groups_by_hash(*columns)
         rows = zip(*(column[firsts].tolist() for column in columns), strict=True)
         numbers = [self._accesses.number(_access(*row)) for row in rows]
         return np.array(numbers, dtype=np.int64)[which]

@@ -59,10 +59,13 @@ class WarpSteps:
     @cached_property
     def pcs(self) -> tuple[Array, Array, Array]:
         """The pcs of the steps, ascending; the first step of each; the index of each step's."""
-        pcs, firsts, places = np.unique(
-            self.steps.column("pc"), return_index=True, return_inverse=True
-        )
-        return pcs, firsts, places
+        pc = self.steps.column("pc")
+        first_of = np.full(int(pc.max(initial=-1)) + 1, -1)
+        first_of[pc[::-1]] = np.arange(len(pc))[::-1]
+        pcs = np.flatnonzero(first_of >= 0)
+        place_of = np.zeros_like(first_of)
+        place_of[pcs] = np.arange(len(pcs))
+        return pcs, first_of[pcs], place_of[pc]
 
     @cached_property
     def slots(self) -> Array:
