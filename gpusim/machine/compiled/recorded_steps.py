@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -59,10 +59,12 @@ class Records:
 
     def steps(
         self, program: Program, made: Translation, placement: Placement, shift: int
-    ) -> Sequence[Steps]:
-        """Return the steps, in batches of records taken at a time."""
+    ) -> Iterator[Steps]:
+        """Yield the steps, in batches of records taken at a time, which are given up."""
         reader = _Reader(program, made, placement, shift, self._details)
-        return [reader.steps(*one) for one in self.taken]
+        taken, self.taken = self.taken[::-1], []
+        while taken:
+            yield reader.steps(*taken.pop())
 
 
 def _words(memory: Array, begin: int, end: int, size: int) -> Array:

@@ -40,14 +40,15 @@ class Part:
 
 
 def parts(
-    before: StepColumns, touches: Touches, compiled: Sequence[Steps], kinds: KindsByPc
+    before: StepColumns, touches: Touches, compiled: list[Steps], kinds: KindsByPc
 ) -> Iterator[Part]:
     """Yield the blocks of a batch, from what they did in NumPy's machine and in compiled code.
 
-    Touches are by block, those of compiled code among its steps.
+    Touches are by block, those of compiled code among its steps, which are given up.
     """
     blocks, warps = len(before.placement.blocks), before.placement.warps_per_block
     whole = _Both(before, compiled, kinds) if compiled else _Stepped(before)
+    compiled.clear()  # all of it is held by now
     ends, begun = whole.begins[::warps], 0
     while begun < blocks:
         end = int(np.searchsorted(ends, ends[begun] + MOST_AT_ONCE, side="right")) - 1
