@@ -55,19 +55,6 @@ class Stretches:
         columns = {name: getattr(self, name)[which] for name in COLUMNS}
         return Stretches(**columns, steps=self.steps)
 
-    def by_pc(self) -> dict[int, Stretches]:
-        """Return the rows of each instruction, in their order."""
-        order = np.argsort(self.pc, kind="stable")
-        pcs, first = np.unique(self.pc[order], return_index=True)
-        parts = np.split(order, first[1:])
-        return {pc: self.at(mine) for pc, mine in zip(pcs.tolist(), parts, strict=False)}
-
-    @property
-    def shape(self) -> bytes:
-        """Equal for stretches that differ only in their addresses."""
-        columns = (self.pc, self.end - self.begin, self.times, self.stride)
-        return b"|".join(np.ascontiguousarray(column).tobytes() for column in columns)
-
     @property
     def sectors(self) -> Array:
         """Number of sectors of each stretch."""
