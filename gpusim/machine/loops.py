@@ -147,7 +147,7 @@ class Loops:
         key = (group.pc, int(group.rows[0]) if self._may_skip is None else 0)
         watch = self._watches.get(key)
         if watch is None or not self._goes_on(watch, group):
-            if len(np.unique(group.rows)) == len(group.rows):
+            if len(set(group.rows.tolist())) == len(group.rows):
                 self._watches[key] = _Watch(group)
             if len(self._watches) > MOST_WATCHED:
                 del self._watches[next(iter(self._watches))]

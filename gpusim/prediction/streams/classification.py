@@ -131,7 +131,9 @@ def _by_place(probe: Probe, few: Strata) -> Classes | None:
     cells, scattered = _first_cells(few), few
     while _may_run(probe, cells, scattered):
         probe.run(cells.first, scattered.chosen)
-        if few.blocks > MAX_PROBES and len(np.unique(probe.kinds(few.chosen))) == len(few):
+        if few.blocks > MAX_PROBES and len(set(probe.kinds(few.chosen).ravel().tolist())) == len(
+            few
+        ):
             return None
         kinds = probe.kinds(cells.first)
         more = between(cells, kinds)
