@@ -29,7 +29,7 @@ MAX_PROBES = 256
 # Limit on executed instructions, if all of many blocks differ.
 MAX_PROBED_INSTRUCTIONS = 1_000_000
 # Limits on sampled blocks and on their instructions, up to the accuracy of SAMPLING_ERRORS.
-FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
+FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 24, 400, 2_000_000
 SAMPLED_IN_ORDER, NEIGHBOURS = 96, 24
 SAMPLING_ERRORS = 0.01, 0.02  # relative standard errors of instructions, and of passes of accesses
 
