@@ -29,7 +29,7 @@ MAX_PROBES = 256
 # Limit on executed instructions, if all of many blocks differ.
 MAX_PROBED_INSTRUCTIONS = 1_000_000
 # Limits on sampled blocks and on their instructions, up to the accuracy of SAMPLING_ERRORS.
-FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 48, 400, 2_000_000
+FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 24, 400, 2_000_000
 # Loops of blocks with more than so many times the instructions of others are simulated whole, if
 # all streams together have no more instructions: shortened by one fraction, they would not overlap
 # alike (`causal_attention` at 2048: -36 % shortened, -7 % whole).

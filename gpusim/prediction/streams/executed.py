@@ -127,7 +127,7 @@ class Executed:
 
 
 class _Warps:
-    """The streams of warps, one object for equal ones, from columns and the `ids` of both."""
+    """The streams of warps, one object for equal ones: from columns, and `ids` of instructions."""
 
     def __init__(self, columns: Mapping[str, Array], ids: Array) -> None:
         self.ids = ids

@@ -21,9 +21,9 @@ class KindsByPc:
 
     `are_loads` load from global memory; `touch` instructions have sectors that may be touched
     anew, of which `are_stores` write and `are_local` ones lie in local memory, with some of them
-    twice. `behind_l1` access memory there, `are_global_atomics` update it and `add_up` lanes on one
-    address; `are_looked_up` load constants, from `banks`; `are_barriers` wait for other warps or
-    let them go on.
+    twice; `are_local_without_rows` stay in the L1. Atomics on global memory that `add_up` lanes on
+    one address pass once; `are_looked_up` load constants at offsets in registers; `are_barriers`
+    wait for other warps or let them go on.
     """
 
     local: LocalRows
@@ -32,7 +32,6 @@ class KindsByPc:
     are_stores: Array
     are_local: Array
     are_local_without_rows: Array
-    are_global: Array
     add_up: Array
     are_looked_up: Array
     are_barriers: Array
@@ -56,7 +55,6 @@ class KindsByPc:
             are_stores=kind == "store",
             are_local=own,
             are_local_without_rows=own & (not local.has),
-            are_global=behind,
             add_up=behind & (kind == "atomic") & is_integer & adds_up,
             are_looked_up=np.array(
                 [k == "bank" and bool(r.src) for k, r in zip(kinds, rows, strict=True)]
