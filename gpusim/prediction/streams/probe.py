@@ -148,13 +148,11 @@ class Probe:
         recorder: Recorder,
         *others: Observer,
     ) -> None:
-        has_run = self._steps + recorder.steps
         machine.run(
             prepared,
             observers=(recorder, *others),
             step_limit=self._step_limit,
             blocks=blocks,
-            has_no_skips=has_run >= steps_for_a_module(prepared.program),
         )
 
     def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
