@@ -99,7 +99,9 @@ class Interpreter:
     def seems_not_to_repeat(self) -> bool:
         """Whether loops were examined for iterations that are alike, and none was found."""
         found = self._loops
-        return found is None or (found.failures >= FEW_FAILURES and not found.has_recurrence)
+        if found is None:
+            return False
+        return found.failures >= FEW_FAILURES and not found.has_recurrence
 
     @property
     def has_skipped(self) -> bool:

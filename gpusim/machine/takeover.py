@@ -204,7 +204,8 @@ class Takeover:
     def _runs_whole(self, interpreter: Interpreter) -> bool:
         """Run the rest of a batch with nothing left out; return False where NumPy goes on."""
         context = interpreter.context
-        if not self.is_open or context.executed < _fewest_unskipped(interpreter):
+        least = _fewest_unskipped(interpreter) if self.skips else STEPS_WITHOUT_SKIP
+        if not self.is_open or context.executed < least:
             return False
         self.is_open = not interpreter.has_skipped
         if not self.is_open or interpreter.warps_run > MOST_WARPS * context.executed:

@@ -153,6 +153,7 @@ class Probe:
             observers=(recorder, *others),
             step_limit=self._step_limit,
             blocks=blocks,
+            has_no_skips=self.is_compiled,
         )
 
     def _run_in_order(self, prepared: Prepared, blocks: Sequence[int], recorder: Recorder) -> None:
