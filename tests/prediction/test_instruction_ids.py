@@ -42,8 +42,8 @@ def test_instructions_have_one_number_exactly_where_all_their_columns_are_equal(
 
 
 def test_accesses_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a factor the hash of all accesses is that of their last column."""
-    monkeypatch.setattr(module, "_FACTOR", np.uint64(0))
+    """Without the columns before, the hash of all accesses is that of their last column."""
+    monkeypatch.setattr(module, "hashed_with", lambda _, column: column.astype(np.uint64))
     columns = columns_of([3, 3, 3], [(0, "cost", 1), (1, "cost", 2), (2, "cost", 1)])
     assert len(set(instruction_ids(columns).tolist())) == 3
 

@@ -38,12 +38,18 @@ def groups_by_hash(*columns: Array) -> tuple[Array, Array]:
     """
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
-        hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-        hashes += column.astype(np.int64).view(np.uint64)
+        hashes = hashed_with(hashes, column)
     first, number = groups(hashes)
     if all((column == column[first[number]]).all() for column in columns):
         return first, number
     return groups(*columns)
+
+
+def hashed_with(hashes: Array, column: Array) -> Array:
+    """Return the hashes of rows with one more column, of integers."""
+    mixed = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed += column.astype(np.uint64)
+    return np.asarray(mixed)
 
 
 def distinct(values: Array) -> Array:

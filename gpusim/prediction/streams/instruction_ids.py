@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.prediction.arithmetic.grouping import hashed_with
 from gpusim.prediction.streams.ordering import stable_order, starts
 from gpusim.prediction.streams.stream import COLUMNS, MOST_BEHIND
 
@@ -19,7 +20,6 @@ _OF_ACCESSES = {name: 0 for name in COLUMNS if name not in _PLAIN} | {
     "constant": -1,
 }
 _IS_ACCESS = np.uint64(1 << 63)
-_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def instruction_ids(columns: Mapping[str, Array]) -> Array:
@@ -53,8 +53,7 @@ def _contents(columns: Mapping[str, Array]) -> tuple[Array, Array]:
     at = np.flatnonzero(is_access)
     hashed = content[at]
     for name in _OF_ACCESSES:
-        hashed = (hashed ^ (hashed >> np.uint64(29))) * _FACTOR
-        hashed += columns[name][at].astype(np.uint64)
+        hashed = hashed_with(hashed, columns[name][at])
     content[at] = hashed | _IS_ACCESS
     return content, at
 
