@@ -31,13 +31,15 @@ class Went(Observer):
 
 
 def goes_over_after(patched: pytest.MonkeyPatch, steps: int) -> None:
-    """Let launches of any program go over to compiled code after some steps."""
+    """Let launches of any program go over to compiled code after some steps, however fast."""
     modules.forget()
     takeover.forget()
     patched.setattr(takeover, "LOAD_STEPS", steps)
     patched.setattr(takeover, "STEPS", steps)
     patched.setattr(takeover, "FIRST_STEPS", steps)
     patched.setattr(takeover, "STEPS_EACH", 0)
+    patched.setattr(takeover, "BYTE_NS", 0)
+    patched.setattr(takeover, "_steps_saved", lambda interpreter: interpreter.context.executed)
 
 
 def evaluated(

@@ -2,8 +2,8 @@
 
 A step costs NumPy about as much for one warp as for hundreds; compiled code costs the same for
 each warp, but takes some tenths of a second to make, and copies the arrays. So NumPy begins the
-launches of a program, until its module is worth loading, or making; those after that begin in
-compiled code, if they run longer than their arrays take to be copied.
+launches of a program, and its time is measured, until a module is worth loading, or making; those
+after that begin in compiled code, if that saves more than their arrays take to be copied.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and what it takes more for a warp
-# than compiled code (110 to 230 against 20 to 40); a byte of an array, brought to it and half of
-# the time back.
-STEP_NS, WARP_NS, BYTE_NS = 57_000, 100, 0.5
+# Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and of each of its warps until that
+# is measured (5 to 10 where blocks have equal values, 110 to 230 where not); a step of a warp in
+# compiled code (20 to 40); a byte of an array, brought to it and half of the time back.
+STEP_NS, WARP_NS, COMPILED_NS, BYTE_NS = 57_000, 130, 30, 0.5
 # Making a module takes 15 ms and 0.35 ms an instruction, looking for it and loading it 10 ms and
 # 25 us an instruction, the first of a process 60 ms more: it is done after ten times as long in
 # NumPy, so that no launch takes 1.1 times as long.
@@ -60,11 +60,13 @@ class NoSkipsError(Exception):
 class _Past:
     """What NumPy has run of a program in this process, and whether its module was looked for.
 
-    `steps` are its time, in steps of a single warp. A program that `has_module` has been in
-    compiled code.
+    `steps` are the time that compiled code would have saved, in steps of a single warp, and
+    `warp_ns` the last measured time of a step of a warp among many. A program that `has_module`
+    has been in compiled code.
     """
 
     steps: int = 0
+    warp_ns: float = WARP_NS
     was_looked_for: bool = False
     has_module: bool = False
     is_refused: bool = False
@@ -104,9 +106,9 @@ def _fewest_unskipped(interpreter: Interpreter) -> int:
     return steps_for_a_module(program) if is_known else STEPS_WITHOUT_SKIP
 
 
-def _steps_run(interpreter: Interpreter) -> int:
-    """Return the time that NumPy has run a batch, in steps of a single warp."""
-    return interpreter.context.executed + interpreter.warps_run * WARP_NS // STEP_NS
+def _steps_saved(interpreter: Interpreter) -> int:
+    """Return the time that compiled code would have saved of a batch, in steps of a single warp."""
+    return max(0, interpreter.nanoseconds - interpreter.warps_run * COMPILED_NS) // STEP_NS
 
 
 @once
@@ -115,16 +117,19 @@ def _named(program: Program) -> frozenset[str]:
     return frozenset(row.memory.name for row in program.instructions if row.memory is not None)
 
 
-def _outlasts_copies(context: Context) -> bool:
-    """Return whether a launch may run longer than its arrays take to be copied."""
+def _copies_ns(context: Context) -> float:
+    """Return the time in which a launch's arrays are copied."""
+    named, held = _named(context.batch.program), context.allocations
+    return BYTE_NS * sum(held[name].array.nbytes for name in named if name in held)
+
+
+def _outlasts_copies(context: Context, warp_ns: float) -> bool:
+    """Return whether a launch may save more than the time in which its arrays are copied."""
     batch = context.batch
-    if loop_bodies(batch.program):
-        return True
-    steps = len(batch.program.instructions)
     warps = batch.launch.blocks * batch.launch.warps_per_block
-    named, held = _named(batch.program), context.allocations
-    size = sum(held[name].array.nbytes for name in named if name in held)
-    return size * BYTE_NS < steps * (STEP_NS + warps * WARP_NS)
+    saved = STEP_NS + warps * (warp_ns - COMPILED_NS)
+    has_loops = bool(loop_bodies(batch.program))
+    return saved > 0 if has_loops else len(batch.program.instructions) * saved > _copies_ns(context)
 
 
 @dataclass
@@ -181,7 +186,7 @@ class Takeover:
         is_worth_it = past.steps >= _fewest_steps() or past.has_module
         if self.is_open and is_worth_it and not past.is_refused:
             first = context()
-            if _outlasts_copies(first):
+            if _outlasts_copies(first, past.warp_ns):
                 self._go_over(first, past, past.steps)
 
     def quantum(self, steps: int) -> int:
@@ -195,8 +200,8 @@ class Takeover:
         if self._is_recorded:
             return self._runs_whole(interpreter)
         past = _past_of(context.batch.program)
-        steps = past.steps + _steps_run(interpreter)
-        if not self.is_open or steps < _fewest_steps():
+        steps = past.steps + _steps_saved(interpreter)
+        if not self.is_open or steps < _fewest_steps() + _copies_ns(context) / STEP_NS:
             return False
         self._go_over(context, past, steps)
         return self._launch is not None and self._arrives(interpreter) and self.goes_on(interpreter)
@@ -236,7 +241,11 @@ class Takeover:
 
     def has_run(self, interpreter: Interpreter) -> None:
         """Count the steps of a batch that NumPy has run."""
-        _past_of(interpreter.batch.program).steps += _steps_run(interpreter)
+        past = _past_of(interpreter.batch.program)
+        past.steps += _steps_saved(interpreter)
+        steps, warps = interpreter.context.executed, interpreter.warps_run
+        if warps > MOST_WARPS * steps:
+            past.warp_ns = max(0, interpreter.nanoseconds - steps * STEP_NS) / warps
 
     def _go_over(self, context: Context, past: _Past, steps: int) -> None:
         """Make, load or find the module of a program that NumPy has run for so many steps."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
 from gpusim.sass.table import MNEMONICS
+from gpusim.tracing.copies import LastCopies
+from gpusim.tracing.counting import Counters
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
@@ -220,6 +223,21 @@ def test_a_launch_with_few_steps_stays_with_numpy() -> None:
     kernel, grid, block, *arguments = LAUNCHES["local memory"]()
     _, _, went = evaluated(kernel, grid, block, "lowering", arguments, steps=takeover.STEPS)
     assert not went
+
+
+@pytest.mark.parametrize(("seconds", "goes_over"), [(0, False), (1, True)])
+def test_a_launch_goes_over_where_numpy_takes_longer_than_compiled_code_would(
+    seconds: int, goes_over: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = count(step=seconds * 10**9)
+    monkeypatch.setattr(interpreter, "thread_time_ns", lambda: next(times))
+    monkeypatch.setattr(takeover, "QUANTUM", 10)
+    takeover.forget()
+    kernel, grid, block, *arguments = LAUNCHES["long loops"]()
+    went = Went()
+    prepared = prepare(kernel[grid, block], list(arguments), HOPPER, code="lowering")
+    run(prepared, observers=(Counters(HOPPER, LastCopies()), went))
+    assert went.over is goes_over
 
 
 def test_the_environment_keeps_a_launch_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:

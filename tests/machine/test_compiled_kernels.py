@@ -42,6 +42,7 @@ def is_equal(kernel: Any, given: Sequence[Any], code: str, monkeypatch: pytest.M
     for bar in (2**40, 0):
         for name in ("STEPS", "LOAD_STEPS", "FIRST_STEPS", "STEPS_EACH"):
             monkeypatch.setattr(takeover, name, bar)
+        monkeypatch.setattr(takeover, "BYTE_NS", 0)
         modules.forget()
         takeover.forget()
         arguments = [one.copy(order="K") if isinstance(one, np.ndarray) else one for one in given]
