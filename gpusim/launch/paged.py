@@ -18,12 +18,15 @@ PAGE_BYTES = 4096
 
 
 class PagedCopy:
-    """A lazy copy of memory: zeros, until its pages are filled from the `original`."""
+    """A lazy copy of memory: zeros, until its pages are filled from the `original`.
 
-    def __init__(self, original: Array) -> None:
-        self.bytes = _zeros(original.size)
+    One that `is_filled` is a copy at once, in memory that is faster to fill as a whole.
+    """
+
+    def __init__(self, original: Array, *, is_filled: bool = False) -> None:
+        self.bytes = original.copy() if is_filled else _zeros(original.size)
         self._original = original
-        self._is_filled = np.zeros(-(-original.size // PAGE_BYTES), dtype=bool)
+        self._is_filled = np.full(-(-original.size // PAGE_BYTES), is_filled)
 
     def fill_all(self) -> None:
         """Fill all pages that are not yet filled."""

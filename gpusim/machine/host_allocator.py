@@ -24,4 +24,4 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, LARGEST)
-        mallopt(M_TRIM_THRESHOLD, 2 * LARGEST)
+        mallopt(M_TRIM_THRESHOLD, 4 * LARGEST)

@@ -151,11 +151,11 @@ def _free_from(extents: Mapping[str, range], places: Mapping[str, Place]) -> int
 
 
 def with_copies(
-    arguments: Mapping[str, Any], names: Collection[str]
+    arguments: Mapping[str, Any], names: Collection[str], *, are_filled: bool = False
 ) -> tuple[dict[str, Any], tuple[PagedCopy, ...]]:
     """Return arguments with copies of the arrays of these names, and of all that overlap with them.
 
-    The copies are filled where they are touched.
+    The copies are filled where they are touched, or at once if they `are_filled`.
     """
     arrays = {
         name: value
@@ -167,7 +167,10 @@ def with_copies(
     regions = _regions(extents)
     lowest = {extents[name].start: memory[name][0] for name in arrays}
     starts = {regions[name].start: len(regions[name]) for name in arrays if name in names}
-    copies = {first: PagedCopy(_bytes(lowest[first], size)) for first, size in starts.items()}
+    copies = {
+        first: PagedCopy(_bytes(lowest[first], size), is_filled=are_filled)
+        for first, size in starts.items()
+    }
     made = dict(arguments)
     for name, value in arrays.items():
         first = regions[name].start

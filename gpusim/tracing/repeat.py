@@ -45,7 +45,5 @@ def repeat_of(
 def _copied(args: Sequence[Any]) -> tuple[Any, ...]:
     """Return arguments with copies of their arrays."""
     named = {str(place): value for place, value in enumerate(args)}
-    made, copies = with_copies(named, named.keys())
-    for copy in copies:
-        copy.fill_all()
+    made, _ = with_copies(named, named.keys(), are_filled=True)
     return tuple(made.values())
