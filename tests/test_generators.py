@@ -59,6 +59,14 @@ def test_what_is_said_wins_over_the_environment_and_that_over_auto(
     assert generators.chosen("nvcc") == "nvcc"
 
 
+def test_nvcc_in_the_environment_is_for_optimised_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(generators.VARIABLE, "nvcc")
+    assert generators.chosen() == "nvcc"
+    assert made(level="O0") == ("gpusim", "")
+    with pytest.raises(LaunchError, match="-O0 is the lowering's"):
+        made(level="O0", code="nvcc")
+
+
 def test_what_is_unknown_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(LaunchError, match="code 'gcc' is not known; known are lowering, nvcc, "):
         made(code="gcc")

@@ -17,9 +17,10 @@ VARIABLE = "GPUSIM_CODE"
 OPTIMISED = "O3"
 
 
-def chosen(code: str | None = None) -> str:
+def chosen(code: str | None = None, level: str = OPTIMISED) -> str:
     """Return the code generator to use: `code`, else the value of GPUSIM_CODE, else "auto".
 
+    A variable that says "nvcc" is for -O3: code of another `level` is the lowering's then.
     Raises LaunchError for an unknown `code`, InputError for such a variable.
     """
     if code is not None:
@@ -29,7 +30,7 @@ def chosen(code: str | None = None) -> str:
     said = os.environ.get(VARIABLE) or AUTO
     if said not in CODES:
         raise InputError(f"{VARIABLE} in the environment is {said!r}; it is {' or '.join(CODES)}")
-    return said
+    return LOWERING if said == NVCC and level != OPTIMISED else said
 
 
 @cache

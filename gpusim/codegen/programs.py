@@ -63,7 +63,7 @@ def prepare(
     if not isinstance(kernel, Kernel):
         raise LaunchError(f"{kernel.__name__} is neither a kernel of the dialect nor machine code")
     arguments = bind(kernel, args)
-    code, fallback = generators.chosen(code), ""
+    code, fallback = generators.chosen(code, level), ""
     if code == generators.NVCC:
         if refusal := generators.refusal(cc, level):
             raise LaunchError(refusal)
