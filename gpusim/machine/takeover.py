@@ -192,7 +192,7 @@ class Takeover:
     def quantum(self, steps: int) -> int:
         """Return the number of steps until the next decision, of at most `steps`."""
         least = STEPS_FOR_A_MODULE if self._is_recorded else min(QUANTUM, _fewest_steps())
-        return min(steps, least) if self.is_open else steps
+        return min(steps, max(1, least)) if self.is_open else steps
 
     def runs(self, interpreter: Interpreter) -> bool:
         """Run the rest of a batch in compiled code; return False where NumPy goes on."""
