@@ -152,10 +152,8 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
         at += _aligned(len(held_bank), 16)
     for at in made.orders:
         memory[at : at + 4] = 0
-    starts = {pc: number for number, pc in enumerate(made.starts)} if made.jumps else {}
-    for at, targets in made.jumps.values():
-        blocks = np.array([starts.get(pc, -1) for pc in targets], np.int32)
-        memory[at : at + blocks.nbytes] = blocks.view(np.uint8)
+    for at, table in made.jump_tables:
+        memory[at : at + table.nbytes] = table
 
 
 def _word_of_bank(

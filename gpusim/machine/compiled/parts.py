@@ -23,6 +23,7 @@ from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.storage import Allocation
+from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
 
@@ -38,10 +39,14 @@ def threads(program: Program, made: Translation, size: int) -> int:
     """
     if not made.touched or size > MOST_COPIED_BYTES:
         return 1
+    return 1 if _has_global_atomics(program) else fast.threads()
+
+
+@once
+def _has_global_atomics(program: Program) -> bool:
+    """Return whether a program has atomics of global memory."""
     kinds = (r for r in program.instructions if OPS[r.op].kind == "atomic")
-    if any(r.memory is not None and r.memory.space == "global" for r in kinds):
-        return 1
-    return fast.threads()
+    return any(r.memory is not None and r.memory.space == "global" for r in kinds)
 
 
 def instructions_each(instance: Instance, place: BatchMemory) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -31,6 +32,7 @@ from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
 
+Array = np.ndarray[Any, Any]
 DType = np.dtype[Any]
 
 WIDE = np.dtype(np.int64)
@@ -100,6 +102,13 @@ class Translation:
     keys_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
+
+    @cached_property
+    def jump_tables(self) -> list[tuple[int, Array]]:
+        """The place and the bytes of each table of jump targets: numbers of basic blocks, or -1."""
+        starts = {pc: number for number, pc in enumerate(self.starts)}
+        blocks = ((at, [starts.get(pc, -1) for pc in to]) for at, to in self.jumps.values())
+        return [(at, np.array(to, np.int32).view(np.uint8)) for at, to in blocks]
 
 
 def translated(
