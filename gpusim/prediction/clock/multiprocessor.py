@@ -171,7 +171,7 @@ class StreamingMultiprocessor:
     def stall(self, warp: Warp, end: int, reason: int) -> None:
         """Account for a warp's time up to `end` with a reason, before its next step."""
         start = warp.seen
-        warp.spent[warp.step.place * REASONS + reason] += end - start
+        warp.spent[warp.place * REASONS + reason] += end - start
         warp.seen = end
         if self.is_observed:
             self.watch.span(warp, start, end, reason, warp.step.pc)
