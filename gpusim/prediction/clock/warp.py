@@ -35,15 +35,16 @@ class Warp:
     """A warp on the SM: its next step, and the arrival times of its results."""
 
     __slots__ = (
-        "block", "marks", "number", "order", "pipe", "place", "requester", "results", "scheduler",
-        "seen", "spent", "step", "steps", "stored",
+        "block", "by_pc", "marks", "number", "order", "pipe", "place", "requester", "results",
+        "scheduler", "seen", "spent", "step", "steps", "stored",
     )  # fmt: skip
 
     steps: Sequence[Step]
     place: int  # of the next one
     step: Step  # the next one
     pipe: int  # the pipe of that
-    spent: MutableSequence[int]  # stall ticks of equal warps before each step, by reason
+    by_pc: bool
+    spent: MutableSequence[int]  # stall ticks by reason: of equal warps before each step, or by pc
     marks: list[int]  # sum over equal warps of the times at each mark
     block: Block
     number: int
@@ -61,6 +62,7 @@ class Warp:
         self.place = 0
         self.step = runs.steps[0]
         self.pipe = self.step.pipe
+        self.by_pc = runs.by_pc
         self.spent = runs.spent
         self.marks = runs.marks
         self.block = block

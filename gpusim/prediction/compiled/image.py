@@ -110,6 +110,11 @@ class Image:
             [slot] = read(self.address(given) + fields[name].offset, 1)
             setattr(given, name, _value(slot, fields[name].kind, read))
 
+    def update(self, items: Sequence[int], read: Read) -> None:
+        """Set the elements of an array of integers to their present values in memory."""
+        data, _, _ = read(self.address(items), _LIST_SLOTS)
+        np.asarray(items)[:] = read(data & _ADDRESS, len(items))
+
     def _finished(self) -> Array:
         """Return the slots that were not finished before."""
         slots, self._slots = array("q", self._slots), []
