@@ -15,7 +15,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.gpu.device import load
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock import program_steps, step_builder
+from gpusim.prediction.clock import additions, program_steps, step_builder
 from gpusim.prediction.clock.additions import Seen
 from gpusim.prediction.clock.builder import Builder, Told
 from gpusim.prediction.clock.issue import issues
@@ -159,6 +159,7 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
     assert not stream.loops
     rows, built, works = issues(prepared.program, load("h200")), [], []
     known = Seen(rows)
+    monkeypatch.setattr(additions, "MOST_AT_ONCE", len(stream))
     usual = step_builder._between
     for between in (usual, usual, whole):
         monkeypatch.setattr(step_builder, "_between", between)
@@ -169,6 +170,35 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
     length = int(np.diff(np.flatnonzero(stream.pc == body))[-1])
     assert built == [len(stream) - 21 * length, 0, len(stream)]
     assert told(works[0]) == told(works[1]) == told(works[2])
+
+
+def test_of_pieces_that_differ_in_an_instruction_the_common_parts_are_gone_through_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A load without a lane changes what follows until it would be waited for, and no more."""
+    issue, issued = Builder.issue, [0]
+
+    def counted(builder: Builder, *given: Any, **options: Any) -> None:
+        issued[0] += 1
+        issue(builder, *given, **options)
+
+    monkeypatch.setattr(Builder, "issue", counted)
+    monkeypatch.setattr(step_builder, "_between", whole)
+    ints = np.repeat(np.array([2**24, 0], np.int32), 32)
+    cc = ComputeCapability(9, 0)
+    prepared = prepare(halved[1, 32], (ints, ints.copy()), cc, code="lowering")
+    (only,) = classify(prepared).classes
+    (stream,) = only.stream.warps
+    rows = issues(prepared.program, load("h200"))
+    loads = [at for at, pc in enumerate(stream.pc) if rows[pc].action is Action.GLOBAL_LOAD]
+    is_on = stream.is_on.copy()
+    is_on[loads[len(loads) // 2]] = False
+    other, known = replace(stream, is_on=is_on), Seen(rows)
+    step_builder.steps_of(stream, rows, seen=known)
+    issued[0] = 0
+    made = step_builder.steps_of(other, rows, seen=known)
+    assert 0 < issued[0] <= 2 * additions.MOST_AT_ONCE
+    assert_gone_through(Fetching(other), known, made)
 
 
 @cuda.jit

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 
 # Codes of instructions: all that their steps are built from.
 CODE_BYTES = 4
+MOST_AT_ONCE = 16  # instructions that are gone through without a look for known parts
 
 
 class Content(NamedTuple):
@@ -34,6 +35,14 @@ class Content(NamedTuple):
     misses: tuple[tuple[int, int, int], ...]
     line: int
     is_last: bool
+
+    def until(self, end: int) -> Content:
+        """Return the part before a position of a piece without misses."""
+        return self._replace(codes=self.codes[: CODE_BYTES * end], is_last=False)
+
+    def behind(self, begin: int) -> Content:
+        """Return the part from a position on of a piece without misses."""
+        return self._replace(codes=self.codes[CODE_BYTES * begin :])
 
 
 @dataclass(eq=False)
@@ -89,8 +98,51 @@ class Seen:
         """Return the additions of a piece that begins in a state."""
         found = begun.added.get(content)
         if found is None:
-            found = begun.added[content] = self.build(begun, content)
+            found = begun.added[content] = self._made(begun, content)
         return found
+
+    def _made(self, begun: Reached, content: Content) -> Added:
+        """Return the additions of a piece, of its halves if it is long.
+
+        Pieces that differ in an instruction, or in the results that they wait for, have parts in
+        common; those with misses have hardly any.
+        """
+        count = len(content.codes) // CODE_BYTES
+        if count <= MOST_AT_ONCE or content.misses:
+            return self.build(begun, content)
+        middle = (count // 2 + MOST_AT_ONCE - 1) // MOST_AT_ONCE * MOST_AT_ONCE
+        first = self.added(begun, content.until(middle))
+        return self._joined(first, self.added(first.left, content.behind(middle)), middle)
+
+    def _joined(self, first: Added, second: Added, length: int) -> Added:
+        """Return the additions of a piece of some length and the one behind it, as of one."""
+        assert second.ended is not None
+        ended, rows, last = first.ended, first.rows, second.open
+        if first.open is not None:
+            row = self.distinct.ended(first.open, second.ended)
+            rows = np.append(rows[:-1], np.int32(row))
+            last = row if last is None else last
+        elif ended is not None:
+            ended = second.ended._replace(issued=ended.issued + second.ended.issued)
+        charges = dict(first.charges)
+        for pc, spent in second.charges.items():
+            charges[pc] = charges.get(pc, 0) + spent
+        return Added(
+            ended=ended,
+            rows=np.concatenate([rows, second.rows]),
+            open=last,
+            count=first.count + second.count,
+            places=np.append(first.places, second.places + length),
+            under_way=np.append(first.under_way, second.under_way),
+            steps=np.append(first.steps, second.steps + first.count),
+            opened=first.opened,
+            tags=max(first.tags, second.tags),
+            issued=first.issued + second.issued,
+            ticks=first.ticks + second.ticks,
+            charges=charges,
+            line=None,
+            left=second.left,
+        )
 
     def build(self, begun: Reached, content: Content) -> Added:
         """Go through the instructions of a piece that begins in a state."""
