@@ -18,7 +18,7 @@ from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
 
-MOST_KEPT_STEPS = 25_000  # of some 200 bytes each, with an outcome whose sums nobody has asked for
+MOST_KEPT_STEPS = 25_000  # of some 80 bytes each, with an outcome whose sums nobody has asked for
 
 
 @dataclass
@@ -36,8 +36,8 @@ class Outcome:
     extrapolated: Extrapolated
     runs: Sequence[Runs] = field(compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Add up at once where the steps of the runs would take much memory."""
+    def let_go(self) -> None:
+        """Add up, and keep no runs whose steps take much memory, of an outcome that is kept."""
         if sum(len(runs.steps) for runs in self.runs) > MOST_KEPT_STEPS:
             _ = self._sums
             self.runs = ()
