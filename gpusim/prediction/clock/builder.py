@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.async_copies import Copies
-from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
+from gpusim.prediction.clock.costs import NO_PIPE, PIPE_NUMBERS, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.step_table import Draft
 from gpusim.prediction.clock.steps import READS, Action
@@ -231,7 +231,8 @@ class Builder:
         latency = cost.latency + (self.late if is_load else 0)
         after = cost.slot + (cost.jump if is_taken else cost.after)
         after = max(after, ticks(instruction.stall_cycles))
-        if self.made and self.made[-1].action is Action.BARRIER and self.deferred:
+        pipe = PIPE_NUMBERS.get(cost.pipe, NO_PIPE)
+        if self.deferred and self.made and self.made[-1].action is Action.BARRIER:
             last = self.made[-1]
             self.deferred -= 1
             last.slot += cost.slot
@@ -239,10 +240,9 @@ class Builder:
             self.charges[pc] = self.charges.get(pc, 0) + cost.slot
             self.cursor = at + after
         else:
-            pipe = PIPES.index(cost.pipe) if cost.pipe in PIPES else NO_PIPE
             step = Draft(Action.RUN, pc, cost.slot, after, pipe, cost.busy)
             self.add(step, at, after)
-        if cost.pipe in PIPES:
+        if pipe != NO_PIPE:
             self.pipe_free[cost.pipe] = at + cost.interval
         for register in instruction.dst:
             self.ready[register] = (at + latency, cost)
