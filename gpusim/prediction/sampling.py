@@ -80,6 +80,7 @@ def simulate_all(
     done = _settled(partial(of_iterations, observers=observers), longest, work.budget)
     if done.iterations < longest and done.is_contended:
         done = _with_further(done, partial(of_iterations, evenly=True), work)
+    done.outcome.let_go()
     # Uses the steps built for the simulated iterations; a shorter loop is complete.
     simulated, whole = work.waits_for_memory(max(work.budget.iterations, done.iterations))
     warps = min(resident, work.blocks_on_sm) * work.warps
@@ -167,28 +168,27 @@ def _with_further(done: SmTime, simulate: Callable[[int], SmTime], work: Workloa
     of the quarter before, twice as many iterations are simulated.
     """
     most, longest = done.iterations, work.longest_loop
-    made = [simulate(most // 4), simulate(most // 2)]
-    made.append(done if work.loops_are_equal else simulate(most))
+    cycles = [simulate(most // 4).simulated_cycles, simulate(most // 2).simulated_cycles]
+    last = done if work.loops_are_equal else simulate(most)
     issued = [work.instructions(count) for count in (most // 4, most // 2, most)]
     while True:
-        last, now = made[-1], issued[-1]
-        rate = _growth(made[-2:], issued[-2:])
-        spread = _apart(rate, _growth(made[-3:-1], issued[-3:-1]))
+        cycles.append(last.simulated_cycles)
+        now, rate = issued[-1], _growth(cycles[-2:], issued[-2:])
+        spread = _apart(rate, _growth(cycles[-3:-1], issued[-3:-1]))
         is_worth = spread > SETTLED and _is_worth_twice(last.instructions, work.budget)
         if most == longest or not is_worth:
             break
         most = min(longest, 2 * most)
-        made.append(simulate(most))
+        last = simulate(most)
         issued.append(work.instructions(most))
-    cycles = last.simulated_cycles + rate * (work.instructions(longest) - now)
+    whole = cycles[-1] + rate * (work.instructions(longest) - now)
     spread = last.spread if most == longest else max(last.spread, spread)
-    return replace(last, cycles=cycles, iterations=most, spread=spread)
+    return replace(last, cycles=whole, iterations=most, spread=spread)
 
 
-def _growth(made: Sequence[SmTime], issued: Sequence[int]) -> float:
-    """Return the cycles of each further instruction, of a time to one with more iterations."""
-    before, after = made
-    return (after.simulated_cycles - before.simulated_cycles) / max(1, issued[1] - issued[0])
+def _growth(cycles: Sequence[float], issued: Sequence[int]) -> float:
+    """Return the cycles of each further instruction, from a time to one with more iterations."""
+    return (cycles[1] - cycles[0]) / max(1, issued[1] - issued[0])
 
 
 def _rates(ends: Sequence[float], resident: int) -> tuple[float, float]:

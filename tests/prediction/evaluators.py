@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any
 
 from gpusim.prediction.clock import processes
@@ -19,7 +20,7 @@ def restore(sm: StreamingMultiprocessor, before: list[Any]) -> None:
     """Let an SM be as it was."""
     sm.end, sm.units.memory.end, sm.block_ends, runs = before
     for one, held in zip(sm.runs.values(), runs, strict=True):
-        one.count, one.spent, one.marks = held
+        one.count, one.spent[:], one.marks = held[0], array("q", held[1]), held[2]
 
 
 def both_play(sm: StreamingMultiprocessor) -> bool:

@@ -14,7 +14,7 @@ from gpusim.gpu import device
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock import simulation
+from gpusim.prediction.clock import multiprocessor, simulation
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.issue import issues
@@ -1016,12 +1016,13 @@ def test_stalls_add_up_to_all_warp_cycles_and_so_do_lines() -> None:
     assert outcome.instructions == 6 * 3 * len(MIXED)
 
 
-def test_sums_of_many_steps_are_made_at_once_and_the_steps_given_up(
+def test_an_outcome_that_is_kept_has_its_sums_and_few_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    when_asked = simulate(MIXED, warps=6, blocks=3)
+    when_asked, at_once = (simulate(MIXED, warps=6, blocks=3) for _ in range(2))
+    when_asked.let_go()
     monkeypatch.setattr(simulation, "MOST_KEPT_STEPS", 1)
-    at_once = simulate(MIXED, warps=6, blocks=3)
+    at_once.let_go()
     assert when_asked.runs
     assert not at_once.runs
     assert sums(at_once) == sums(when_asked)
@@ -1030,6 +1031,17 @@ def test_sums_of_many_steps_are_made_at_once_and_the_steps_given_up(
 def sums(outcome: Outcome) -> list[object]:
     reasons = {pc: ticks.tolist() for pc, ticks in outcome.reasons.items()}
     return [outcome, outcome.stalls, outcome.by_pc, reasons]
+
+
+def test_ticks_by_pc_and_by_step_have_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warps without extrapolated iterations share a table by pc; so does the order of its pcs."""
+    by_pc = simulate(MIXED, warps=6, blocks=3)
+    assert len({id(runs.spent) for runs in by_pc.runs}) == 1
+    monkeypatch.setattr(multiprocessor, "by_pc_if_exact", lambda _: None)
+    by_step = simulate(MIXED, warps=6, blocks=3)
+    assert not any(runs.by_pc for runs in by_step.runs)
+    assert sums(by_pc) == sums(by_step)
+    assert list(by_pc.by_pc) == list(by_step.by_pc)
 
 
 class Moments(SpanObserver):

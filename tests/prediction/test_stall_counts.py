@@ -7,6 +7,7 @@ import pytest
 from gpusim.compiler.ir import BOOL, INT32
 from gpusim.gpu import device
 from gpusim.isa.ops import Instruction, Memory, Program
+from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.clock.stall_counts import stall_counts
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
@@ -81,3 +82,20 @@ def test_an_operand_that_is_put_together_is_as_late_as_what_it_is_made_of() -> N
     )
     found = stall_counts(program, device.load("h200"))
     assert [count.waits for count in found if count is not None] == [True, False, False, False]
+
+
+def test_instructions_with_equal_costs_have_one_cost() -> None:
+    """A result of the one is as good as one of the other: what follows is built once."""
+    program = Program(
+        "three",
+        (
+            Instruction("SHF", (1,), (0, 0), INT32),
+            Instruction("LOP3", (2,), (0, 0, 0), INT32),
+            Instruction("FFMA", (3,), (0, 0, 0), INT32),
+            Instruction("EXIT"),
+        ),
+        registers=4,
+    )
+    shift, logic, product, _ = instruction_costs(program, device.load("h200"))
+    assert shift is logic
+    assert product != logic

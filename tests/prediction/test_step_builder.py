@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -14,9 +15,12 @@ from gpusim.codegen.programs import prepare
 from gpusim.gpu.device import load
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock import program_steps, step_builder
-from gpusim.prediction.clock.builder import Builder
+from gpusim.prediction.clock import additions, program_steps, step_builder
+from gpusim.prediction.clock.additions import Seen
+from gpusim.prediction.clock.builder import Builder, Told
 from gpusim.prediction.clock.issue import issues
+from gpusim.prediction.clock.step_builder import Fetching
+from gpusim.prediction.clock.step_table import Draft
 from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import classify
@@ -24,12 +28,13 @@ from gpusim.prediction.sweeps.jobs import catalogue_job
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
 
-FIELDS = [one.name for one in fields(Step) if one.name != "next"]
+FIELDS = [one.name for one in fields(Step)]
+DRAFTED = [one.name for one in fields(Draft) if one.name != "needs"]
 
 
 def told(work: WarpSteps) -> list[Any]:
     """Return all that a warp's steps say."""
-    steps = [[getattr(step, name) for name in FIELDS] + [step.next.place] for step in work.steps]
+    steps = [[getattr(step, name) for name in FIELDS] for step in work.steps]
     return [steps, work.tags, list(work.charges.items()), work.loops, work.instructions]
 
 
@@ -46,30 +51,45 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
     request_: Request, gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every step, field by field, whatever loop it is in; most are copied, from other warps too."""
-    whole, pieces, issue = step_builder.steps_of, step_builder._pieces, Builder.issue
-    issued, built = [0], []
-    seen: list[int] = []
+    whole, issue = step_builder.steps_of_warps, Builder.issue
+    issued, seen = [0], [0]
 
     def counted(builder: Builder, *given: Any, **options: Any) -> None:
         issued[0] += 1
         issue(builder, *given, **options)
 
-    def both(stream: Any, *given: Any) -> WarpSteps:
+    def both(warps: Sequence[Fetching], known: Seen) -> list[WarpSteps]:
         with monkeypatch.context() as patch:
             patch.setattr(Builder, "issue", counted)
-            issued[0] = 0
-            copied = whole(stream, *given)
-            seen.append(len(stream))
-            built.append(issued[0])
-            alone = [piece._replace(is_again=False) for piece in pieces(stream)]
-            patch.setattr(step_builder, "_pieces", lambda _: alone)
-            assert told(whole(stream, *given[:-1], Forgetful(given[0]))) == told(copied)
-        return copied
+            made = whole(warps, known)
+        for warp, work in zip(warps, made, strict=True):
+            seen[0] += len(warp.stream)
+            assert_gone_through(warp, known, work)
+        return made
 
-    monkeypatch.setattr(program_steps, "steps_of", both)
+    monkeypatch.setattr(program_steps, "steps_of_warps", both)
     program_steps._kept.cache_clear()
     catalogue_job(request_).on(gpu)
-    assert sum(built) < 0.7 * sum(seen)
+    assert 0 < issued[0] < 0.7 * seen[0]
+
+
+def assert_gone_through(warp: Fetching, known: Seen, work: WarpSteps) -> None:
+    """One builder that goes through the whole stream makes the same steps."""
+    stream, program, builder = warp.stream, known._program, Builder()
+    for place, pc in enumerate(stream.pc.tolist()):
+        if place in warp.code:
+            builder.fetch(pc, warp.code[place])
+        builder.late = warp.constants.get(place, 0)
+        told = Told(pc, place, bool(stream.is_taken[place]), bool(stream.is_on[place]))
+        builder.issue(told, program[pc], is_last=place == len(stream) - 1)
+    builder.finish(int(stream.pc[-1]))
+    assert list(work.charges.items()) == list(builder.charges.items())
+    assert work.tags == builder.tags + 1
+    assert work.instructions == sum(draft.issued for draft in builder.made)
+    for step, draft in zip(work.steps, builder.made, strict=True):
+        assert [getattr(step, name) for name in DRAFTED] == [getattr(draft, n) for n in DRAFTED]
+        there = (builder.tags,) if step.mark >= 0 else ()
+        assert step.needs == (draft.needs or there)
 
 
 def whole(_: Any, first: int, end: int) -> list[Any]:
@@ -77,20 +97,13 @@ def whole(_: Any, first: int, end: int) -> list[Any]:
     return [step_builder._Piece(first, end)]
 
 
-class Forgetful(step_builder.Seen):
-    """Pieces of streams of which none is found again."""
-
-    def find(self, key: Any) -> Any:
-        return None
-
-
 def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The second warp issues what stands before its loop alone, and copies what follows.
+    """The second warp issues nothing.
 
-    The first iteration leaves it in another state than it finds it in. Those that are noted are
-    copied as well. Sections outside loops are whole.
+    The first iteration leaves the first warp in another state than it finds it in. Those that are
+    noted are copied as well. Sections outside loops are whole.
     """
     gpu, issue, issued = load("h200"), Builder.issue, [0]
 
@@ -106,12 +119,12 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
     (loop,) = stream.simulated_loops
     outside = len(stream) - loop.simulated * loop.length
     rows, built, works = issues(prepared.program, gpu), [], []
-    known = step_builder.Seen(rows)
+    known = Seen(rows)
     for _ in range(2):
         issued[0] = 0
         works.append(step_builder.steps_of(stream, rows, {}, {}, known))
         built.append(issued[0])
-    assert built == [outside + 2 * loop.length, loop.first]
+    assert built == [outside + 2 * loop.length, 0]
     assert [marked.is_marked for marked in works[1].loops] == [True]
     assert told(works[0]) == told(works[1])
 
@@ -129,8 +142,7 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
 ) -> None:
     """Elements decide when it ends: of 24 iterations the first two and the last are gone through.
 
-    A second time only what lies before the first backward jump is. The steps are as if all had been
-    gone through.
+    A second time none is. The steps are as if all had been gone through.
     """
     issue, issued = Builder.issue, [0]
 
@@ -146,7 +158,8 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
     (stream,) = only.stream.warps
     assert not stream.loops
     rows, built, works = issues(prepared.program, load("h200")), [], []
-    known = step_builder.Seen(rows)
+    known = Seen(rows)
+    monkeypatch.setattr(additions, "MOST_AT_ONCE", len(stream))
     usual = step_builder._between
     for between in (usual, usual, whole):
         monkeypatch.setattr(step_builder, "_between", between)
@@ -155,9 +168,37 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
         built.append(issued[0])
     body = int(np.bincount(stream.pc).argmax())
     length = int(np.diff(np.flatnonzero(stream.pc == body))[-1])
-    first = 1 + int(np.flatnonzero(np.diff(stream.pc) <= 0)[0])
-    assert built == [len(stream) - 21 * length, first, len(stream)]
+    assert built == [len(stream) - 21 * length, 0, len(stream)]
     assert told(works[0]) == told(works[1]) == told(works[2])
+
+
+def test_of_pieces_that_differ_in_an_instruction_the_common_parts_are_gone_through_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A load without a lane changes what follows until it would be waited for, and no more."""
+    issue, issued = Builder.issue, [0]
+
+    def counted(builder: Builder, *given: Any, **options: Any) -> None:
+        issued[0] += 1
+        issue(builder, *given, **options)
+
+    monkeypatch.setattr(Builder, "issue", counted)
+    monkeypatch.setattr(step_builder, "_between", whole)
+    ints = np.repeat(np.array([2**24, 0], np.int32), 32)
+    cc = ComputeCapability(9, 0)
+    prepared = prepare(halved[1, 32], (ints, ints.copy()), cc, code="lowering")
+    (only,) = classify(prepared).classes
+    (stream,) = only.stream.warps
+    rows = issues(prepared.program, load("h200"))
+    loads = [at for at, pc in enumerate(stream.pc) if rows[pc].action is Action.GLOBAL_LOAD]
+    is_on = stream.is_on.copy()
+    is_on[loads[len(loads) // 2]] = False
+    other, known = replace(stream, is_on=is_on), Seen(rows)
+    step_builder.steps_of(stream, rows, seen=known)
+    issued[0] = 0
+    made = step_builder.steps_of(other, rows, seen=known)
+    assert 0 < issued[0] <= 2 * additions.MOST_AT_ONCE
+    assert_gone_through(Fetching(other), known, made)
 
 
 @cuda.jit

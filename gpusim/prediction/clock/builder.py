@@ -7,26 +7,22 @@ variable latency: compilers write it into the machine code. `step_builder` walks
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.async_copies import Copies
-from gpusim.prediction.clock.costs import NO_PIPE, PIPES, XU, Cost
+from gpusim.prediction.clock.costs import NO_PIPE, PIPE_NUMBERS, XU, Cost
 from gpusim.prediction.clock.issue import Issue
-from gpusim.prediction.clock.step_table import AT, ENDED, NO_REQUEST, Draft, References
+from gpusim.prediction.clock.step_table import Draft
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER
-
-Array = np.ndarray[Any, Any]
 
 _FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE)
 
 
-class Row(NamedTuple):
+class Told(NamedTuple):
     """An instruction of a stream, its position there, and whether it jumps and a lane is on."""
 
     pc: int
@@ -35,17 +31,27 @@ class Row(NamedTuple):
     is_on: bool
 
 
+class Asked(NamedTuple):
+    """A request of a step: its position in the stream, the loads in flight before it, the step."""
+
+    place: int
+    under_way: int
+    step: int
+
+
 State = tuple[Any, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Left:
     """The state of a builder after a piece of a stream, with relative times.
 
-    All further additions follow from it. Equal states have an equal `state`.
+    All further additions follow from it. Equal states have an equal `state`. Of the open step it
+    holds what the next instructions depend on.
     """
 
     state: State
+    open: Draft
     at: int
     pipe_free: Mapping[str, int]
     ready: Mapping[int, tuple[int, Cost]]
@@ -57,53 +63,19 @@ class Left:
     was_held: bool
 
 
-@dataclass(frozen=True)
-class Added:
-    """Additions of a piece of a stream to a builder in state `begun`, for reuse.
-
-    They are: the row of the open step as it `ended`, with `issued` more instructions; the `rows` of
-    further steps and the `last` one, which is open, with positions relative to the piece's; their
-    number of tags; the ticks in all and by pc; and the state it `left`. Its first instruction is
-    part of the `opened`-th step after the open one. `line_begun` is the relative begin of the last
-    line of code that it fetched, None without one.
-    """
-
-    begun: State
-    ended: Array
-    issued: int
-    rows: Array
-    last: Draft
-    tags: int
-    opened: int
-    ticks: int
-    charges: Mapping[int, int]
-    left: Left
-    line_begun: int | None = None
-
-    @property
-    def is_again(self) -> bool:
-        """Whether the final state equals the initial one."""
-        return self.left.state == self.begun
-
-
 @dataclass
 class Builder:
     """Appends steps; the last one is open until the delay to the next one is known.
 
-    Steps in `made` stand after those `settled`, whose rows refer to `references` and are so far
-    behind in the stream as `moved` says. Times are ticks
-    as a compiler counts them, without variable latencies: `at` is the issue of the open step,
-    `cursor` the earliest issue of the next one. The delays hold after a longer wait as
+    Times are ticks as a compiler counts them, without variable latencies: `at` is the issue of the
+    open step, `cursor` the earliest issue of the next one. The delays hold after a longer wait as
     well, as stall counts of machine code do. The code's own stall counts, if known, are lower
     bounds beside the operands. A warp held at a barrier continues at once. `copies` to shared
-    memory are `pending` as registers are.
+    memory are `pending` as registers are. `asked` are the requests of the steps.
     """
 
-    references: References = field(default_factory=References)
-    settled: list[Array] = field(default_factory=list)
-    moved: list[int] = field(default_factory=list)
     made: list[Draft] = field(default_factory=list)
-    begun: int = 0
+    asked: list[Asked] = field(default_factory=list)
     charges: dict[int, int] = field(default_factory=dict)
     tags: int = 0
     at: int = 0
@@ -119,22 +91,22 @@ class Builder:
     late: int = 0
     was_held: bool = False
 
-    @property
-    def count(self) -> int:
-        """The number of steps."""
-        return self.begun + len(self.made)
-
-    def settle(self) -> Array:
-        """Make rows of all steps but the open one, and return them."""
-        rows = self.references.rows(self.made[:-1])
-        self._append(rows)
-        del self.made[:-1]
-        return rows
-
-    def _append(self, rows: Array, moved: int = 0) -> None:
-        self.settled.append(rows)
-        self.moved.append(moved)
-        self.begun += len(rows)
+    @classmethod
+    def after(cls, left: Left, line: int) -> Builder:
+        """Return a builder in a state at time 0, `line` ticks after a line of code began."""
+        return cls(
+            made=[replace(left.open)],
+            at=left.at,
+            deferred=left.deferred,
+            pipe_free=dict(left.pipe_free),
+            ready=dict(left.ready),
+            pending=dict(left.pending),
+            from_global=set(left.from_global),
+            copies=left.copies.again(),
+            under_way=left.under_way,
+            line_begun=-line,
+            was_held=left.was_held,
+        )
 
     def close(self, needs: tuple[int, ...] = ()) -> None:
         """Close the open step: the warp waits for results or at a barrier."""
@@ -181,8 +153,7 @@ class Builder:
         """Append a step issued at a time; the warp may continue `after` ticks later."""
         if self.made:
             last = self.made[-1]
-            if at:
-                last.gap = max(at - self.at, last.slot)
+            last.gap = max(at - self.at, last.slot)
         self.follow(at, step.pc, after)
         if step.action is Action.BARRIER:  # the wait is charged to the next instruction
             self.charges[step.pc] -= after - step.slot
@@ -196,7 +167,7 @@ class Builder:
             self.follow(begins, pc, 0)
         self.line_begun = self.cursor
 
-    def issue(self, row: Row, issue: Issue, *, is_last: bool) -> None:
+    def issue(self, row: Told, issue: Issue, *, is_last: bool) -> None:
         """Add an instruction of the stream."""
         if issue.is_held:
             self.deferred = 0
@@ -217,7 +188,7 @@ class Builder:
             return (*issue.reads, *self.copies.awaited(allowed))
         return issue.reads
 
-    def act(self, row: Row, issue: Issue) -> None:
+    def act(self, row: Told, issue: Issue) -> None:
         """Add an instruction of variable latency."""
         action, instruction, cost = issue.action, issue.instruction, issue.cost
         port = issue.port if row.is_on or action in READS else TICKS
@@ -232,9 +203,8 @@ class Builder:
                 self.ready.pop(register, None)
         pipe = XU if action is Action.SPECIAL else NO_PIPE
         slot, after = cost.slot, max(TICKS, cost.slot, ticks(instruction.stall_cycles))
-        step = Draft(
-            action, row.pc, slot, after, pipe, 0, row.place, self.under_way, tag, port=port
-        )
+        step = Draft(action, row.pc, slot, after, pipe, tag=tag, port=port)
+        self.asked.append(Asked(row.place, self.under_way, len(self.made)))
         if action is Action.GLOBAL_LOAD and row.is_on:
             self.under_way += 1
         self.add(step, at, after)
@@ -261,7 +231,8 @@ class Builder:
         latency = cost.latency + (self.late if is_load else 0)
         after = cost.slot + (cost.jump if is_taken else cost.after)
         after = max(after, ticks(instruction.stall_cycles))
-        if self.made and self.made[-1].action is Action.BARRIER and self.deferred:
+        pipe = PIPE_NUMBERS.get(cost.pipe, NO_PIPE)
+        if self.deferred and self.made and self.made[-1].action is Action.BARRIER:
             last = self.made[-1]
             self.deferred -= 1
             last.slot += cost.slot
@@ -269,10 +240,9 @@ class Builder:
             self.charges[pc] = self.charges.get(pc, 0) + cost.slot
             self.cursor = at + after
         else:
-            pipe = PIPES.index(cost.pipe) if cost.pipe in PIPES else NO_PIPE
             step = Draft(Action.RUN, pc, cost.slot, after, pipe, cost.busy)
             self.add(step, at, after)
-        if cost.pipe in PIPES:
+        if pipe != NO_PIPE:
             self.pipe_free[cost.pipe] = at + cost.interval
         for register in instruction.dst:
             self.ready[register] = (at + latency, cost)
@@ -282,13 +252,6 @@ class Builder:
         """End the stream with the warp's exit."""
         step = Draft(Action.EXIT, pc, TICKS, TICKS, issued=issued)
         self.add(step, at, TICKS)
-
-    def state(self) -> State | None:
-        """Return the state that determines all further additions, with relative times.
-
-        None before the first step.
-        """
-        return self.left().state if self.made else None
 
     def left(self) -> Left:
         """Return the present state. Times already past are left out."""
@@ -309,42 +272,13 @@ class Builder:
             tuple(sorted((*one, one[1] in from_global) for one in pending.items())),
             self.under_way,
             (self.deferred, self.was_held, self.copies.state()),
-            last.action,
-            last.slot,
+            (last.action, last.slot, last.needs, last.waits_long),
+        )
+        step = Draft(
+            last.action, -1, last.slot, 0, needs=last.needs, waits_long=last.waits_long, issued=0
         )
         rest = self.copies.again(), self.under_way, self.deferred, self.was_held
-        return Left(state, at, pipes, ready, pending, from_global, *rest)
-
-    def repeat(self, piece: Added, begin: int) -> int:
-        """Append the additions of an earlier piece that began in the present state.
-
-        It begins at a position of the stream. Return the place of its first instruction's step.
-        """
-        opened = self.count - 1 + piece.opened
-        open_row = self.references.rows(self.made)
-        open_row[:, ENDED] = piece.ended[ENDED]
-        open_row[:, AT["issued"]] += piece.issued
-        self._append(open_row)
-        self._append(piece.rows, begin)
-        self.made = [piece.last.moved(begin)]
-        self.tags = max(self.tags, piece.tags)
-        for pc, spent in piece.charges.items():
-            self.charges[pc] = self.charges.get(pc, 0) + spent
-        self.cursor += piece.ticks
-        if piece.line_begun is not None:
-            self.line_begun = self.cursor + piece.line_begun
-        self.leave_as(piece.left)
-        return opened
-
-    def leave_as(self, left: Left) -> None:
-        """Restore a state, with its times relative to now."""
-        now = self.cursor
-        self.at = now + left.at
-        self.pipe_free = {pipe: now + free for pipe, free in left.pipe_free.items()}
-        self.ready = {r: (now + there, by) for r, (there, by) in left.ready.items()}
-        self.pending, self.from_global = dict(left.pending), set(left.from_global)
-        self.copies, self.under_way = left.copies.again(), left.under_way
-        self.deferred, self.was_held = left.deferred, left.was_held
+        return Left(state, step, at, pipes, ready, pending, from_global, *rest)
 
     def finish(self, pc: int) -> None:
         """Add an exit after the instruction `pc` if the stream has none."""
@@ -352,16 +286,3 @@ class Builder:
             self.deferred = 0
             self.await_results(())
             self.leave(pc, self.cursor, 0)
-
-    def rows(self) -> Array:
-        """Return the rows of all steps."""
-        self._append(self.references.rows(self.made))
-        rows = np.concatenate(self.settled)
-        return moved(rows, np.repeat(self.moved, [len(one) for one in self.settled]))
-
-
-def moved(rows: Array, far: int | Array) -> Array:
-    """Return rows with requests so far behind in the stream; the given ones are changed."""
-    column = rows[:, AT["access"]]
-    column += np.where(column != NO_REQUEST, far, 0)
-    return rows

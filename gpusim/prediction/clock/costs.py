@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -18,6 +18,7 @@ from gpusim.program.memoisation import Same
 # at a unit of their own, and instructions without a pipe never wait.
 PIPES = ("alu", "fma", "imad", "fp64", "uniform", "tensor")
 XU, NO_PIPE = len(PIPES), len(PIPES) + 1
+PIPE_NUMBERS = {pipe: number for number, pipe in enumerate(PIPES)}
 # Results of the uniform datapath are for other pipes: its latency includes the transfer. Those of
 # tensor cores take as long for any pipe, by the stall counts that ptxas writes.
 _SHARED_PIPES = frozenset(PIPES) - {"uniform", "tensor"}
@@ -76,9 +77,23 @@ def _kept(program: Same[Program], device: Same[Device]) -> Sequence[Cost]:
 
 def _costs(program: Program, device: Device) -> Iterator[Cost]:
     rows = list(_as_issued(program, device))
-    alone = [_cost(row, device) for row in rows]
+    of_kind = {_kind(row): row for row in rows}
+    known = {kind: _cost(row, device) for kind, row in of_kind.items()}
+    alone = [known[_kind(row)] for row in rows]
     slots = slots_with_reads(rows, [cost.slot for cost in alone], [cost.busy > 0 for cost in alone])
-    return (replace(cost, slot=slot) for cost, slot in zip(alone, slots, strict=True))
+    # Equal costs are one object: builders whose results have equal costs are in the same state.
+    made: dict[Cost, Cost] = {}
+    by_slot: dict[tuple[int, int], Cost] = {}
+    for cost, slot in zip(alone, slots, strict=True):
+        if (id(cost), slot) not in by_slot:
+            found = replace(cost, slot=slot)
+            by_slot[id(cost), slot] = made.setdefault(found, found)
+        yield by_slot[id(cost), slot]
+
+
+def _kind(row: Instruction) -> Hashable:
+    """Return all that the cost of an instruction alone follows from."""
+    return row.op, row.detail if isinstance(row.detail, MatrixProduct | str) else None
 
 
 def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:

@@ -12,7 +12,7 @@ from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.event_queue import EventQueue
 from gpusim.prediction.clock.observation import Unobserved
-from gpusim.prediction.clock.runs import Runs
+from gpusim.prediction.clock.runs import Runs, by_pc_if_exact
 from gpusim.prediction.clock.scheduler import Scheduler
 from gpusim.prediction.clock.stalls import REASONS, SELECTED
 from gpusim.prediction.clock.steps import Step
@@ -84,16 +84,12 @@ class StreamingMultiprocessor:
 
     def _runs_by_block(self, blocks: Sequence[Sequence[WarpSteps]]) -> list[list[Runs]]:
         """Return the runs of each block's warps; blocks that are one object share a list."""
-        by_block: dict[int, list[Runs]] = {}
-        for block in blocks:
-            if id(block) not in by_block:
-                by_block[id(block)] = [self._runs_of(work) for work in block]
+        distinct = {id(block): block for block in blocks}.values()
+        works = {id(work): work for block in distinct for work in block}
+        by_pc = by_pc_if_exact(works.values())
+        self.runs = {key: Runs(work, by_pc) for key, work in works.items()}
+        by_block = {id(block): [self.runs[id(work)] for work in block] for block in distinct}
         return [by_block[id(block)] for block in blocks]
-
-    def _runs_of(self, work: WarpSteps) -> Runs:
-        if id(work) not in self.runs:
-            self.runs[id(work)] = Runs(work)
-        return self.runs[id(work)]
 
     def _set_rates(self, device: Device) -> None:
         latency, interval = device.latency_cycles, device.interval_cycles
@@ -171,7 +167,8 @@ class StreamingMultiprocessor:
     def stall(self, warp: Warp, end: int, reason: int) -> None:
         """Account for a warp's time up to `end` with a reason, before its next step."""
         start = warp.seen
-        warp.spent[warp.step.place * REASONS + reason] += end - start
+        row = warp.step.pc if warp.by_pc else warp.place
+        warp.spent[row * REASONS + reason] += end - start
         warp.seen = end
         if self.is_observed:
             self.watch.span(warp, start, end, reason, warp.step.pc)

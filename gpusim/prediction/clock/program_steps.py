@@ -11,15 +11,16 @@ from functools import lru_cache
 
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
+from gpusim.prediction.clock.additions import Seen
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import Issue, issues
-from gpusim.prediction.clock.step_builder import Seen, steps_of
+from gpusim.prediction.clock.step_builder import Fetching, steps_of_warps
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import WarpStream
 from gpusim.program.memoisation import Same
 
-MOST_KEPT = 200_000  # steps, of some 120 bytes each
+MOST_KEPT = 200_000  # steps, of four bytes each beside the distinct ones
 
 
 class ProgramSteps:
@@ -47,17 +48,23 @@ class ProgramSteps:
         self._seen = Seen(self._issues)
         self._built = 0
 
-    def of(self, warp: WarpStream, *, is_first: bool) -> WarpSteps:
-        """Return the steps of a warp, of a block that `is_first` on its SM or of a later one."""
-        key = warp.key, is_first
-        if key not in self._made:
-            code = self._code.of(warp, is_first=is_first)
-            late = self._constants.of(warp, is_first=is_first)
-            made = self._made[key] = steps_of(warp, self._issues, code, late, self._seen)
-            self._built += len(made.steps)
-            if self._built > MOST_KEPT:
-                _kept.cache_clear()  # for this launch alone
-        return self._made[key]
+    def of(self, warps: Sequence[tuple[WarpStream, bool]]) -> list[WarpSteps]:
+        """Return the steps of warps, of a block that is the first on its SM or of a later one.
+
+        Those of many warps are built in less time together.
+        """
+        keys = [(warp.key, is_first) for warp, is_first in warps]
+        missing = {key: one for key, one in zip(keys, warps, strict=True) if key not in self._made}
+        made = steps_of_warps([self._fetching(*one) for one in missing.values()], self._seen)
+        self._made.update(zip(missing, made, strict=True))
+        self._built += sum(len(one.steps) for one in made)
+        if self._built > MOST_KEPT:
+            _kept.cache_clear()  # for this launch alone
+        return [self._made[key] for key in keys]
+
+    def _fetching(self, warp: WarpStream, is_first: bool) -> Fetching:
+        code = self._code.of(warp, is_first=is_first)
+        return Fetching(warp, code, self._constants.of(warp, is_first=is_first))
 
 
 def program_steps(program: Program, device: Device, l2: str) -> ProgramSteps:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,21 +33,24 @@ class Extrapolated:
 class Runs:
     """Warps with equal steps: their number, and the ticks stalled before each step, by reason.
 
-    All reasons of a step are adjacent. `marks` are sums over warps of the times at each mark.
+    All reasons of a step are adjacent. If they are `by_pc`, `spent` is that of all warps on the SM,
+    by the pc of the step. `marks` are sums over warps of the times at each mark.
     """
 
     steps: Sequence[Step]
     tags: int
     count: int
+    by_pc: bool
     spent: MutableSequence[int]
     marks: list[int]
 
-    def __init__(self, work: WarpSteps) -> None:
+    def __init__(self, work: WarpSteps, spent_by_pc: MutableSequence[int] | None) -> None:
         self.work = work
         self.steps = work.steps
         self.tags = work.tags
         self.count = 0
-        self.spent = array("q", bytes(8 * REASONS * len(work.steps)))
+        self.by_pc = spent_by_pc is not None
+        self.spent = zeros(len(work.steps)) if spent_by_pc is None else spent_by_pc
         self.marks = [0] * MARKS * len(work.loops)
 
     @cached_property
@@ -92,6 +95,21 @@ class Runs:
         table = np.array([np.bincount(places, row, len(pcs)) for row in self._all]).T
         for pc, row in zip(pcs.tolist(), table, strict=True):
             reasons[pc] = reasons[pc] + row if pc in reasons else row
+
+
+def zeros(rows: int) -> MutableSequence[int]:
+    """Return no ticks for each reason of some steps or pcs."""
+    return array("q", [0]) * (REASONS * rows)
+
+
+def by_pc_if_exact(works: Collection[WarpSteps]) -> MutableSequence[int] | None:
+    """Return a table of the ticks of warps by pc, None where these have to be kept by step.
+
+    Without extrapolated iterations all sums are of whole numbers, the same in any order.
+    """
+    if any(work.loops for work in works):
+        return None
+    return zeros(1 + max(int(work.steps.column("pc").max()) for work in works))
 
 
 @dataclass

@@ -224,8 +224,7 @@ class Scheduler:
             self.sm.watch.span(warp, now, now + step.slot, SELECTED, step.pc)
             self.sm.watch.span(warp, now + step.slot, back, WAIT, step.pc)
         warp.seen = back
-        warp.step = step.next
-        warp.pipe = step.next.pipe
+        warp.advance()
         return self._await(warp, step, back) if step.needs else back
 
     def _await(self, warp: Warp, step: Step, back: int) -> int:
@@ -248,8 +247,7 @@ class Scheduler:
         step = warp.step
         if at > warp.seen:
             self.sm.stall(warp, at, reason)
-        warp.step = step.next
-        warp.pipe = step.next.pipe
+        warp.advance()
         self.take(warp, self._await(warp, step, at) if step.needs else at)
 
 

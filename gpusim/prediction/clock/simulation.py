@@ -13,12 +13,12 @@ from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.observation import Observed, Unobserved
 from gpusim.prediction.clock.runs import Array, Extrapolated, Runs, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.sums import Sums, sums
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
 
-MOST_KEPT_STEPS = 25_000  # of some 200 bytes each, with an outcome whose sums nobody has asked for
+MOST_KEPT_STEPS = 25_000  # of some 80 bytes each, with an outcome whose sums nobody has asked for
 
 
 @dataclass
@@ -36,36 +36,30 @@ class Outcome:
     extrapolated: Extrapolated
     runs: Sequence[Runs] = field(compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        """Add up at once where the steps of the runs would take much memory."""
+    def let_go(self) -> None:
+        """Add up, and keep no runs whose steps take much memory, of an outcome that is kept."""
         if sum(len(runs.steps) for runs in self.runs) > MOST_KEPT_STEPS:
-            _ = self.stalls, self.by_pc, self.reasons
+            _ = self._sums
             self.runs = ()
 
-    @cached_property
+    @property
     def stalls(self) -> list[float]:
         """The warps' ticks by stall reason."""
-        stalls = [0.0] * len(STALLS)
-        for runs in self.runs:
-            for reason, ticks in enumerate(runs.stalls):
-                stalls[reason] += ticks
-        return stalls
+        return self._sums.stalls
 
-    @cached_property
+    @property
     def by_pc(self) -> dict[int, float]:
         """The warps' ticks by pc."""
-        by_pc: dict[int, float] = {}
-        for runs in self.runs:
-            runs.add_to(by_pc)
-        return by_pc
+        return self._sums.by_pc
 
-    @cached_property
+    @property
     def reasons(self) -> dict[int, Array]:
         """The ticks of each stall reason by pc, (REASONS,)."""
-        reasons: dict[int, Array] = {}
-        for runs in self.runs:
-            runs.add_reasons_to(reasons)
-        return reasons
+        return self._sums.reasons
+
+    @cached_property
+    def _sums(self) -> Sums:
+        return sums(self.runs)
 
 
 def simulate(

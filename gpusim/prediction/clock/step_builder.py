@@ -1,27 +1,26 @@
-"""Steps of a warp stream, built once for each distinct stream.
+"""Steps of warp streams, from the additions of their pieces.
 
-Equal pieces of streams are copied: an iteration, or a section between loops, that begins in the
-state of an earlier one adds the same steps. The same holds for fully recorded loops, such as
+Equal pieces of streams are gone through once: an iteration, or a section between loops, that begins
+in the state of an earlier one adds the same steps. The same holds for fully recorded loops, such as
 data-dependent ones. Pieces are equal if they have the same instructions; their requests to units
-are numbered afterwards.
+are numbered afterwards, those of many warps together.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.prediction.clock.builder import Added, Builder, Row, State, moved
+from gpusim.prediction.clock.additions import CODE_BYTES, Added, Content, Seen
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.loop_marks import Marker
-from gpusim.prediction.clock.requests import Requests
-from gpusim.prediction.clock.step_table import AT, NO_REQUEST, References, StepTable
+from gpusim.prediction.clock.requests import Asking
+from gpusim.prediction.clock.step_table import StepTable
 from gpusim.prediction.clock.warp_steps import WarpSteps
-from gpusim.prediction.memory import NO_ACCESS
 from gpusim.prediction.streams import WarpStream
 
 Array = np.ndarray[Any, Any]
@@ -37,79 +36,141 @@ class _Piece(NamedTuple):
     is_again: bool = False
 
 
-class _Missed(NamedTuple):
-    """Misses of code lines and constants: their ticks, by position."""
+class Fetching(NamedTuple):
+    """A warp's stream, with the ticks of missed code lines and constants by position in it."""
 
-    code: Mapping[int, int]
-    constants: Mapping[int, int]
+    stream: WarpStream
+    code: Mapping[int, int] = _CACHED
+    constants: Mapping[int, int] = _CACHED
+
+
+class _Misses:
+    """Misses of code lines and constants in the order of a stream: kind, position and ticks."""
+
+    def __init__(self, warp: Fetching) -> None:
+        found = enumerate((warp.code, warp.constants))
+        made = sorted((at, kind, ticks) for kind, those in found for at, ticks in those.items())
+        self._made = [(kind, at, ticks) for at, kind, ticks in made]
+        self._at = [at for at, _, _ in made]
 
     def within(self, piece: _Piece) -> tuple[tuple[int, int, int], ...]:
-        """Return the misses of a piece of a stream: kind, position from its begin, and ticks."""
-        return tuple(
-            (kind, place - piece.begin, those[place])
-            for kind, those in enumerate(self)
-            if those
-            for place in range(piece.begin, piece.end)
-            if place in those
+        """Return those of a piece of the stream, by position from its begin."""
+        if not self._at:
+            return ()
+        first, end = (bisect_left(self._at, limit) for limit in (piece.begin, piece.end))
+        return tuple((kind, at - piece.begin, ticks) for kind, at, ticks in self._made[first:end])
+
+
+class _Chain:
+    """The additions of a stream's pieces one after the other, with the marks of its loops."""
+
+    def __init__(self, warp: Fetching, seen: Seen) -> None:
+        self.stream, self.late = warp.stream, warp.constants
+        self.begins: list[int] = []  # of pieces, in the stream
+        self.added: list[Added] = []
+        self.charges: dict[int, int] = {}
+        self._firsts: list[int] = []  # the number of steps before each piece
+        self._ended: list[int] = []  # rows of steps that pieces left open, as they have ended
+        self._ends: list[int] = []  # their places
+        self._marker = Marker()
+        self._counts: dict[Added, int] = {}  # of additions that are not yet charged
+        for loop in warp.stream.simulated_loops:
+            if loop.extrapolated and loop.simulated and loop.length:
+                self._marker.add(loop)
+        self._go_through(warp, seen)
+        self._charge()
+        self.tags = max(one.tags for one in set(self.added))
+
+    def _go_through(self, warp: Fetching, seen: Seen) -> None:
+        codes, length, noted = _codes(warp.stream), len(warp.stream), self._marker.at
+        misses, counts, ended = _Misses(warp), self._counts, seen.distinct.ended
+        state = begun = seen.first
+        known: Added | None = None
+        line = count = row = 0
+        for piece in _pieces(warp.stream):
+            missed, is_last = misses.within(piece), piece.end == length
+            is_repeated = piece.is_again and known is not None and known.left is begun
+            if known is None or not is_repeated or missed or is_last:
+                here = codes[CODE_BYTES * piece.begin : CODE_BYTES * piece.end]
+                content = Content(here, missed, line if missed else 0, is_last)
+                known, begun = seen.added(state, content), state
+            if piece.begin in noted:
+                self._charge()
+                self._marker.note(piece.begin, count + known.opened, dict(self.charges))
+            self.begins.append(piece.begin)
+            self.added.append(known)
+            self._firsts.append(count)
+            counts[known] = counts.get(known, 0) + 1
+            if known.ended is not None:
+                row = ended(row, known.ended)
+            if known.open is not None:
+                if count:
+                    self._ended.append(row)
+                    self._ends.append(count - 1)
+                count += known.count
+                row = known.open
+            state = known.left
+            line = line + known.ticks if known.line is None else known.line
+        self._ended.append(row)
+        self._ends.append(count - 1)
+
+    def _charge(self) -> None:
+        """Add up the ticks of additions by pc."""
+        charges = self.charges
+        for added, times in self._counts.items():
+            for pc, spent in added.charges.items():
+                charges[pc] = charges.get(pc, 0) + times * spent
+        self._counts.clear()
+
+    def rows(self, seen: Seen) -> Array:
+        """Return the numbers of the rows of all steps, with marks."""
+        rows = np.concatenate([one.rows for one in self.added])
+        rows[self._ends] = self._ended
+        there = (self.tags,)
+        for place, mark in self._marker.marks.items():
+            rows[place] = seen.distinct.marked(int(rows[place]), mark, there)
+        return rows
+
+    @property
+    def asking(self) -> Asking:
+        """What asks units for something."""
+        counts = [len(one.places) for one in self.added]
+        places = np.concatenate([one.places for one in self.added])
+        steps = np.concatenate([one.steps for one in self.added])
+        return Asking(
+            self.stream,
+            places + np.repeat(self.begins, counts),
+            np.concatenate([one.under_way for one in self.added]),
+            steps + np.repeat(self._firsts, counts),
+            self.begins,
+            self.late,
+        )
+
+    def steps(self, numbers: Array, seen: Seen) -> WarpSteps:
+        """Return the steps of the warp, given their numbers."""
+        return WarpSteps(
+            StepTable(numbers, seen.distinct),
+            self.tags + 1,
+            self.charges,
+            tuple(self._marker.made),
+            sum(one.issued for one in self.added),
         )
 
 
-class Seen:
-    """Additions of a program's pieces of streams, by initial state, content, misses, and end.
-
-    Their rows refer to `references`; `requests` are those of the program.
-    """
-
-    def __init__(self, program: Sequence[Issue]) -> None:
-        self.references = References()
-        self.requests = Requests(program, self.references.accesses)
-        self._added: dict[tuple[Any, ...], Added] = {}
-
-    def find(self, key: tuple[Any, ...]) -> Added | None:
-        """Return the additions of an equal piece, None if there was none."""
-        return self._added.get(key)
-
-    def add(self, key: tuple[Any, ...], added: Added) -> None:
-        """Keep the additions of a piece."""
-        self._added[key] = added
-
-
-class _Begun:
-    """The state of a builder at the beginning of a piece of a stream."""
-
-    def __init__(self, builder: Builder, state: State | None, place: int) -> None:
-        self._state, self._place = state, place
-        self._steps = builder.count
-        self._issued = builder.made[-1].issued if builder.made else 0
-        self._cursor = builder.cursor
-        self._charges = dict(builder.charges)
-        self._line_begun = builder.line_begun
-
-    def added(self, builder: Builder, opened: int) -> Added | None:
-        """Settle the piece; return its additions, None without an initial state or new steps.
-
-        Its first instruction is part of the step at place `opened`.
-        """
-        settled, first = builder.settle(), self._steps
-        if self._state is None or builder.count == first:
-            return None
-        ended, rows, last = settled[0], settled[1:], builder.made[-1]
-        spent = {pc: now - self._charges.get(pc, 0) for pc, now in builder.charges.items()}
-        return Added(
-            begun=self._state,
-            ended=ended,
-            issued=int(ended[AT["issued"]]) - self._issued,
-            rows=moved(rows.copy(), -self._place),
-            last=last.moved(-self._place),
-            tags=1 + max(last.tag, int(rows[:, AT["tag"]].max(initial=-1))),
-            opened=opened - first + 1,
-            ticks=builder.cursor - self._cursor,
-            charges={pc: ticks for pc, ticks in spent.items() if ticks},
-            line_begun=builder.line_begun - builder.cursor
-            if builder.line_begun != self._line_begun
-            else None,
-            left=builder.left(),
-        )
+def steps_of_warps(warps: Sequence[Fetching], seen: Seen) -> list[WarpSteps]:
+    """Return the steps of some warps of a program; pieces `seen` in others are not built again."""
+    if not warps:
+        return []
+    chains = [_Chain(warp, seen) for warp in warps]
+    rows = [chain.rows(seen) for chain in chains]
+    ends = np.cumsum([len(one) for one in rows])
+    firsts = [0, *ends[:-1].tolist()]
+    asking = [chain.asking for chain in chains]
+    asked = np.concatenate([one.steps + at for one, at in zip(asking, firsts, strict=True)])
+    requests = seen.requests.numbers(asking)
+    numbers = seen.distinct.numbers(np.concatenate(rows), asked, requests)
+    parts = np.split(numbers, firsts[1:])
+    return [chain.steps(part, seen) for chain, part in zip(chains, parts, strict=True)]
 
 
 def steps_of(
@@ -122,62 +183,10 @@ def steps_of(
     """Return the steps of a warp with a stream of a program's instructions.
 
     `fetched` holds the ticks of missed code lines and `late` those of missed constants, by position
-    in the stream. Iterations `seen` in other streams of the program are copied.
+    in the stream.
     """
-    seen = Seen(program) if seen is None else seen
-    builder, marker, missed = Builder(seen.references), Marker(), _Missed(fetched, late)
-    codes, begins = _codes(stream), []
-    for loop in stream.simulated_loops:
-        if loop.extrapolated and loop.simulated and loop.length:
-            marker.add(loop)
-    known: Added | None = None
-    for piece in _pieces(stream):
-        begins.append(piece.begin)
-        is_last, misses = piece.end == len(stream), missed.within(piece)
-        charges = dict(builder.charges) if piece.begin in marker.at else {}
-        if not (known and known.is_again and piece.is_again and not (is_last or misses)):
-            state = known.left.state if known else builder.state()
-            line = builder.cursor - builder.line_begun if misses else 0
-            content = blake2b(codes[piece.begin : piece.end].data).digest() if state else b""
-            key = state, content, misses, line, is_last
-            known = seen.find(key)
-        if known:
-            opened = builder.repeat(known, piece.begin)
-        else:
-            begun = _Begun(builder, state, piece.begin)
-            opened = _add(piece, codes, program, missed, builder)
-            known = begun.added(builder, opened)
-            if known:
-                seen.add(key, known)
-        marker.note(piece.begin, opened, charges)
-    builder.finish(int(stream.pc[-1]) if len(stream) else 0)
-    rows = builder.rows()
-    _set_requests(rows, stream, begins, late, seen)
-    _set_marks(rows, marker.marks, builder.tags, seen.references)
-    steps = StepTable(rows, seen.references)
-    issued = int(steps.column("issued").sum())
-    return WarpSteps(steps, builder.tags + 1, builder.charges, tuple(marker.made), issued)
-
-
-def _set_requests(
-    rows: Array, stream: WarpStream, begins: Sequence[int], late: Mapping[int, int], seen: Seen
-) -> None:
-    """Put numbers of requests in the place of their positions in the stream."""
-    column = rows[:, AT["access"]]
-    asks = column != NO_REQUEST
-    places, under_way = column[asks], rows[asks, AT["under_way"]]
-    column[~asks] = seen.references.accesses.number(NO_ACCESS)
-    column[asks] = seen.requests.numbers(stream, places, under_way, begins, late)
-
-
-def _set_marks(rows: Array, marks: Mapping[int, int], tags: int, references: References) -> None:
-    """Mark steps by place; one that awaits nothing awaits a result that is there from the start."""
-    there = references.needs.number((tags,))
-    for place, mark in marks.items():
-        row = rows[place]
-        row[AT["mark"]] = mark
-        if not references.needs.values[row[AT["needs"]]]:
-            row[AT["needs"]] = there
+    warp = Fetching(stream, fetched, late)
+    return steps_of_warps([warp], Seen(program) if seen is None else seen)[0]
 
 
 def _pieces(stream: WarpStream) -> Iterator[_Piece]:
@@ -190,6 +199,8 @@ def _pieces(stream: WarpStream) -> Iterator[_Piece]:
             begin = loop.first + number * loop.length
             yield _Piece(begin, begin + loop.length, number > 0)
     yield from _between(stream, done, len(stream))
+    if not len(stream):
+        yield _Piece(0, 0)
 
 
 def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
@@ -200,36 +211,21 @@ def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
     """
     pc = stream.pc[begin:end]
     is_backward = np.diff(pc) <= 0
-    behind = 1 + np.flatnonzero(is_backward | stream.is_taken[begin : end - 1])
-    first = 0
-    for place in behind.tolist():
-        if is_backward[place - 1] or place - first >= FEWEST:
-            yield _Piece(begin + first, begin + place)
+    behind = np.flatnonzero(is_backward | stream.is_taken[begin : end - 1])
+    first = begin
+    for place, backward in zip(
+        (begin + 1 + behind).tolist(), is_backward[behind].tolist(), strict=True
+    ):
+        if backward or place - first >= FEWEST:
+            yield _Piece(first, place)
             first = place
-    if begin + first < end:
-        yield _Piece(begin + first, end)
+    if first < end:
+        yield _Piece(first, end)
 
 
-def _add(
-    piece: _Piece,
-    codes: Array,
-    program: Sequence[Issue],
-    missed: _Missed,
-    builder: Builder,
-) -> int:
-    """Add a piece of a stream, by instruction; return the place of the first one's step."""
-    last, opened = len(codes) - 1, 0
-    for place, code in enumerate(codes[piece.begin : piece.end].tolist(), piece.begin):
-        row = Row(code >> 2, place, code >> 1 & 1, code & 1)
-        if place in missed.code:
-            builder.fetch(row.pc, missed.code[place])
-        builder.late = missed.constants.get(place, 0)
-        builder.issue(row, program[row.pc], is_last=place == last)
-        if place == piece.begin:
-            opened = builder.count - 1
-    return opened
-
-
-def _codes(stream: WarpStream) -> Array:
+def _codes(stream: WarpStream) -> bytes:
     """Return a number for each instruction of a stream: all that its step is built from."""
-    return stream.pc.astype(np.int64) << 2 | stream.is_taken.astype(np.int64) << 1 | stream.is_on
+    pc, is_taken, is_on = (
+        column.astype(np.uint32) for column in (stream.pc, stream.is_taken, stream.is_on)
+    )
+    return (pc << 2 | is_taken << 1 | is_on).tobytes()

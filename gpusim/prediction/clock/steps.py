@@ -40,14 +40,12 @@ class Step:
 
     It issues when `pipe` is free and occupies it for `busy`, the scheduler for `slot`; the next one
     can follow after `gap`, with the results in `needs`: it `waits_long` if one comes from global
-    memory. Its own result is `tag`. Times are in ticks. `place` is its index among the warp's
-    steps, and `next` the following step; the issue time of a step with a `mark` is recorded. An
-    access occupies the memory `port` for some ticks.
+    memory. Its own result is `tag`. Times are in ticks; the issue time of a step with a `mark` is
+    recorded. An access occupies the memory `port` for some ticks.
     """
 
     action: Action
     pc: int
-    place: int
     slot: int
     gap: int
     pipe: int = NO_PIPE
@@ -61,12 +59,10 @@ class Step:
     port: int = 0
     is_shared: bool = field(init=False)  # whether its action is visible outside its scheduler
     is_in_order: bool = field(init=False)  # whether later requests begin no sooner
-    next: Step = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.is_shared = self.action > Action.SPECIAL
         self.is_in_order = self.action not in READS
-        self.next = self
 
 
 @dataclass(frozen=True)

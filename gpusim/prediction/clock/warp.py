@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
+from collections.abc import MutableSequence, Sequence
 
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.steps import Step
@@ -35,13 +35,16 @@ class Warp:
     """A warp on the SM: its next step, and the arrival times of its results."""
 
     __slots__ = (
-        "block", "marks", "number", "order", "pipe", "requester", "results", "scheduler", "seen",
-        "spent", "step", "stored",
+        "block", "by_pc", "marks", "number", "order", "pipe", "place", "requester", "results",
+        "scheduler", "seen", "spent", "step", "steps", "stored",
     )  # fmt: skip
 
+    steps: Sequence[Step]
+    place: int  # of the next one
     step: Step  # the next one
     pipe: int  # the pipe of that
-    spent: MutableSequence[int]  # stall ticks of equal warps before each step, by reason
+    by_pc: bool
+    spent: MutableSequence[int]  # stall ticks by reason: of equal warps before each step, or by pc
     marks: list[int]  # sum over equal warps of the times at each mark
     block: Block
     number: int
@@ -55,8 +58,11 @@ class Warp:
     def __init__(
         self, runs: Runs, block: Block, requester: Requester, order: int, scheduler: int, now: int
     ) -> None:
+        self.steps = runs.steps
+        self.place = 0
         self.step = runs.steps[0]
         self.pipe = self.step.pipe
+        self.by_pc = runs.by_pc
         self.spent = runs.spent
         self.marks = runs.marks
         self.block = block
@@ -67,3 +73,9 @@ class Warp:
         self.results = [0] * runs.tags
         self.seen = now
         self.stored = 0
+
+    def advance(self) -> None:
+        """Go on to the next step."""
+        self.place += 1
+        self.step = self.steps[self.place]
+        self.pipe = self.step.pipe

@@ -30,7 +30,7 @@ BINDINGS = {Multiprocessor: StreamingMultiprocessor, EventQueue: Events}
 RESULTS: dict[type, tuple[str, ...]] = {
     StreamingMultiprocessor: ("end", "block_ends"),
     GlobalMemory: ("end",),
-    Runs: ("count", "spent", "marks"),
+    Runs: ("count", "marks"),  # beside the table of what they spent
 }
 _MODULES = DiskCache("clock", most_bytes=1 << 23, is_private=True)
 # Kept from one play to the next: bytes of memory, and of steps in it.
@@ -67,12 +67,15 @@ class CompiledClock:
         sm.event_queue = events
         instance, steps = self._with_steps([runs.work.steps for runs in sm.runs.values()])
         image = Image(self._layouts, steps)
-        for runs in sm.runs.values():
-            image.add_integers(runs.spent)
+        tables = {id(runs.spent): runs.spent for runs in sm.runs.values()}.values()
+        for spent in tables:
+            image.add_integers(spent)
         image.add(sm)
         instance.play(image, image.address(sm), image.address(events))
         for one in (sm, sm.units.memory, *sm.runs.values()):
             image.read_back(one, RESULTS[type(one)], instance.slots)
+        for spent in tables:
+            image.update(spent, instance.slots)
         # A new page costs the system more time than the clock needs to fill it.
         if instance.size < _MOST_KEPT_BYTES:
             is_small = steps.end < _MOST_STEPS_BYTES

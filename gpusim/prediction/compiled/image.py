@@ -73,28 +73,27 @@ class Image:
 
     def add_integers(self, items: Sequence[int]) -> None:
         """Place a list of integers, fast for an array of 64 bits each."""
+        self.add_slots(items, np.asarray(items, dtype=np.int64))
+
+    def add_slots(self, items: Sequence[Any], slots: Array) -> None:
+        """Place a list with elements of a slot each, which is finished."""
         self._added.append(items)
         self._add_part(self._finished())
-        self._places[id(items)] = self._list_of(np.asarray(items, dtype=np.int64))
+        self._places[id(items)] = self.end
+        head = self.end + SLOT * _LIST_SLOTS, len(slots), len(slots)
+        self._add_part(np.array(head, dtype=np.int64))
+        self._add_part(slots)
 
-    def add_columns(
-        self, cls: type, items: Sequence[Any], columns: Callable[[Array], Mapping[str, Array]]
-    ) -> None:
-        """Place a list of objects of a class, whose fields are `columns` of slots.
-
-        The function is given the addresses of the objects.
-        """
-        self._added.append(items)
+    def add_columns(self, cls: type, columns: Mapping[str, Array]) -> Array:
+        """Place objects of a class, whose fields are finished `columns`; return their addresses."""
         self._add_part(self._finished())
-        layout, count = self._layouts.of(cls), len(items)
-        width = layout.size // SLOT
-        first = self.end + SLOT * (_LIST_SLOTS + count)
-        addresses = first + layout.size * np.arange(count)
-        self._places[id(items)] = self._list_of(addresses)
-        slots, found = np.empty((count, width), dtype=np.int64), columns(addresses)
+        layout, count = self._layouts.of(cls), len(next(iter(columns.values())))
+        addresses = self.end + layout.size * np.arange(count)
+        slots = np.empty((count, layout.size // SLOT), dtype=np.int64)
         for name, field in layout.fields.items():
-            slots[:, field.offset // SLOT] = found[name]
+            slots[:, field.offset // SLOT] = columns[name]
         self._add_part(slots.reshape(-1))
+        return addresses
 
     def holds(self, lists: Iterable[Sequence[Any]]) -> bool:
         """Return whether all of these lists are placed."""
@@ -111,13 +110,10 @@ class Image:
             [slot] = read(self.address(given) + fields[name].offset, 1)
             setattr(given, name, _value(slot, fields[name].kind, read))
 
-    def _list_of(self, slots: Array) -> int:
-        """Place a list with finished slots; return its address."""
-        address = self.end
-        head = address + SLOT * _LIST_SLOTS, len(slots), len(slots)
-        self._add_part(np.array(head, dtype=np.int64))
-        self._add_part(slots)
-        return address
+    def update(self, items: Sequence[int], read: Read) -> None:
+        """Set the elements of an array of integers to their present values in memory."""
+        data, _, _ = read(self.address(items), _LIST_SLOTS)
+        np.asarray(items)[:] = read(data & _ADDRESS, len(items))
 
     def _finished(self) -> Array:
         """Return the slots that were not finished before."""
