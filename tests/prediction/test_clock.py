@@ -540,6 +540,17 @@ def test_a_fence_waits_for_what_was_sent_before_it() -> None:
     assert simulate([send, within, behind, EXIT], gpu=gpu).cycles == plain
 
 
+def test_a_fence_is_waited_for_where_a_result_from_before_it_is_read_next() -> None:
+    """The result is there after 23 cycles, the fence after 100, wherever it is read behind it."""
+    gpu = fence_device(last_store=0)
+    send = Instruction("STG", (), (5, 6), INT32, memory=GLOBAL)
+    fence = Instruction("MEMBAR", detail="gpu")
+    read_next = simulate([send, LOAD, fence, alu(2, 1), EXIT], gpu=gpu)
+    read_later = simulate([send, LOAD, fence, alu(2, 0), alu(3, 1), EXIT], gpu=gpu)
+    assert read_next.cycles == read_later.cycles - 1
+    assert read_next.cycles > 100
+
+
 @pytest.mark.parametrize(
     ("lines", "at", "done"),
     [
