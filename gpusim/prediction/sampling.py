@@ -24,6 +24,9 @@ from gpusim.prediction.workload import Budget, Workload
 # number is doubled, and likewise that of loop iterations, within the budget of instructions.
 SETTLED = 0.01
 
+# Waves that are simulated at least: the first and the last are no measure, two make a rate.
+FEWEST_WAVES = 4
+
 # Stalls by contention between warps. Above this fraction of warp time, old warps run first and
 # young ones after them, each almost as fast as a lone warp.
 KEPT_BY_OTHERS = (NOT_SELECTED, MATH, MIO, LG)
@@ -74,7 +77,7 @@ def simulate_all(
             blocks = work.some(count, most, first=resident, evenly=evenly)
             return simulate(device, share, blocks, resident, observers)
 
-        return _all_waves(of_blocks, work, resident)
+        return _all_waves(of_blocks, work, resident, _waves(work, resident, most))
 
     longest = work.longest_loop
     done = _settled(partial(of_iterations, observers=observers), longest, work.budget)
@@ -135,14 +138,24 @@ def _settled(simulate: Callable[[int], SmTime], longest: int, budget: Budget) ->
     return replace(done, iterations=min(most, longest))
 
 
-def _all_waves(simulate: Callable[[int], Outcome], work: Workload, resident: int) -> SmTime:
+def _waves(work: Workload, resident: int, iterations: int) -> int:
+    """Return the number of waves that are simulated first, with so many iterations of loops."""
+    budget = work.budget
+    waves = max(budget.waves, -(-budget.blocks // resident))
+    each = work.instructions(iterations) * resident / work.blocks_on_sm
+    return max(FEWEST_WAVES, min(waves, int(2 * budget.instructions / max(1, each))))
+
+
+def _all_waves(
+    simulate: Callable[[int], Outcome], work: Workload, resident: int, waves: int
+) -> SmTime:
     """Simulate some waves of blocks, then more of them, and extrapolate to all.
 
     Whole waves are extrapolated, so that the simulated tail is as full as the launch's.
     """
     whole = work.blocks_on_sm
     budget = work.budget
-    waves, before = max(budget.waves, -(-budget.blocks // resident)), 0.0
+    before = 0.0
     for count in (waves * resident, 2 * waves * resident):
         count = min(whole, count + whole % resident)
         outcome = simulate(count)

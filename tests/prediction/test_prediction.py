@@ -36,7 +36,8 @@ def predicted(name: str, n: int, block: int, **options: object) -> Prediction:
 def in_full(configured: ConfiguredKernel, *arguments: object) -> Prediction:
     """The same with all waves of blocks simulated."""
     gpu = device.load("h200")
-    return predict_prepared(prepare(configured, arguments, gpu.cc), gpu, budget=Budget(waves=1000))
+    budget = Budget(waves=1000, instructions=10**9)
+    return predict_prepared(prepare(configured, arguments, gpu.cc), gpu, budget=budget)
 
 
 def classes_of(kernel: Kernel, grid: int, block: int, *args: object) -> Classes:
@@ -273,6 +274,17 @@ def test_a_grid_played_in_part_takes_as_long_as_one_played_in_full(name: str, bl
     assert part.extent.extrapolated % part.occupancy.blocks == 0
     assert whole.extent.extrapolated == 0
     assert part.cycles == pytest.approx(whole.cycles, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["reduce1", "reduce7"])
+def test_long_blocks_are_played_in_fewer_waves_and_take_as_long(name: str) -> None:
+    setup, gpu = catalogue.find(name).setup(2**25, block=256), device.load("h200")
+    prepared = prepare(setup.configured, setup.specs, gpu.cc)
+    usual = predict_prepared(prepared, gpu)
+    few = predict_prepared(prepared, gpu, budget=Budget(instructions=1_000))
+    assert few.extent.simulated // few.occupancy.blocks == 4
+    assert usual.extent.simulated // few.occupancy.blocks == 16
+    assert few.cycles == pytest.approx(usual.cycles, rel=0.03)
 
 
 def test_blocks_that_differ_are_all_played_in_their_proportions() -> None:
