@@ -15,9 +15,10 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.events import Accesses, Placement, Steps
 from gpusim.prediction.streams.constants import looked_up_lines
 from gpusim.prediction.streams.executed import Executed
+from gpusim.prediction.streams.instruction_table import columns_of_plain, plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.ordering import ranges, stable_order
-from gpusim.prediction.streams.sections import sections_of
+from gpusim.prediction.streams.sections import begun_sections
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.touches import Touches, joined
 
@@ -67,44 +68,51 @@ class _Stepped:
     def __init__(self, before: StepColumns) -> None:
         self._before = before
         self._order = stable_order(before.rows)
-        self._places = np.empty_like(self._order)
-        self._places[self._order] = np.arange(len(before))
+        is_access = np.zeros(len(before), dtype=bool)
+        is_access[before.accesses] = True
+        self._at = np.flatnonzero(is_access[self._order])
+        self._accesses = np.searchsorted(before.accesses, self._order[self._at])
+        self._numbers = np.empty_like(self._accesses)  # of accesses in the order of warps
+        self._numbers[self._accesses] = np.arange(len(self._accesses))
         counts = np.bincount(before.rows, minlength=before.placement.rows)
         self.begins = np.append(0, np.cumsum(np.tile(counts, before.placement.copies)))
 
     def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
         """Return some of the blocks; those of a folded batch are copies of the same path."""
-        before, length = self._before, len(self._before)
+        before, count = self._before, len(self._accesses)
         if before.placement.folded:
             here, copies = self._order, slice(blocks.start, blocks.stop)
-            begin = -length * touches.block
+            every = np.arange(len(blocks))[:, None]
+            at = (self._at + every * len(before)).reshape(-1)
+            accesses, moved = self._accesses, count * touches.block
         else:
             here, copies = self._order[begins[0] : begins[-1]], slice(1)
-            begin = begins[0]
-        count = copies.stop - (copies.start or 0)
+            low, high = np.searchsorted(self._at, (begins[0], begins[-1]))
+            at = self._at[low:high] - begins[0]
+            accesses, moved = self._accesses[low:high], -low
+        times = copies.stop - (copies.start or 0)
         executed = Executed(
             before.placement.warps_per_block,
             begins - begins[0],
-            np.tile(before.pc[here], count),
-            np.tile(before.times[here], count),
-            {n: v[copies].take(here, axis=1).reshape(-1) for n, v in before.values.items()},
+            before.contents[copies].take(here, axis=1).reshape(-1),
+            at,
+            np.tile(before.times[accesses], times),
+            {n: v[copies].take(accesses, axis=1).reshape(-1) for n, v in before.values.items()},
         )
-        places = self._places[touches.place % max(1, length)] - begin
+        places = self._numbers[touches.place % max(1, count)] + moved
         places[touches.place < 0] = -1
-        return Part(blocks.start, executed, np.tile(here, count), replace(touches, place=places))
+        return Part(blocks.start, executed, np.tile(here, times), replace(touches, place=places))
 
 
 class _Both:
     """What compiled code ran of a batch, after NumPy's machine; `begins` as there."""
 
     def __init__(self, before: StepColumns, compiled: Sequence[Steps], kinds: KindsByPc) -> None:
-        self._before, first, self._kinds = before, before.values, kinds
-        self._pc = np.concatenate([before.pc, *(one.pc for one in compiled)])
-        self._lanes = np.concatenate([first["lanes"][0], *(one.lanes for one in compiled)])
-        self._is_on = np.concatenate([first["is_on"][0], *(one.is_on for one in compiled)])
-        self._is_taken = np.concatenate([first["is_taken"][0], *(one.is_taken for one in compiled)])
-        later, times = sections_of(compiled, before.placement, before.clock)
-        self._times = np.concatenate([before.times, times])
+        self._before, self._kinds = before, kinds
+        own = (plain_contents(one.pc, one.lanes, one.is_on, one.is_taken) for one in compiled)
+        self._contents = np.concatenate([before.contents[0], *own])
+        later, base = begun_sections(compiled, before.placement, before.clock)
+        self._base = np.concatenate([np.zeros(len(before), dtype=np.int64), base])
         self._sections = later.after(before.rows)
         self._set_places(before.placement)
         self._set_accesses(compiled)
@@ -126,80 +134,105 @@ class _Both:
             for one, begin in zip(compiled, begins.tolist(), strict=False)
         ]
         self._accesses = Accesses(*map(np.concatenate, zip(*shifted, strict=True)))
-        firsts = np.append(self._sections.first, len(self._pc))
+        firsts = np.append(self._sections.first, len(self._contents))
         self._first_accesses = np.searchsorted(self._accesses.at, firsts)
         self._first_runs = np.cumsum(self._accesses.runs) - self._accesses.runs
 
     def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
         """Return some of the blocks, with what they touched before compiled code ran them."""
-        warps, kinds = self._before.placement.warps_per_block, self._kinds
+        before, warps = self._before, self._before.placement.warps_per_block
         low, high = np.searchsorted(self._rows, (blocks.start * warps, blocks.stop * warps))
         mine = self._order[low:high]
         here = self._sections.at(mine).steps
-        later = np.sort(mine[mine >= len(self._before)])
-        accesses = self._accesses_of(later, int(begins[0]))
-        values = self._values(here)
-        pc = self._pc[here]
-        _set_accesses(values, accesses, pc, kinds)
-        executed = Executed(warps, begins - begins[0], pc, self._times[here], values)
-        before = replace(touches, place=self._places[touches.place] - begins[0])
-        both = joined([before, _touches(accesses, executed, kinds)])
-        return Part(blocks.start, executed, here, both)
+        contents = self._contents[here]
+        row = before.rows[before.accesses]
+        old = np.flatnonzero((row >= blocks.start * warps) & (row < blocks.stop * warps))
+        accesses, times = self._accesses_of(np.sort(mine[mine >= len(before)]), int(begins[0]))
+        at = np.concatenate([self._places[before.accesses[old]] - begins[0], accesses.at])
+        in_order = _InOrder.of(at)
+        pc = columns_of_plain(contents[accesses.at])["pc"]
+        values = {
+            name: in_order(np.concatenate([before.values[name][0][old], column]))
+            for name, column in _values(accesses, pc, self._kinds).items()
+        }
+        times = in_order(np.concatenate([before.times[old], times]))
+        executed = Executed(warps, begins - begins[0], contents, in_order(at), times, values)
+        numbers = in_order.numbers
+        earlier = replace(touches, place=numbers[np.searchsorted(old, touches.place)])
+        later = _touches(accesses, pc, numbers[len(old) :], executed, self._kinds)
+        return Part(blocks.start, executed, here, joined([earlier, later]))
 
-    def _values(self, here: Array) -> dict[str, Array]:
-        """Return the columns of some steps, those of accesses in compiled code left empty."""
-        values = {name: np.zeros(len(here), dtype=dtype) for name, dtype in TYPES.items()}
-        values["lowest"][:] = values["constant"][:] = -1
-        before = np.flatnonzero(here < len(self._before))
-        for name in ("cost", "lines", "wavefronts", "lowest", "gaps", "constant"):
-            values[name][before] = self._before.values[name][0][here[before]]
-        values["lanes"] = self._lanes[here]
-        values["is_on"] = self._is_on[here]
-        values["is_taken"] = self._is_taken[here]
-        return values
+    def _accesses_of(self, sections: Array, begin: int) -> tuple[Accesses, Array]:
+        """Return the accesses of some sections, with steps by their place from `begin` on.
 
-    def _accesses_of(self, sections: Array, begin: int) -> Accesses:
-        """Return the accesses of some sections, with steps by their place from `begin` on."""
+        With them comes the time of each.
+        """
         first = self._first_accesses[sections]
         counts = self._first_accesses[sections + 1] - first
         which = ranges(first, counts)
-        moved = self._places[sections] - self._sections.first[sections] - begin
-        at = self._accesses.at[which] + np.repeat(moved, counts)
+        at = self._accesses.at[which] - np.repeat(self._sections.first[sections], counts)
         runs = ranges(self._first_runs[which], self._accesses.runs[which])
         columns = [column[which] for column in self._accesses[1:8]]
-        return Accesses(at, *columns, *(column[runs] for column in self._accesses[8:]))
+        places = at + np.repeat(self._places[sections] - begin, counts)
+        times = at + np.repeat(self._base[sections], counts)
+        return Accesses(places, *columns, *(column[runs] for column in self._accesses[8:])), times
 
 
-def _set_accesses(
-    values: dict[str, Array], accesses: Accesses, pcs: Array, kinds: KindsByPc
-) -> None:
-    """Set the columns of accesses."""
-    at, pc = accesses.at, pcs[accesses.at]
+class _InOrder:
+    """Puts columns of accesses in the order of their places; `numbers` has each one's in it."""
+
+    def __init__(self, order: Array | None, count: int) -> None:
+        self._order = order
+        self.numbers = np.arange(count)
+        if order is not None:
+            self.numbers[order] = np.arange(count)
+
+    @classmethod
+    def of(cls, places: Array) -> _InOrder:
+        """Return what puts columns in the order of these places; most often they are in it."""
+        is_so = bool((places[1:] > places[:-1]).all())
+        return cls(None if is_so else stable_order(places), len(places))
+
+    def __call__(self, column: Array) -> Array:
+        """Return a column in order."""
+        return column if self._order is None else column[self._order]
+
+
+def _values(accesses: Accesses, pc: Array, kinds: KindsByPc) -> dict[str, Array]:
+    """Return the columns of accesses, by the instruction of each."""
     passes = np.where(kinds.add_up[pc] & accesses.is_one, 1, accesses.passes)
     is_within_l1 = kinds.are_local_without_rows[pc]
-    values["cost"][at] = np.where(is_within_l1, 0, passes)
-    values["lines"][at] = np.where(is_within_l1, 0, accesses.lines)
-    values["wavefronts"][at] = accesses.wavefronts
     is_load = kinds.are_loads[pc]
-    values["lowest"][at] = np.where(is_load, accesses.lowest, -1)
-    values["gaps"][at] = np.where(is_load, accesses.gaps, 0)
-    looked_up = kinds.are_looked_up[pc]
-    values["constant"][at[looked_up]] = looked_up_lines(
+    looked_up = np.flatnonzero(kinds.are_looked_up[pc])
+    constant = np.full(len(pc), -1, dtype=TYPES["constant"])
+    constant[looked_up] = looked_up_lines(
         kinds.instructions, pc[looked_up], accesses.lowest[looked_up]
     )
+    return {
+        "cost": np.where(is_within_l1, 0, passes),
+        "lines": np.where(is_within_l1, 0, accesses.lines),
+        "wavefronts": accesses.wavefronts,
+        "lowest": np.where(is_load, accesses.lowest, -1),
+        "gaps": np.where(is_load, accesses.gaps, 0),
+        "constant": constant,
+    }
 
 
-def _touches(accesses: Accesses, executed: Executed, kinds: KindsByPc) -> Touches:
+def _touches(
+    accesses: Accesses, pcs: Array, numbers: Array, executed: Executed, kinds: KindsByPc
+) -> Touches:
     """Return the sectors that accesses touch: of local memory, some of them twice."""
-    owner = np.repeat(accesses.at, accesses.runs)
-    pc = executed.pc[owner]
+    owner = np.repeat(np.arange(len(pcs)), accesses.runs)
+    pc = pcs[owner]
     wanted = np.flatnonzero(kinds.touch[pc])
     owner, pc = owner[wanted], pc[wanted]
-    warp = executed.rows[owner] % executed.warps_per_block
-    shift = np.where(kinds.are_local[pc], kinds.local.begin_of(warp), 0)
+    place = numbers[owner]
+    warp = executed.rows[place]
+    within = warp % executed.warps_per_block
+    shift = np.where(kinds.are_local[pc], kinds.local.begin_of(within), 0)
     begin = (accesses.first[wanted] + shift) // SECTOR_BYTES
     counts = (accesses.last[wanted] + shift) // SECTOR_BYTES - begin + 1
-    place = np.repeat(owner, counts)
-    block = executed.rows[place] // executed.warps_per_block
+    block = np.repeat(warp // executed.warps_per_block, counts)
+    place = np.repeat(place, counts)
     is_store = np.repeat(kinds.are_stores[pc], counts)
     return Touches(block, place, place, ranges(begin, counts), is_store)

@@ -66,13 +66,21 @@ def sections_of(
     A time is the number of the warp's instructions before. The warps of a block have run equally
     many when a barrier opens.
     """
+    sections, base = begun_sections(compiled, placement, clock)
+    since = np.repeat(base - sections.first, sections.counts)
+    return sections, since + np.arange(len(since))
+
+
+def begun_sections(
+    compiled: Sequence[Steps], placement: Placement, clock: Array
+) -> tuple[Sections, Array]:
+    """Return the same sections, with the time of the first step of each."""
     rows = np.concatenate([np.zeros(0, dtype=np.int32), *(one.row for one in compiled)])
     begins = np.cumsum([0, *(len(one.pc) for one in compiled)])
     both = zip(compiled, begins, strict=False)
     opened = np.concatenate([_NONE, *(one.opened + np.array([n, 0]) for one, n in both)])
     sections = Sections.of(rows, opened[:, 0])
-    base = _times(placement, sections, opened, clock)
-    return sections, np.repeat(base - sections.first, sections.counts) + np.arange(len(rows))
+    return sections, _times(placement, sections, opened, clock)
 
 
 def _times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
