@@ -5,9 +5,11 @@ NumPy's machine reports steps of many warps, compiled code columns of steps of s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from gpusim.prediction.streams.executed import Executed
 from gpusim.prediction.streams.instruction_table import columns_of_plain, plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.ordering import ranges, stable_order
-from gpusim.prediction.streams.sections import begun_sections
+from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.touches import Touches, joined
 
@@ -31,17 +33,31 @@ MOST_AT_ONCE = 1 << 17  # instructions; above it columns leave the cache
 class Part:
     """Blocks of a batch from position `begun` on: their instructions, and touches of sectors.
 
-    `numbers` are those of the instructions among the recorded ones, of one copy.
+    `numbers` returns those of the instructions among the recorded ones, of one copy.
     """
 
     begun: int
     executed: Executed
-    numbers: Array
+    numbers: Callable[[], Array]
     touches: Touches
 
 
+class Compiled(NamedTuple):
+    """Some steps of compiled code, one warp's after the other's: contents, sections, accesses."""
+
+    contents: Array
+    ran: Ran
+    accesses: Accesses
+
+    @classmethod
+    def of(cls, steps: Steps) -> Compiled:
+        """Return some steps, without what is the same for all of a section."""
+        contents = plain_contents(steps.pc, steps.lanes, steps.is_on, steps.is_taken)
+        return cls(contents, Ran.of(steps), steps.accesses)
+
+
 def parts(
-    before: StepColumns, touches: Touches, compiled: list[Steps], kinds: KindsByPc
+    before: StepColumns, touches: Touches, compiled: list[Compiled], kinds: KindsByPc
 ) -> Iterator[Part]:
     """Yield the blocks of a batch, from what they did in NumPy's machine and in compiled code.
 
@@ -49,7 +65,6 @@ def parts(
     """
     blocks, warps = len(before.placement.blocks), before.placement.warps_per_block
     whole = _Both(before, compiled, kinds) if compiled else _Stepped(before)
-    compiled.clear()  # all of it is held by now
     ends, begun = whole.begins[::warps], 0
     while begun < blocks:
         end = int(np.searchsorted(ends, ends[begun] + MOST_AT_ONCE, side="right")) - 1
@@ -101,21 +116,40 @@ class _Stepped:
         )
         places = self._numbers[touches.place % max(1, count)] + moved
         places[touches.place < 0] = -1
-        return Part(blocks.start, executed, np.tile(here, times), replace(touches, place=places))
+        numbers = partial(np.tile, here, times)
+        return Part(blocks.start, executed, numbers, replace(touches, place=places))
 
 
 class _Both:
-    """What compiled code ran of a batch, after NumPy's machine; `begins` as there."""
+    """What compiled code ran of a batch, after NumPy's machine; `begins` as there.
 
-    def __init__(self, before: StepColumns, compiled: Sequence[Steps], kinds: KindsByPc) -> None:
+    `compiled` is given up.
+    """
+
+    def __init__(self, before: StepColumns, compiled: list[Compiled], kinds: KindsByPc) -> None:
         self._before, self._kinds = before, kinds
-        own = (plain_contents(one.pc, one.lanes, one.is_on, one.is_taken) for one in compiled)
-        self._contents = np.concatenate([before.contents[0], *own])
-        later, base = begun_sections(compiled, before.placement, before.clock)
+        ran = [one.ran for one in compiled]
+        later, base = begun_sections(ran, before.placement, before.clock)
         self._base = np.concatenate([np.zeros(len(before), dtype=np.int64), base])
         self._sections = later.after(before.rows)
         self._set_places(before.placement)
         self._set_accesses(compiled)
+        self._set_contents(compiled)
+
+    def _set_contents(self, compiled: list[Compiled]) -> None:
+        """Put the contents of all instructions in the order of warps, some at a time."""
+        self._contents = np.empty(int(self._sections.counts.sum()), dtype=np.uint64)
+        done = len(self._before)
+        self._contents[self._places[:done]] = self._before.contents[0]
+        for one in _given_up(compiled):
+            begins = self._places[done : done + len(one.ran.sections)]
+            counts = one.ran.sections.counts
+            done += len(begins)
+            is_whole = (begins[1:] == begins[:-1] + counts[:-1]).all()  # warps of blocks, in order
+            if len(begins) and is_whole:
+                self._contents[begins[0] :][: len(one.contents)] = one.contents
+            else:
+                self._contents[ranges(begins, counts)] = one.contents
 
     def _set_places(self, placement: Placement) -> None:
         sections = self._sections
@@ -127,14 +161,15 @@ class _Both:
         warps = np.searchsorted(self._rows, np.arange(placement.rows + 1))
         self.begins = np.append(0, ends)[warps]
 
-    def _set_accesses(self, compiled: Sequence[Steps]) -> None:
-        begins = np.cumsum([len(self._before), *(len(one.pc) for one in compiled)])
+    def _set_accesses(self, compiled: Sequence[Compiled]) -> None:
+        counts = (len(one.contents) for one in compiled)
+        begins = itertools.accumulate(counts, initial=len(self._before))
         shifted = [
             one.accesses._replace(at=one.accesses.at + begin)
-            for one, begin in zip(compiled, begins.tolist(), strict=False)
+            for one, begin in zip(compiled, begins, strict=False)
         ]
         self._accesses = Accesses(*map(np.concatenate, zip(*shifted, strict=True)))
-        firsts = np.append(self._sections.first, len(self._contents))
+        firsts = np.append(self._sections.first, self._sections.counts.sum())
         self._first_accesses = np.searchsorted(self._accesses.at, firsts)
         self._first_runs = np.cumsum(self._accesses.runs) - self._accesses.runs
 
@@ -143,8 +178,7 @@ class _Both:
         before, warps = self._before, self._before.placement.warps_per_block
         low, high = np.searchsorted(self._rows, (blocks.start * warps, blocks.stop * warps))
         mine = self._order[low:high]
-        here = self._sections.at(mine).steps
-        contents = self._contents[here]
+        contents = self._contents[begins[0] : begins[-1]]
         row = before.rows[before.accesses]
         old = np.flatnonzero((row >= blocks.start * warps) & (row < blocks.stop * warps))
         accesses, times = self._accesses_of(np.sort(mine[mine >= len(before)]), int(begins[0]))
@@ -160,7 +194,7 @@ class _Both:
         numbers = in_order.numbers
         earlier = replace(touches, place=numbers[np.searchsorted(old, touches.place)])
         later = _touches(accesses, pc, numbers[len(old) :], executed, self._kinds)
-        return Part(blocks.start, executed, here, joined([earlier, later]))
+        return Part(blocks.start, executed, self._sections.at(mine).steps, joined([earlier, later]))
 
     def _accesses_of(self, sections: Array, begin: int) -> tuple[Accesses, Array]:
         """Return the accesses of some sections, with steps by their place from `begin` on.
@@ -176,6 +210,12 @@ class _Both:
         places = at + np.repeat(self._places[sections] - begin, counts)
         times = at + np.repeat(self._base[sections], counts)
         return Accesses(places, *columns, *(column[runs] for column in self._accesses[8:])), times
+
+
+def _given_up(compiled: list[Compiled]) -> Iterator[Compiled]:
+    compiled.reverse()
+    while compiled:
+        yield compiled.pop()
 
 
 class _InOrder:

@@ -19,7 +19,7 @@ from gpusim.prediction.streams.executed import LoopsOf
 from gpusim.prediction.streams.instruction_table import plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.local_rows import LocalRows
-from gpusim.prediction.streams.parts import Part, parts
+from gpusim.prediction.streams.parts import Compiled, Part, parts
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.stream import BlockStream, Loop
 from gpusim.prediction.streams.touches import (
@@ -91,7 +91,7 @@ class _Recorded:
         self.steps: list[_Row] = []
         self.skips: list[tuple[int, Skip]] = []
         self.opened: list[tuple[int, Array]] = []  # blocks by position, all of them if folded
-        self.compiled: list[Steps] = []
+        self.compiled: list[Compiled] = []
         self._latest: dict[int, tuple[Step, _Row]] = {}
 
     def add(self, step: Step, made: Callable[[Step], _Row]) -> None:
@@ -225,7 +225,7 @@ class _Recorded:
         if not self.skips:
             return None
         times = np.array([self.times(skip) for _, skip in self.skips])
-        places = np.split(part.numbers, part.executed.begins[1:-1])
+        places = np.split(part.numbers(), part.executed.begins[1:-1])
         warps = self.placement.warps_per_block
 
         def loops_of(position: int) -> list[list[Loop]]:
@@ -328,7 +328,7 @@ class Recorder(Observer):
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
         self.is_compiled = True
-        self._of(steps.placement).compiled.append(steps)
+        self._of(steps.placement).compiled.append(Compiled.of(steps))
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Record an opened barrier."""
