@@ -4,12 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.streams.folding import (
-    FEWEST_INSTRUCTIONS,
-    Folding,
-    is_worth_folding,
-    unfolded,
-)
+from gpusim.prediction.streams import folding
+from gpusim.prediction.streams.folding import FEWEST_INSTRUCTIONS, is_worth_folding, unfolded
 from gpusim.prediction.streams.instruction_ids import numbered_columns
 from gpusim.prediction.streams.instruction_table import COLUMNS
 from gpusim.prediction.streams.stream import BlockStream, WarpStream
@@ -31,10 +27,9 @@ def folded(block: BlockStream) -> BlockStream:
     """Return a block folded, of which the warps have a table in common."""
     columns = {n: np.concatenate([getattr(warp, n) for warp in block.warps]) for n in COLUMNS}
     table, numbers = numbered_columns(columns)
-    before = np.append(numbers[:3], numbers)  # of another block
     ends = np.cumsum([len(warp) for warp in block.warps])
     warps = (WarpStream(table, own) for own in np.split(numbers, ends[:-1]))
-    return Folding(before, ARE_BARRIERS).folded(BlockStream(tuple(warps)), 3)
+    return folding.folded(BlockStream(tuple(warps)), ARE_BARRIERS)
 
 
 def barriers_by_loop(warp: WarpStream) -> list[tuple[int, int, int]]:

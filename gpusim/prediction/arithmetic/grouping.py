@@ -68,14 +68,16 @@ def small_numbers(values: Array) -> tuple[Array, Array]:
         slots = (own * np.uint64(factor) >> np.uint64(64 - bits)).view(np.int64)
         place_of = np.full(1 << bits, -1, dtype=np.int32)
         place_of[slots] = np.arange(len(own), dtype=np.int32)
-        is_used = place_of >= 0
-        number_of = np.cumsum(is_used, dtype=np.int32) + np.int32(count - 1)
+        used = np.flatnonzero(place_of >= 0)
+        firsts = place_of[used]
+        held, number_of = np.empty(1 << bits, np.uint64), place_of
+        held[used], number_of[used] = own[firsts], np.arange(count, count + len(used))
         numbers[left] = number_of.take(slots)
-        places.append(left[place_of[is_used]])
-        unlike = np.flatnonzero(own.take(place_of.take(slots)) != own)
+        places.append(left[firsts])
+        unlike = np.flatnonzero(held.take(slots) != own)
         if not len(unlike):
             return numbers, np.concatenate(places)
-        count += len(places[-1])
+        count += len(used)
         left, own, factor = left[unlike], own[unlike], factor * _FACTOR % (1 << 64)
 
 

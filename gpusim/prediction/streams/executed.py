@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.prediction.streams import distances
-from gpusim.prediction.streams.folding import Folding
+from gpusim.prediction.streams.folding import folded
 from gpusim.prediction.streams.instruction_ids import numbered
 from gpusim.prediction.streams.instruction_table import (
     MOST_BEHIND,
@@ -119,9 +119,7 @@ class Executed:
         `are_barriers` by pc, what repeats is stored once.
         """
         known: dict[tuple[bytes, str], BlockStream] = {}
-        table, numbers = numbered(self.contents, self.at, columns)
-        warps = _Warps(table, numbers)
-        folding = None if are_barriers is None else Folding(numbers, are_barriers)
+        warps = _Warps(*numbered(self.contents, self.at, columns))
         for position, first in enumerate(range(0, len(self.begins) - 1, self.warps_per_block)):
             begins = self.begins[first : first + self.warps_per_block + 1].tolist()
             loops = [()] * self.warps_per_block if loops_of is None else loops_of(position)
@@ -129,7 +127,7 @@ class Executed:
             if key not in known:
                 parts = zip(begins, begins[1:], map(tuple, loops), strict=False)
                 block = BlockStream(tuple(warps.stream(*part) for part in parts))
-                known[key] = block if folding is None else folding.folded(block, begins[0])
+                known[key] = block if are_barriers is None else folded(block, are_barriers)
             yield known[key]
 
 

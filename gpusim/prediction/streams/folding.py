@@ -7,10 +7,8 @@ lost, and a long loop is not simulated whole.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,52 +40,31 @@ class _Run(NamedTuple):
         return self.first + self.period + self.saved
 
 
-class Folding:
-    """Folds blocks whose instructions have `numbers`, equal for those with equal columns."""
+def folded(block: BlockStream, are_barriers: Array) -> BlockStream:
+    """Return the stream of a block with repeated instructions as loops; itself if there are few.
 
-    def __init__(self, numbers: Array, are_barriers: Array) -> None:
-        self._numbers, self._are_barriers = numbers, are_barriers
-
-    @cached_property
-    def _apart(self) -> Array:
-        """How far an instruction is from the last like it, of any warp; 0 if there is none."""
-        order = stable_order(self._numbers)
-        ordered = self._numbers[order]
-        again = 1 + np.flatnonzero(ordered[1:] == ordered[:-1])
-        at = order[again]
-        apart = np.zeros(len(order), dtype=np.int32)
-        apart[at] = at - order[again - 1]
-        return apart
-
-    def folded(self, block: BlockStream, begin: int) -> BlockStream:
-        """Return the stream of a block with repeated instructions as loops; itself if few.
-
-        It begins at the instruction `begin`. Barriers repeat in loops that all warps have alike, or
-        else in none: `are_barriers` tells by pc which instructions wait for other warps, or let
-        them go on.
-        """
-        if block.kept < FEWEST_INSTRUCTIONS or block.loops:
-            return block
-        ids = [warp.numbers for warp in block.warps]
-        ends = itertools.accumulate(map(len, ids), initial=begin)
-        apart = [self._apart[first:end] for first, end in itertools.pairwise(ends)]
-        found = _runs_of_warps(ids, apart)
-        rows = self._are_barriers[block.warps[0].table.columns["pc"]]
-        if rows.any():
-            barriers = [rows.take(own) for own in ids]
-            found = _meeting(found, barriers) or _runs_of_warps(
-                [_unlike(*both) for both in zip(ids, barriers, strict=True)],
-                [np.where(own, 0, far) for own, far in zip(barriers, apart, strict=True)],
-            )
-        saved = sum(run.saved for runs in found for run in runs)
-        if saved < LEAST_SAVED * block.kept:
-            return block
-        known: dict[tuple[int, tuple[_Run, ...]], WarpStream] = {}
-        for warp, runs in zip(block.warps, map(tuple, found), strict=True):
-            if (id(warp), runs) not in known:
-                known[id(warp), runs] = _without(warp, runs)
-        both = zip(block.warps, map(tuple, found), strict=True)
-        return BlockStream(tuple(known[id(warp), runs] for warp, runs in both))
+    Its warps have one table. `are_barriers` tells by pc which instructions wait for other warps, or
+    let them go on. They repeat in loops that all warps have alike, or else in none.
+    """
+    if block.kept < FEWEST_INSTRUCTIONS or block.loops:
+        return block
+    ids = [warp.numbers for warp in block.warps]
+    found = _runs_of_warps(ids)
+    rows = are_barriers[block.warps[0].table.columns["pc"]]
+    if rows.any():
+        barriers = [rows.take(own) for own in ids]
+        found = _meeting(found, barriers) or _runs_of_warps(
+            [_unlike(*both) for both in zip(ids, barriers, strict=True)]
+        )
+    saved = sum(run.saved for runs in found for run in runs)
+    if saved < LEAST_SAVED * block.kept:
+        return block
+    known: dict[tuple[int, tuple[_Run, ...]], WarpStream] = {}
+    for warp, runs in zip(block.warps, map(tuple, found), strict=True):
+        if (id(warp), runs) not in known:
+            known[id(warp), runs] = _without(warp, runs)
+    both = zip(block.warps, map(tuple, found), strict=True)
+    return BlockStream(tuple(known[id(warp), runs] for warp, runs in both))
 
 
 def is_worth_folding(blocks: Iterable[BlockStream]) -> bool:
@@ -110,22 +87,23 @@ def _unlike(ids: Array, are_barriers: Array) -> Array:
     return np.where(are_barriers, own, ids)
 
 
-def _runs_of_warps(ids: Sequence[Array], apart: Sequence[Array]) -> list[list[_Run]]:
+def _runs_of_warps(ids: Sequence[Array]) -> list[list[_Run]]:
     """Return the runs of each warp: those of equal warps are found once."""
     known: dict[bytes, list[_Run]] = {}
     found = []
-    for own, far in zip(ids, apart, strict=True):
+    for own in ids:
         key = own.tobytes()
         if key not in known:
-            known[key] = _runs(own, far)
+            known[key] = _runs(own)
         found.append(known[key])
     return found
 
 
-def _runs(ids: Array, apart: Array) -> list[_Run]:
+def _runs(ids: Array) -> list[_Run]:
     """Return sections of repeated periods, in order: of those that overlap, what saves most."""
     found: list[_Run] = []
     sections = [(0, len(ids))]
+    apart = _apart(ids)
     while sections:
         first, end = sections.pop()
         begin = first
@@ -137,6 +115,17 @@ def _runs(ids: Array, apart: Array) -> list[_Run]:
         if begin > first:
             sections.append((begin, end))
     return sorted(found)
+
+
+def _apart(ids: Array) -> Array:
+    """Return how far each instruction is from the last one like it; their number if none is."""
+    order = stable_order(ids)
+    ordered = ids.take(order)
+    again = 1 + np.flatnonzero(ordered[1:] == ordered[:-1])
+    at = order.take(again)
+    apart = np.full(len(order), len(order), dtype=np.int32)
+    apart[at] = at - order.take(again - 1)
+    return apart
 
 
 def _best(ids: Array, apart: Array) -> list[_Run]:
@@ -163,13 +152,14 @@ def _periods(apart: Array) -> list[int]:
 
     An instruction that occurs once in a period is as far from its last occurrence.
     """
-    if len(apart) <= FEWEST_TIMES:
+    # The instructions of a run but those of its first period are no further apart than a period.
+    longest = len(apart) // (1 + FEWEST_TIMES)
+    if np.count_nonzero(apart <= longest) < FEWEST_TIMES:
         return []
-    counts = np.bincount(apart[apart <= np.arange(len(apart))], minlength=1)
-    counts[0] = 0
+    counts = np.bincount(apart[apart <= np.arange(len(apart))])
     often = np.flatnonzero(counts >= FEWEST_TIMES)
-    most = np.argsort(-often * counts[often], kind="stable")[:MOST_PERIODS]
-    return sorted(often[most].tolist())
+    most = often[np.argsort(-often * counts[often], kind="stable")[:MOST_PERIODS]]
+    return sorted(most[most <= longest].tolist())
 
 
 def _of_period(is_again: Array, period: int) -> Iterator[_Run]:
