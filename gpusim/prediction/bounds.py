@@ -134,11 +134,11 @@ def bounds_of(
 
 
 class _Works:
-    """The work of blocks: that of equal warps is worked out once, and that of a table's rows."""
+    """The work of blocks: that of a warp is worked out once, and that of a table's rows."""
 
     def __init__(self, costs: _Costs) -> None:
         self._costs = costs
-        self._of_warps: dict[bytes, _Work] = {}
+        self._of_warps: dict[int, _Work] = {}
         self._of_tables: dict[int, dict[str, Array]] = {}
 
     def of(self, stream: BlockStream) -> _Work:
@@ -146,7 +146,7 @@ class _Works:
         return sum(map(self._of_warp, stream.warps), start=_Work())
 
     def _of_warp(self, warp: WarpStream) -> _Work:
-        if warp.key not in self._of_warps:
+        if id(warp) not in self._of_warps:
             table = id(warp.table)
             if table not in self._of_tables:
                 self._of_tables[table] = _of_rows(warp.table, self._costs)
@@ -154,8 +154,8 @@ class _Works:
             sums = {n: float(warp.total(rows[n])) for n in rows if n != "atomics"}
             if "atomics" in rows:
                 sums["atomics"] = inner(warp.times, rows["atomics"].take(warp.numbers))
-            self._of_warps[warp.key] = _Work(**sums)
-        return self._of_warps[warp.key]
+            self._of_warps[id(warp)] = _Work(**sums)
+        return self._of_warps[id(warp)]
 
 
 def _of_rows(table: InstructionTable, costs: _Costs) -> dict[str, Array]:

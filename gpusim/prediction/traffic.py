@@ -187,10 +187,12 @@ def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]
             rows = warp.table.columns
             if id(warp.table) not in sectors:
                 asked = np.where(is_atomic[rows["pc"]], rows["lines"], rows["cost"])
-                sectors[id(warp.table)] = asked
+                sectors[id(warp.table)] = asked.astype(np.int64)
             own = sectors[id(warp.table)].take(warp.numbers)
+            for first, end, times in warp.loops:
+                own[first:end] *= 1 + times
             at = np.flatnonzero(own)
-            weights = warp.times[at] * own[at] * block_class.blocks
+            weights = own[at] * block_class.blocks
             counts += np.bincount(rows["pc"][warp.numbers[at]], weights, minlength=len(counts))
     numbers = {pc: int(counts[pc]) for pc in np.flatnonzero(counts).tolist()}
     return {

@@ -203,13 +203,20 @@ class _Both:
         """
         first = self._first_accesses[sections]
         counts = self._first_accesses[sections + 1] - first
-        which = ranges(first, counts)
+        which = _ranges(first, counts)
         at = self._accesses.at[which] - np.repeat(self._sections.first[sections], counts)
-        runs = ranges(self._first_runs[which], self._accesses.runs[which])
+        runs = _ranges(self._first_runs[which], self._accesses.runs[which])
         columns = [column[which] for column in self._accesses[1:8]]
         places = at + np.repeat(self._places[sections] - begin, counts)
         times = at + np.repeat(self._base[sections], counts)
         return Accesses(places, *columns, *(column[runs] for column in self._accesses[8:])), times
+
+
+def _ranges(first: Array, counts: Array) -> Array | slice:
+    """Return the numbers of ranges: a slice where each begins at the end of the one before."""
+    if len(first) and (first[1:] == first[:-1] + counts[:-1]).all():
+        return slice(int(first[0]), int(first[-1] + counts[-1]))
+    return ranges(first, counts)
 
 
 def _given_up(compiled: list[Compiled]) -> Iterator[Compiled]:
@@ -262,17 +269,23 @@ def _touches(
     accesses: Accesses, pcs: Array, numbers: Array, executed: Executed, kinds: KindsByPc
 ) -> Touches:
     """Return the sectors that accesses touch: of local memory, some of them twice."""
-    owner = np.repeat(np.arange(len(pcs)), accesses.runs)
-    pc = pcs[owner]
-    wanted = np.flatnonzero(kinds.touch[pc])
-    owner, pc = owner[wanted], pc[wanted]
-    place = numbers[owner]
-    warp = executed.rows[place]
-    within = warp % executed.warps_per_block
-    shift = np.where(kinds.are_local[pc], kinds.local.begin_of(within), 0)
-    begin = (accesses.first[wanted] + shift) // SECTOR_BYTES
-    counts = (accesses.last[wanted] + shift) // SECTOR_BYTES - begin + 1
+    first, last, counts = accesses.first, accesses.last, accesses.runs
+    wanted = kinds.touch[pcs]
+    if not wanted.all():
+        some = np.repeat(wanted, counts)
+        first, last = first[some], last[some]
+        pcs, numbers, counts = pcs[wanted], numbers[wanted], counts[wanted]
+    warp = executed.rows[numbers]
+    if kinds.are_local[pcs].any():
+        begin_of = kinds.local.begin_of(warp % executed.warps_per_block)
+        shift = np.repeat(np.where(kinds.are_local[pcs], begin_of, 0), counts)
+        first, last = first + shift, last + shift
+    sector = first // SECTOR_BYTES
+    lengths = last // SECTOR_BYTES - sector + 1
+    if (lengths != 1).any():
+        sector = ranges(sector, lengths)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        counts = np.bincount(owner, lengths, minlength=len(counts)).astype(np.int64)
     block = np.repeat(warp // executed.warps_per_block, counts)
-    place = np.repeat(place, counts)
-    is_store = np.repeat(kinds.are_stores[pc], counts)
-    return Touches(block, place, place, ranges(begin, counts), is_store)
+    place = np.repeat(numbers, counts)
+    return Touches(block, place, place, sector, np.repeat(kinds.are_stores[pcs], counts))
