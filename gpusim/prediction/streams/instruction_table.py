@@ -70,23 +70,20 @@ def plain_contents(
     pc: Array | int, lanes: Array, is_on: Array | bool, is_taken: Array | bool
 ) -> Array:
     """Return numbers for the columns that all instructions have, below 2**63."""
-    code = _word(pc) << _word(2) | _word(is_on) << _word(1) | _word(is_taken)
-    return np.asarray(code << _word(32) | lanes)
-
-
-def _word(value: Array | int) -> Any:
-    return np.uint64(value) if isinstance(value, int) else value.astype(np.uint64)
+    parts = (pc, 34), (is_on, 33), (is_taken, 32)
+    alike = sum(int(value) << bits for value, bits in parts if isinstance(value, int))
+    contents = lanes | np.uint64(alike)
+    for value, bits in parts:
+        if not isinstance(value, int):
+            contents = contents | value.astype(np.uint64) << np.uint64(bits)
+    return contents
 
 
 def columns_of_plain(contents: Array) -> dict[str, Array]:
     """Return the columns that all instructions have, of their numbers."""
     codes = (contents >> np.uint64(32)).astype(np.int32)
-    return {
-        "pc": codes >> 2,
-        "lanes": contents.astype(np.uint32),
-        "is_on": codes & 2 != 0,
-        "is_taken": codes & 1 != 0,
-    }
+    lanes = contents.astype(np.uint32)
+    return {"pc": codes >> 2, "lanes": lanes, "is_on": codes & 2 != 0, "is_taken": codes & 1 != 0}
 
 
 def hashed(contents: Array, columns: list[Array]) -> Array:

@@ -261,6 +261,16 @@ class _Recorded:
         return times.reshape(-1, self.placement.warps_per_block)
 
 
+def _bits(lanes: Array) -> Array:
+    return np.packbits(lanes, axis=2, bitorder="little").view(np.uint32)[..., 0]
+
+
+def _is_any(bits: Array) -> Array | bool:
+    """Return whether any of a warp's lanes is set; packed, in a third of the time."""
+    is_any = bits != 0
+    return True if is_any.all() else is_any
+
+
 def _is_again(before: Step, step: Step) -> bool:
     """Return whether an instruction repeats its last step, with equal lanes and addresses."""
     return (
@@ -304,6 +314,7 @@ class Recorder(Observer):
         self._adds_up = not prepared.program.compiler
         self._kinds = KindsByPc.of(prepared, self._local, adds_up=self._adds_up)
         self._recorded: dict[int, _Recorded] = {}
+        self._packed: tuple[Array, Array] | None = None  # a mask, and its bits
         self.streams: dict[int, BlockStream] = {}
         self.is_compiled = False  # whether compiled code ran blocks, of which nothing is left out
         self.steps = 0  # of NumPy's machine
@@ -337,9 +348,9 @@ class Recorder(Observer):
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
         kind = OPS[instruction.op].kind
-        lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        is_on = True if kind == "compute" else np.asarray(step.on.any(axis=2))
-        is_taken = False if step.taken is None else np.asarray(step.taken.any(axis=2))
+        lanes = self._lanes(step.active)
+        is_on = kind == "compute" or _is_any(self._lanes(step.on))
+        is_taken = step.taken is not None and _is_any(_bits(step.taken))
         contents = plain_contents(step.pc, lanes, is_on, is_taken)
         if not self._kinds.are_accesses[step.pc]:
             return _Row(False, step.rows, contents, (), None)
@@ -351,6 +362,12 @@ class Recorder(Observer):
             constant = constants.lowest_line(instruction, step.constants, step.on)
         columns = (*asked[:3], asked.lowest, asked.gaps, constant)
         return _Row(kind == "store", step.rows, contents, columns, asked.touched)
+
+    def _lanes(self, mask: Array) -> Array:
+        """Return a mask of lanes as bits: steps in a row have one in common."""
+        if self._packed is None or self._packed[0] is not mask:
+            self._packed = mask, _bits(mask)
+        return self._packed[1]
 
     def skip(self, skip: Skip) -> None:
         """Record a skip: the iterations before it represent the skipped ones."""
@@ -397,9 +414,13 @@ class Recorder(Observer):
         is_wide = width_bytes > memory.WORD_BYTES or self._cc_major < memory.CC_OF_MULTICAST
         several = found.lines > (0 if is_wide else 1)
         if several.any():
-            some, lanes = addresses[several], on[several]
-            wavefronts[several] = memory.load_wavefronts(some, lanes, width_bytes, self._cc_major)
-            _, gaps[several] = distances.within(some, lanes)
+            ordered = found.ordered[several]
+            gaps[several] = distances.within(ordered)
+            wavefronts[several] = (
+                memory.load_wavefronts(addresses[several], on[several], width_bytes, self._cc_major)
+                if is_wide
+                else memory.word_load_wavefronts(ordered)
+            )
         return _Asked(found.sectors, found.lines, wavefronts, found.touched, found.lowest, gaps)
 
     def _asked_of_local(self, step: Step, words: int) -> _Asked:
