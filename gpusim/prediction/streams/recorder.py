@@ -19,6 +19,7 @@ from gpusim.prediction.streams.executed import LoopsOf
 from gpusim.prediction.streams.instruction_table import plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.local_rows import LocalRows
+from gpusim.prediction.streams.ordering import stable_order, starts
 from gpusim.prediction.streams.parts import Compiled, Part, parts
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.stream import BlockStream, Loop
@@ -130,11 +131,12 @@ class _Recorded:
 
     def columns(self) -> StepColumns:
         """Return the instructions of all steps."""
-        rows = [step.rows for step in self.steps]
+        none = np.zeros(0, dtype=np.int64)
+        rows = np.concatenate([none, *(step.rows for step in self.steps)])
         counts = np.diff(self.starts)
-        times, clock = self._times()
+        times, clock = self._times(rows)
         if self.skips:  # where iterations are left out, steps stand for others: their order counts
-            times = np.repeat(np.arange(len(rows)), counts)
+            times = np.repeat(np.arange(len(self.steps)), counts)
         is_access = np.diff(self.starts_of_accesses) > 0
         accesses = np.flatnonzero(np.repeat(is_access, counts))
         contents = [step.contents for step in self.steps]
@@ -142,7 +144,7 @@ class _Recorded:
         ends = np.cumsum(counts[is_access])
         return StepColumns(
             self.placement,
-            np.concatenate([np.zeros(0, dtype=np.int64), *rows]),
+            rows,
             self._column(contents, self.starts[1:], np.uint64),
             accesses,
             times[accesses],
@@ -153,25 +155,23 @@ class _Recorded:
             clock,
         )
 
-    def _times(self) -> tuple[Array, Array]:
+    def _times(self, rows: Array) -> tuple[Array, Array]:
         """Return for each instruction how many its warp ran before, and for each row in all.
 
         The warps of a block have run equally many when a barrier opens.
         """
+        placement = self.placement
         clock = np.zeros(
-            (self.placement.rows // self.placement.warps_per_block, self.placement.warps_per_block),
-            dtype=np.int64,
+            (placement.rows // placement.warps_per_block, placement.warps_per_block), dtype=np.int64
         )
-        flat, begun = clock.reshape(-1), 0
-        made = np.empty(int(self.starts[-1]), dtype=np.int64)
-        opened = [*self.opened, (len(self.steps), np.zeros(0, dtype=np.int64))]
-        for end, which in opened:
-            for number in range(begun, end):
-                rows = self.steps[number].rows
-                made[self.starts[number] : self.starts[number + 1]] = flat[rows]
-                flat[rows] += 1
-            begun = end
-            here = which[:1] if self.placement.folded else which
+        flat, begin = clock.reshape(-1), 0
+        made = np.empty(len(rows), dtype=np.int64)
+        for number, which in [*self.opened, (len(self.steps), np.zeros(0, dtype=np.int64))]:
+            end = int(self.starts[number])
+            made[begin:end] = flat[rows[begin:end]] + _occurrences(rows[begin:end])
+            flat += np.bincount(rows[begin:end], minlength=len(flat))
+            begin = end
+            here = which[:1] if placement.folded else which
             clock[here] = clock[here].max(axis=1, keepdims=True)
         return made, flat
 
@@ -259,6 +259,15 @@ class _Recorded:
         times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
         times[:, skip.rows] = skip.times
         return times.reshape(-1, self.placement.warps_per_block)
+
+
+def _occurrences(values: Array) -> Array:
+    """Return how often each value occurs before."""
+    order = stable_order(values)
+    begins = starts(values[order])
+    found = np.empty_like(order)
+    found[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    return found
 
 
 def _bits(lanes: Array) -> Array:
@@ -349,7 +358,7 @@ class Recorder(Observer):
         instruction = step.instruction
         kind = OPS[instruction.op].kind
         lanes = self._lanes(step.active)
-        is_on = kind == "compute" or _is_any(self._lanes(step.on))
+        is_on = kind == "compute" or _is_any(lanes if step.on is step.active else _bits(step.on))
         is_taken = step.taken is not None and _is_any(_bits(step.taken))
         contents = plain_contents(step.pc, lanes, is_on, is_taken)
         if not self._kinds.are_accesses[step.pc]:
