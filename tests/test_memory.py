@@ -210,6 +210,19 @@ def test_lines_are_looked_up_four_at_a_time() -> None:
     assert memory.load_wavefronts(128 * LANES, ~EVERY) == 0
 
 
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 63), min_size=32, max_size=32))
+def test_loads_of_words_take_the_same_passes_from_addresses_in_order(
+    lanes: int, words: list[int]
+) -> None:
+    on = np.array([lanes >> lane & 1 for lane in range(32)], dtype=bool)
+    for apart in (4, 36, 128):
+        addresses = np.stack([np.array(words) * apart, LANES * 4]) + 4096
+        both = np.stack([on, EVERY])
+        ordered = memory.coalesced(addresses, both).ordered
+        found = memory.load_wavefronts(addresses, both)
+        assert memory.word_load_wavefronts(ordered).tolist() == found.tolist()
+
+
 def test_words_of_one_local_address_lie_in_a_line_lane_by_lane() -> None:
     """A byte lies in its word's; lanes at different addresses are in as many lines."""
     for address in (8, 11):

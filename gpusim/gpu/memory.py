@@ -15,12 +15,12 @@ from gpusim.launch.choice import chosen
 Array = np.ndarray[Any, Any]
 
 SECTOR_BYTES = 32
-SECTOR_BITS = 5  # a shift takes a third of the time of a division
+SECTOR_BITS, LINE_BITS = 5, 7  # a shift takes a third of the time of a division
 LINE_BYTES = 128
 # Lines out of DRAM 128 bytes to 64 MB apart, on an idle H200: within 512 bytes a warp waits for
 # them least, within 4 KB longer, and beyond that longest.
 NEAR_BYTES, MIDDLE_BYTES = 512, 4096
-WORD_BYTES = 4
+WORD_BYTES, WORD_BITS = 4, 2
 BANKS = 32
 BANKS_CC1 = 16
 CC_OF_MULTICAST = 2  # and of 32 banks
@@ -108,26 +108,28 @@ class Coalesced(NamedTuple):
     """What each warp's access touches: the number of `sectors` and `lines`, and the `lowest` line.
 
     The lowest is -1 without a lane that is on. `touched` are the sectors of all warps, one warp
-    after the other.
+    after the other, `ordered` the addresses in order, NOWHERE for lanes that are off.
     """
 
     sectors: Array
     lines: Array
     lowest: Array
     touched: Array
+    ordered: Array
 
 
 def coalesced(addresses: Array, on: Array) -> Coalesced:
     """Return the sectors and lines of each warp's access: lanes are put in order once for both."""
     ordered = in_order(*np.broadcast_arrays(addresses, on))
     is_on = ordered < NOWHERE
-    lines, sectors = ordered // LINE_BYTES, ordered >> SECTOR_BITS
+    lines, sectors = ordered >> LINE_BITS, ordered >> SECTOR_BITS
     is_sector = _first_of_runs(sectors) & is_on
     return Coalesced(
         lanes_in(is_sector),
         lanes_in(_first_of_runs(lines) & is_on),
         np.where(is_on[..., 0], lines[..., 0], -1),
         sectors[is_sector],
+        ordered,
     )
 
 
@@ -206,19 +208,25 @@ def _in_parts(
 
 def _with_multicast(words: Array, on: Array, width: int) -> Array:
     """Return, per row, the most different words that any one bank is asked for."""
-    rows = len(words)
-    row, found = _different(words, on)
-    counts = np.bincount(row * width + found % width, minlength=rows * width)
+    row, found = _different(in_order(words, on))
+    return _fullest(row, found % width, len(words), width)
+
+
+def _fullest(row: Array, bank: Array, rows: int, width: int) -> Array:
+    """Return, per row, the most values of any one of `width` banks."""
+    counts = np.bincount(row * width + bank, minlength=rows * width)
     most: Array = counts.reshape(rows, width).max(axis=-1)
     return most
 
 
-def _different(values: Array, on: Array) -> tuple[Array, Array]:
-    """Return the different values of each row, in order, and the row of each."""
-    ordered = in_order(values, on)
-    flat = ordered.reshape(-1)
-    at = np.flatnonzero(_first_of_runs(ordered) & (ordered < NOWHERE))
-    return at // values.shape[-1], flat[at]
+def _different(ordered: Array, bits: int = 0) -> tuple[Array, Array]:
+    """Return the different values of each row, without some bits, and the row of each.
+
+    Values are in order, NOWHERE where there is none.
+    """
+    values = ordered >> bits
+    at = np.flatnonzero(_first_of_runs(values) & (ordered < NOWHERE))
+    return at // values.shape[-1], values.reshape(-1)[at]
 
 
 def _with_one_broadcast(words: Array, on: Array) -> Array:
@@ -258,20 +266,27 @@ def load_wavefronts(addresses: Array, on: Array, width_bytes: int = 4, cc_major:
             one = load_wavefronts(rows[0], on.reshape(-1, 32)[0], width_bytes, cc_major)
             return np.full(addresses.shape[:-1], one)
     found, _ = wavefronts(addresses, on, width_bytes, cc_major)
-    return np.asarray(np.maximum(found, _tag_passes(addresses // LINE_BYTES, on)))
+    return np.asarray(np.maximum(found, _tag_passes(in_order(addresses, on))))
 
 
-def _tag_passes(lines: Array, on: Array) -> Array:
+def word_load_wavefronts(ordered: Array) -> Array:
+    """Return the same passes of loads of a word, from compute capability 2.0 on.
+
+    Addresses are in order, shaped (warps, 32), NOWHERE for lanes that are off.
+    """
+    row, words = _different(ordered, WORD_BITS)
+    return np.maximum(_fullest(row, words % BANKS, len(ordered), BANKS), _tag_passes(ordered))
+
+
+def _tag_passes(ordered: Array) -> Array:
     """Return, per warp, the number of its lines in the fullest bank of tags."""
-    row, different = _different(lines, on)
+    row, different = _different(ordered, LINE_BITS)
     is_first = np.ones(len(row), dtype=bool)
     is_first[1:] = row[1:] != row[:-1]
     first = different[is_first][np.cumsum(is_first) - 1]
-    counts = np.bincount(
-        row * TAG_BANKS + _folded(different - first),
-        minlength=math.prod(lines.shape[:-1]) * TAG_BANKS,
-    )
-    return np.asarray(counts.reshape(*lines.shape[:-1], TAG_BANKS).max(axis=-1))
+    warps = ordered.shape[:-1]
+    most = _fullest(row, _folded(different - first), math.prod(warps), TAG_BANKS)
+    return most.reshape(warps)
 
 
 def _folded(lines: Array) -> Array:

@@ -15,7 +15,7 @@ from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.memory import MemoryShare
-from gpusim.prediction.streams import BlockStream, Classes, WarpStream
+from gpusim.prediction.streams import BlockStream, Classes, InstructionTable, WarpStream
 from gpusim.prediction.traffic import Traffic
 
 Array = np.ndarray[Any, Any]
@@ -110,8 +110,8 @@ def bounds_of(
     """Return the lower bound of a launch's duration by each limiter."""
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles
     costs = _Costs.of(prepared.program, device, share)
-    works = (_work(one.stream, costs).times(one.blocks) for one in classes.classes)
-    work = sum(works, start=_Work())
+    works = _Works(costs)
+    work = sum((works.of(one.stream).times(one.blocks) for one in classes.classes), start=_Work())
     through_l2 = traffic.l2_bytes + traffic.dram_bytes
     through_dram = traffic.moved_bytes + traffic.written_back_bytes * share.write_factor
     sms = share.sms
@@ -133,26 +133,49 @@ def bounds_of(
     return tuple(Bound(name, cycles / clock) for name, cycles in by_name.items())
 
 
-def _work(stream: BlockStream, costs: _Costs) -> _Work:
-    """Return the work of a block: that of equal warps is worked out once."""
-    of_warps = {warp.key: warp for warp in stream.warps}
-    work = {key: _of_warp(warp, costs) for key, warp in of_warps.items()}
-    return sum((work[warp.key] for warp in stream.warps), start=_Work())
+class _Works:
+    """The work of blocks: that of a warp is worked out once, and that of a table's rows."""
+
+    def __init__(self, costs: _Costs) -> None:
+        self._costs = costs
+        self._of_warps: dict[int, _Work] = {}
+        self._of_tables: dict[int, dict[str, Array]] = {}
+
+    def of(self, stream: BlockStream) -> _Work:
+        """Return the work of a block."""
+        return sum(map(self._of_warp, stream.warps), start=_Work())
+
+    def _of_warp(self, warp: WarpStream) -> _Work:
+        if id(warp) not in self._of_warps:
+            table = id(warp.table)
+            if table not in self._of_tables:
+                self._of_tables[table] = _of_rows(warp.table, self._costs)
+            rows = self._of_tables[table]
+            sums = {n: float(warp.total(rows[n])) for n in rows if n != "atomics"}
+            if "atomics" in rows:
+                sums["atomics"] = inner(warp.times, rows["atomics"].take(warp.numbers))
+            self._of_warps[id(warp)] = _Work(**sums)
+        return self._of_warps[id(warp)]
 
 
-def _of_warp(warp: WarpStream, costs: _Costs) -> _Work:
-    """Return the work of a warp; a pass over a whole sector takes less time in the L2."""
-    pc, times, asked = warp.pc, warp.times, warp.cost
-    sectors = np.maximum(warp.lines, 1)
+def _of_rows(table: InstructionTable, costs: _Costs) -> dict[str, Array]:
+    """Return the work of a table's rows, without what none of them does.
+
+    A pass over a whole sector takes less time in the L2.
+    """
+    pc, asked = table.columns["pc"], table.columns["cost"]
+    sectors = np.maximum(table.columns["lines"], 1)
     passes = np.where(asked > sectors, asked, asked * costs.whole_sector)
     atomics = np.maximum(passes * costs.pass_cycles[pc], asked / sectors * costs.sector_cycles[pc])
-    return _Work(
-        issue=inner(times, costs.slot[pc]),
-        tensor=inner(times, costs.tensor[pc]),
-        wavefronts=float(times @ np.where(costs.is_shared[pc], asked, 0)),
-        constants=float(times @ np.where(costs.is_constant[pc], np.maximum(asked, 1), 0)),
-        atomics=inner(times, atomics),
-    )
+    # In all of them but the last one a sum is exact: they are sixteenths of cycles, or whole.
+    work = {
+        "issue": costs.slot[pc],
+        "tensor": costs.tensor[pc],
+        "wavefronts": np.where(costs.is_shared[pc], asked, 0),
+        "constants": np.where(costs.is_constant[pc], np.maximum(asked, 1), 0),
+        "atomics": atomics,
+    }
+    return {name: column for name, column in work.items() if column.any()}
 
 
 def _is_shared_access(instruction: Instruction) -> bool:

@@ -23,6 +23,8 @@ from gpusim.prediction.memory.measured import (
 )
 from gpusim.prediction.streams import Classes
 
+Array = np.ndarray[Any, Any]
+
 CACHED = ("global", "local")  # memory cached in the L1
 
 
@@ -179,11 +181,19 @@ def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]
     ]
     is_atomic = np.array([kind == "atomic" for kind in kinds], dtype=bool)
     counts = np.zeros(len(kinds))
+    sectors: dict[int, Array] = {}  # by table, of its rows
     for block_class in classes.classes:
         for warp in block_class.stream.warps:
-            sectors = np.where(is_atomic[warp.pc], warp.lines, warp.cost)
-            times = warp.times * block_class.blocks
-            counts += np.bincount(warp.pc, weights=times * sectors, minlength=len(counts))
+            rows = warp.table.columns
+            if id(warp.table) not in sectors:
+                asked = np.where(is_atomic[rows["pc"]], rows["lines"], rows["cost"])
+                sectors[id(warp.table)] = asked.astype(np.int64)
+            own = sectors[id(warp.table)].take(warp.numbers)
+            for first, end, times in warp.loops:
+                own[first:end] *= 1 + times
+            at = np.flatnonzero(own)
+            weights = own[at] * block_class.blocks
+            counts += np.bincount(rows["pc"][warp.numbers[at]], weights, minlength=len(counts))
     numbers = {pc: int(counts[pc]) for pc in np.flatnonzero(counts).tolist()}
     return {
         kind: {pc: number for pc, number in numbers.items() if kinds[pc] == kind}

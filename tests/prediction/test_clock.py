@@ -126,7 +126,7 @@ def simulate(
     program = Program("by hand", tuple(instructions), registers=16)
     count = len(instructions)
     accesses = np.array([i.memory is not None for i in instructions])
-    stream = WarpStream(
+    stream = WarpStream.of(
         pc=np.arange(count, dtype=np.int32),
         is_on=np.full(count, is_on),
         is_taken=np.array([i.op == "BRA" and is_taken for i in instructions]),

@@ -16,7 +16,7 @@ from gpusim.isa.ops import Instruction, Program
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.streams import WarpStream
-from gpusim.prediction.streams.stream import COLUMNS
+from gpusim.prediction.streams.instruction_table import COLUMNS
 from gpusim.prediction.sweeps.jobs import catalogue_job
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
@@ -46,7 +46,7 @@ def program(lines: int, op: str = "NOP") -> Program:
 def cycles(gpu: Device, code: Program, *pcs: int, is_first: bool = False) -> Mapping[int, float]:
     """Return the cycles of each line that a warp comes to which runs these instructions."""
     columns: dict[str, Any] = {name: np.zeros(len(pcs), dtype=np.int64) for name in COLUMNS}
-    stream = WarpStream(**{**columns, "pc": np.array(pcs)})
+    stream = WarpStream.of(**{**columns, "pc": np.array(pcs)})
     fetched = CodeFetch(code, gpu, "cold").of(stream, is_first=is_first)
     return {place: ticks / TICKS for place, ticks in fetched.items()}
 

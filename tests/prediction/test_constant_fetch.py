@@ -17,7 +17,7 @@ from gpusim.prediction.clock.constant_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.streams import WarpStream
-from gpusim.prediction.streams.stream import COLUMNS
+from gpusim.prediction.streams.instruction_table import COLUMNS
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
 
@@ -41,7 +41,7 @@ def load(offset: int, bank: int = 3, op: str = "LDC.BANK") -> Instruction:
 def stream(count: int, constant: Any = -1) -> WarpStream:
     columns: dict[str, Any] = {name: np.zeros(count, dtype=np.int64) for name in COLUMNS}
     lines = np.broadcast_to(constant, count)
-    return WarpStream(**{**columns, "pc": np.arange(count), "constant": lines})
+    return WarpStream.of(**{**columns, "pc": np.arange(count), "constant": lines})
 
 
 def later(*code: Instruction, l2: str = "cold", is_first: bool = False) -> Mapping[int, float]:

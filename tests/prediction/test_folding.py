@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from gpusim.prediction.streams import folding
 from gpusim.prediction.streams.folding import FEWEST_INSTRUCTIONS, is_worth_folding, unfolded
-from gpusim.prediction.streams.instruction_ids import instruction_ids
-from gpusim.prediction.streams.stream import COLUMNS, BlockStream, WarpStream
+from gpusim.prediction.streams.instruction_ids import numbered_columns
+from gpusim.prediction.streams.instruction_table import COLUMNS
+from gpusim.prediction.streams.stream import BlockStream, WarpStream
 
 BARRIER = 9
 ARE_BARRIERS = np.arange(16) == BARRIER
@@ -19,16 +20,16 @@ def a_warp(pcs: list[int], sectors: list[int] | None = None) -> WarpStream:
     columns["pc"] = np.array(pcs)
     if sectors is not None:
         columns["fresh"] = np.array(sectors)
-    return WarpStream(**columns)
+    return WarpStream.of(**columns)
 
 
 def folded(block: BlockStream) -> BlockStream:
-    columns = {
-        name: np.concatenate([getattr(warp, name) for warp in block.warps]) for name in COLUMNS
-    }
+    """Return a block folded, of which the warps have a table in common."""
+    columns = {n: np.concatenate([getattr(warp, n) for warp in block.warps]) for n in COLUMNS}
+    table, numbers = numbered_columns(columns)
     ends = np.cumsum([len(warp) for warp in block.warps])
-    ids = np.split(instruction_ids(columns), ends[:-1])
-    return folding.folded(block, ids, ARE_BARRIERS)
+    warps = (WarpStream(table, own) for own in np.split(numbers, ends[:-1]))
+    return folding.folded(BlockStream(tuple(warps)), ARE_BARRIERS)
 
 
 def barriers_by_loop(warp: WarpStream) -> list[tuple[int, int, int]]:

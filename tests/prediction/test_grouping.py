@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusim.prediction.arithmetic.grouping import groups_by_hash
+from gpusim.prediction.arithmetic.grouping import groups_by_hash, small_numbers
 
 ROWS = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 2**62), st.booleans()), min_size=1)
 
@@ -27,3 +27,12 @@ def test_rows_of_equal_hashes_are_told_apart() -> None:
         second = np.array([0, int(mixed[0] - mixed[1])], dtype=np.uint64).view(np.int64)
     _, number = groups_by_hash(first, second)
     assert len(set(number.tolist())) == 2
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 9), max_size=60), st.integers(0, 63))
+def test_equal_values_have_one_small_number(values: list[int], shift: int) -> None:
+    """Multiples of a power of two fall into few slots: some are left for another hash."""
+    made = np.array([value << shift & 2**64 - 1 for value in values], dtype=np.uint64)
+    numbers, places = small_numbers(made)
+    assert sorted(made[places].tolist()) == sorted(set(made.tolist()))
+    assert made[places][numbers].tolist() == made.tolist()

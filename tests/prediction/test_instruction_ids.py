@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusim.prediction.streams import instruction_ids as module
-from gpusim.prediction.streams.instruction_ids import instruction_ids
+from gpusim.prediction.streams.instruction_ids import numbered_columns
+from gpusim.prediction.streams.instruction_table import COLUMNS, MOST_BEHIND
 from gpusim.prediction.streams.ordering import ranges, stable_order, starts
-from gpusim.prediction.streams.stream import COLUMNS, LONG, MOST_BEHIND, WarpStream
+from gpusim.prediction.streams.stream import WarpStream
 
 FLAGS = ("is_on", "is_taken", "joins")
 
@@ -37,15 +38,19 @@ def test_instructions_have_one_number_exactly_where_all_their_columns_are_equal(
     unsigned = [change for change in changes if change[1:] != ("lanes", -1)]
     columns = columns_of(pcs, unsigned)
     rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
-    ids = instruction_ids(columns).tolist()
-    assert len(set(ids)) == len(set(rows)) == len(set(zip(ids, rows, strict=True)))
+    table, numbers = numbered_columns(columns)
+    ids = numbers.tolist()
+    assert len(set(ids)) == len(table) == len(set(rows)) == len(set(zip(ids, rows, strict=True)))
+    for name, column in columns.items():
+        assert table.columns[name][numbers].tolist() == column.tolist()
 
 
 def test_accesses_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the columns before, the hash of all accesses is that of their last column."""
-    monkeypatch.setattr(module, "hashed_with", lambda _, column: column.astype(np.uint64))
+    """Here the hash of all accesses is the same."""
+    monkeypatch.setattr(module, "hashed", lambda contents, _: np.full_like(contents, 2**63))
     columns = columns_of([3, 3, 3], [(0, "cost", 1), (1, "cost", 2), (2, "cost", 1)])
-    assert len(set(instruction_ids(columns).tolist())) == 3
+    table, numbers = numbered_columns(columns)
+    assert table.columns["cost"][numbers].tolist() == [1, 2, 1]
 
 
 @given(st.lists(st.integers(0, 2**62) | st.integers(0, 9), max_size=60))
@@ -60,18 +65,18 @@ def test_ranges_and_the_starts_of_equal_neighbours() -> None:
     assert starts(np.zeros(0)).tolist() == []
 
 
-@pytest.mark.parametrize("length", [LONG - 1, LONG])
-def test_warps_have_one_key_exactly_where_all_their_columns_are_equal(length: int) -> None:
+def test_warps_have_one_key_exactly_where_all_their_columns_are_equal() -> None:
     """Values of all widths, and columns that differ at one place, by an offset or in width."""
-    made = []
+    made, length = [], 600
     for first, offset in ((0, 0), (1, 0), (0, 1), (0, 1 << 8), (0, 1 << 16)):
         values = np.arange(length, dtype=np.int32) % 200 + offset
         values[0] += first
         for name in ("pc", "lanes", "earlier"):
             columns = columns_of([7] * length, [])
             columns[name] = values
-            made.append(WarpStream(**columns))
-    made += [WarpStream(**columns_of([pc] * length, [(5, "is_on", 1)])) for pc in (7, 8)]
+            made.append(WarpStream.of(**columns))
+    made += [WarpStream.of(**columns_of([pc] * length, [(5, "is_on", 1)])) for pc in (7, 8)]
     assert len({warp.key for warp in made}) == len(made)
-    again = [WarpStream(**{name: getattr(warp, name).copy() for name in COLUMNS}) for warp in made]
+    again = [WarpStream.of(**{n: getattr(warp, n)[::-1] for n in COLUMNS}) for warp in made]
+    again = [warp.at(np.arange(length)[::-1]) for warp in again]
     assert [warp.key for warp in again] == [warp.key for warp in made]

@@ -7,6 +7,7 @@ import pytest
 
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
+from gpusim.gpu import memory
 from gpusim.gpu.device import load
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
@@ -38,13 +39,14 @@ def warp_steps(kernel: cuda.Kernel, *args: object) -> WarpSteps:
     [(4, 0), (8, 25), (16, 3 * 25), (128, 31 * 25), (2048, 31 * 60), (8192, 31 * 80)],
 )
 def test_lines_of_an_access_count_by_how_far_apart_they_are(apart: int, lines: int) -> None:
-    lowest, gaps = distances.within(4096 + LANES * apart, EVERY)
-    assert (int(lowest), int(draws.of_further_lines(gaps))) == (32, lines)
+    found = memory.coalesced(4096 + LANES * apart, EVERY)
+    gaps = distances.within(found.ordered)
+    assert (int(found.lowest), int(draws.of_further_lines(gaps))) == (32, lines)
 
 
 def test_an_access_without_a_lane_has_no_line() -> None:
-    lowest, gaps = distances.within(LANES * 4096, ~EVERY)
-    assert (int(lowest), int(gaps)) == (-1, 0)
+    found = memory.coalesced(LANES * 4096, ~EVERY)
+    assert (int(found.lowest), int(distances.within(found.ordered))) == (-1, 0)
 
 
 def test_a_first_line_counts_for_more_where_both_of_its_halves_are_wanted() -> None:
@@ -91,10 +93,11 @@ def test_warps_of_which_none_comes_next_lie_apart() -> None:
 
 def test_warps_whose_lanes_are_far_from_each_other_lie_apart() -> None:
     """Their lowest lines are neighbours; the first warp's other line is 1 MB away."""
-    lowest, gaps = distances.within(
-        np.stack([4096 + LANES // 31 * 2**20, 4224 + LANES])[None], np.stack([EVERY, EVERY])[None]
+    found = memory.coalesced(
+        np.stack([4096 + LANES // 31 * 2**20, 4224 + LANES]), np.stack([EVERY, EVERY])
     )
-    assert distances.to_next_warp(lowest, gaps, np.array([True])).tolist() == [[8, 1]]
+    gaps = distances.within(found.ordered)
+    assert distances.to_next_warp(found.lowest, gaps, np.array([True])).tolist() == [8, 1]
 
 
 def test_loads_from_two_arrays_have_latencies_of_their_own() -> None:

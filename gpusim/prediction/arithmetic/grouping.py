@@ -12,6 +12,9 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+_FACTOR = 0x9E3779B97F4A7C15  # odd, with bits of both kinds everywhere
+_MOST_SLOT_BITS = 16  # above it slots leave the cache
+
 
 def groups(*columns: Array) -> tuple[Array, Array]:
     """Return the first index of each distinct row, and the number of each row's group.
@@ -50,6 +53,32 @@ def hashed_with(hashes: Array, column: Array) -> Array:
     mixed = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed += column.astype(np.uint64)
     return np.asarray(mixed)
+
+
+def small_numbers(values: Array) -> tuple[Array, Array]:
+    """Return numbers from 0 on, equal for equal 64-bit values, and a place of each number.
+
+    Values go into slots by a hash. Those that are like one in their slot have their number; the
+    others are left for another hash: a quarter of the time of a sort.
+    """
+    numbers, places = np.empty(len(values), dtype=np.int32), []
+    left, own, count, factor = np.arange(len(values)), values, 0, _FACTOR
+    while True:
+        bits = min((2 * len(own)).bit_length(), _MOST_SLOT_BITS)
+        slots = (own * np.uint64(factor) >> np.uint64(64 - bits)).view(np.int64)
+        place_of = np.full(1 << bits, -1, dtype=np.int32)
+        place_of[slots] = np.arange(len(own), dtype=np.int32)
+        used = np.flatnonzero(place_of >= 0)
+        firsts = place_of[used]
+        held, number_of = np.empty(1 << bits, np.uint64), place_of
+        held[used], number_of[used] = own[firsts], np.arange(count, count + len(used))
+        numbers[left] = number_of.take(slots)
+        places.append(left[firsts])
+        unlike = np.flatnonzero(held.take(slots) != own)
+        if not len(unlike):
+            return numbers, np.concatenate(places)
+        count += len(used)
+        left, own, factor = left[unlike], own[unlike], factor * _FACTOR % (1 << 64)
 
 
 def distinct(values: Array) -> Array:

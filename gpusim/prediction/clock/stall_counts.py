@@ -16,7 +16,8 @@ from gpusim.isa.ops import OPS, Program
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
-from gpusim.prediction.streams.stream import COLUMNS, WarpStream
+from gpusim.prediction.streams.instruction_table import COLUMNS
+from gpusim.prediction.streams.stream import WarpStream
 
 
 @dataclass(frozen=True)
@@ -43,4 +44,4 @@ def _straight_on(pcs: list[int]) -> WarpStream:
     """Return the stream of a warp in straight-line execution without memory accesses."""
     columns: dict[str, Any] = {name: np.zeros(len(pcs), dtype=np.int64) for name in COLUMNS}
     columns["pc"] = np.array(pcs, dtype=np.int64)
-    return WarpStream(**columns)
+    return WarpStream.of(**columns)

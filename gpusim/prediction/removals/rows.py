@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.prediction.streams import WarpStream
+from gpusim.prediction.streams.instruction_ids import numbered_columns
+from gpusim.prediction.streams.instruction_table import COLUMNS
 from gpusim.prediction.streams.stream import Loop
 
 Array = np.ndarray[Any, Any]
@@ -40,8 +42,8 @@ def with_columns(stream: WarpStream, where: Array, **columns: Array) -> WarpStre
     """Return a stream with other values in some columns, where a mask says so."""
     if not where.any():
         return stream
-    made: dict[str, Any] = {}
+    made = {name: stream.taken(name) for name in COLUMNS}
     for name, values in columns.items():
-        old = getattr(stream, name)
-        made[name] = np.where(where, values, old).astype(old.dtype)
-    return replace(stream, **made)
+        made[name] = np.where(where, values, made[name]).astype(made[name].dtype)
+    table, numbers = numbered_columns(made)
+    return replace(stream, table=table, numbers=numbers)

@@ -8,15 +8,10 @@ from gpusim.prediction.streams import constants
 from gpusim.prediction.streams.array_specs import refuse_missing_elements, with_fast_paths
 from gpusim.prediction.streams.classes import BlockClass, Classes, nearest
 from gpusim.prediction.streams.classification import classify
+from gpusim.prediction.streams.instruction_table import MOST_BEHIND, InstructionTable
 from gpusim.prediction.streams.probe import touched_by, without_results
 from gpusim.prediction.streams.recorder import Recorder
-from gpusim.prediction.streams.stream import (
-    MOST_BEHIND,
-    BlockStream,
-    Loop,
-    SimulatedLoop,
-    WarpStream,
-)
+from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
 
 __all__ = [
@@ -24,6 +19,7 @@ __all__ = [
     "BlockClass",
     "BlockStream",
     "Classes",
+    "InstructionTable",
     "Loop",
     "Recorder",
     "SimulatedLoop",

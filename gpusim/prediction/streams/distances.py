@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES, NOWHERE, in_order
+from gpusim.gpu.memory import LINE_BITS, LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES, NOWHERE
 
 Array = np.ndarray[Any, Any]
 
@@ -28,18 +28,14 @@ def _classes(lines: Array) -> Array:
     return sum(((lines > limit).astype(np.int8) for limit in limits), start=lines > 0)
 
 
-def within(addresses: Array, on: Array) -> tuple[Array, Array]:
-    """Return, per warp, the lowest touched line, and the gaps between its lines, packed.
+def within(ordered: Array) -> Array:
+    """Return, per warp, the gaps between the lines that it touches, packed.
 
-    The lowest is -1 without an active lane. Arrays have 32 lanes in their last axis.
+    Addresses are in order, shaped (warps, 32), NOWHERE for lanes that are off.
     """
-    lines = in_order(addresses // LINE_BYTES, on)
-    lowest = np.where(lines[..., 0] < NOWHERE, lines[..., 0], -1)
-    apart = np.diff(lines, axis=-1)
-    counts = (apart > 0) & (lines[..., 1:] < NOWHERE)
-    if not counts.any():
-        return lowest, np.zeros(lowest.shape, dtype=np.int64)
-    return lowest, np.where(counts, _ONE_OF_CLASS[_classes(apart)], 0).sum(axis=-1)
+    apart = np.diff(ordered >> LINE_BITS, axis=-1)
+    counts = (apart > 0) & (ordered[..., 1:] < NOWHERE)
+    return np.asarray(np.where(counts, _ONE_OF_CLASS[_classes(apart)], 0).sum(axis=-1))
 
 
 def to_next_warp(lowest: Array, gaps: Array, is_next: Array) -> Array:

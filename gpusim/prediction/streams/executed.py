@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.streams import distances
 from gpusim.prediction.streams.folding import folded
-from gpusim.prediction.streams.instruction_ids import instruction_ids
+from gpusim.prediction.streams.instruction_ids import numbered
+from gpusim.prediction.streams.instruction_table import (
+    MOST_BEHIND,
+    InstructionTable,
+    columns_of_plain,
+)
 from gpusim.prediction.streams.ordering import stable_order
-from gpusim.prediction.streams.stream import MOST_BEHIND, BlockStream, Loop, WarpStream, rolled
+from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import Touches, first_touches
 
 Array = np.ndarray[Any, Any]
@@ -31,54 +35,58 @@ LoopsOf = Callable[[int], list[list[Loop]]]
 class Executed:
     """Instructions of blocks, warp after warp, each in its order: `begins` of warps, and the end.
 
-    Of each there are `pc`, the warp's `times`, and `values` by the columns of TYPES.
+    `contents` are numbers of the columns that all have. Of those `at` some places, the accesses,
+    there are the warp's `times`, and `values` by the columns of TYPES.
     """
 
     warps_per_block: int
     begins: Array
-    pc: Array
+    contents: Array
+    at: Array
     times: Array
     values: Mapping[str, Array]
 
-    def __len__(self) -> int:
-        return len(self.pc)
+    @cached_property
+    def pc(self) -> Array:
+        """The instruction of each access."""
+        return columns_of_plain(self.contents[self.at])["pc"]
 
     @cached_property
     def rows(self) -> Array:
-        """The warp of each instruction, counted through all blocks."""
-        return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
+        """The warp of each access, counted through all blocks."""
+        counts = np.diff(np.searchsorted(self.at, self.begins))
+        return np.repeat(np.arange(len(counts)), counts)
 
     def columns(
         self, touches: Touches, are_loads: Array, *, by_time: bool = True
     ) -> dict[str, Array]:
-        """Return the columns of streams; `are_loads` tells by pc what loads from global memory.
+        """Return the columns of accesses; `are_loads` tells by pc what loads from global memory.
 
-        Touches of a block are in the order of their time or, without `by_time`, in their own.
+        Places of touches are numbers of accesses. Touches of a block are in the order of their time
+        or, without `by_time`, in their own.
         """
         if by_time:
             touches = replace(touches, step=self.times[touches.place])
-        fresh, written, joins, begun = first_touches(touches, len(self), by_step=by_time)
-        is_load = are_loads[self.pc]
+        fresh, written, joins, begun = first_touches(touches, len(self.at), by_step=by_time)
+        loads = np.flatnonzero(are_loads[self.pc])
         values = dict(self.values)
         lowest = values.pop("lowest")
         return {
-            "pc": self.pc.astype(np.int32, copy=False),
             **values,
             "fresh": fresh,
             "written": written,
             "joins": joins,
-            "behind": self._behind(begun, is_load),
-            "apart": self._apart(lowest, np.flatnonzero(is_load)),
+            "behind": self._behind(begun, loads),
+            "apart": self._apart(lowest, loads),
             "earlier": distances.to_earlier(lowest, self.rows),
         }
 
-    def _behind(self, begun: Array, is_load: Array) -> Array:
+    def _behind(self, begun: Array, loads: Array) -> Array:
         """Return the number of loads of a warp since `begun`, the first touch of the data."""
-        behind = np.full(len(self), MOST_BEHIND, dtype=np.int32)
+        behind = np.full(len(self.at), MOST_BEHIND, dtype=np.int32)
         at = np.flatnonzero(begun >= 0)
         behind[at] = 0
         at = at[begun[at] != self.times[at]]
-        loads = np.flatnonzero(is_load)
         longest = 1 + int(self.times.max(initial=0))
         own = self.rows[loads] * longest + self.times[loads]
         before = np.searchsorted(loads, at)
@@ -88,7 +96,7 @@ class Executed:
 
     def _apart(self, lowest: Array, loads: Array) -> Array:
         """Return the distances of loads from the next warp's, where warps load at one time."""
-        apart = np.zeros(len(self), dtype=np.int32)
+        apart = np.zeros(len(self.at), dtype=np.int32)
         block, pc = self.rows[loads] // self.warps_per_block, self.pc[loads]
         time = self.times[loads]
         spans = 1 + int(time.max(initial=0)), 1 + int(pc.max(initial=0))
@@ -105,13 +113,13 @@ class Executed:
         loops_of: LoopsOf | None = None,
         are_barriers: Array | None = None,
     ) -> Iterator[BlockStream]:
-        """Yield the streams of the blocks, one object for equal ones.
+        """Yield the streams of the blocks, one object for equal ones: contents are given up.
 
-        `loops_of` has the skipped loops of a block's warps. Given `are_barriers` by pc, what
-        repeats is stored once.
+        `columns` are those of accesses; `loops_of` has the skipped loops of a block's warps. Given
+        `are_barriers` by pc, what repeats is stored once.
         """
         known: dict[tuple[bytes, str], BlockStream] = {}
-        warps = _Warps(columns, instruction_ids(columns))
+        warps = _Warps(*numbered(self.contents, self.at, columns))
         for position, first in enumerate(range(0, len(self.begins) - 1, self.warps_per_block)):
             begins = self.begins[first : first + self.warps_per_block + 1].tolist()
             loops = [()] * self.warps_per_block if loops_of is None else loops_of(position)
@@ -119,29 +127,25 @@ class Executed:
             if key not in known:
                 parts = zip(begins, begins[1:], map(tuple, loops), strict=False)
                 block = BlockStream(tuple(warps.stream(*part) for part in parts))
-                if are_barriers is not None:
-                    ids = [warps.ids[begin:end] for begin, end in pairwise(begins)]
-                    block = folded(block, ids, are_barriers)
-                known[key] = block
+                known[key] = block if are_barriers is None else folded(block, are_barriers)
             yield known[key]
 
 
 class _Warps:
-    """The streams of warps, one object for equal ones: from columns, and `ids` of instructions."""
+    """The streams of warps, one object for equal ones: from `numbers` of rows of a table."""
 
-    def __init__(self, columns: Mapping[str, Array], ids: Array) -> None:
-        self.ids = ids
-        self._columns = columns
+    def __init__(self, table: InstructionTable, numbers: Array) -> None:
+        self._table, self._numbers = table, numbers
         self._known: dict[tuple[bytes, tuple[Loop, ...]], WarpStream] = {}
 
     def key(self, begin: int, end: int) -> bytes:
-        """Return a key, equal for sections with equal columns."""
-        return self.ids[begin:end].tobytes()
+        """Return a key, equal for sections with equal instructions."""
+        return self._numbers[begin:end].tobytes()
 
     def stream(self, begin: int, end: int, loops: tuple[Loop, ...]) -> WarpStream:
         """Return the stream of the warp from one place to another, with its skipped loops."""
         key = self.key(begin, end), loops
         if key not in self._known:
-            own: dict[str, Any] = {n: c[begin:end].copy() for n, c in self._columns.items()}
-            self._known[key] = rolled(WarpStream(**own, loops=loops))
+            own = self._numbers[begin:end].copy()
+            self._known[key] = rolled(WarpStream(self._table, own, loops))
         return self._known[key]

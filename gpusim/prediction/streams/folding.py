@@ -40,19 +40,22 @@ class _Run(NamedTuple):
         return self.first + self.period + self.saved
 
 
-def folded(block: BlockStream, ids: Sequence[Array], are_barriers: Array) -> BlockStream:
+def folded(block: BlockStream, are_barriers: Array) -> BlockStream:
     """Return the stream of a block with repeated instructions as loops; itself if there are few.
 
-    `ids` of each warp's instructions are equal for those with equal columns. `are_barriers` tells
-    by pc which instructions wait for other warps, or let them go on. They repeat in loops that all
-    warps have alike, or else in none.
+    Its warps have one table. `are_barriers` tells by pc which instructions wait for other warps, or
+    let them go on. They repeat in loops that all warps have alike, or else in none.
     """
     if block.kept < FEWEST_INSTRUCTIONS or block.loops:
         return block
-    barriers = [are_barriers[warp.pc] for warp in block.warps]
-    found = _meeting(_runs_of_warps(ids), barriers)
-    if found is None:
-        found = _runs_of_warps([_unlike(*both) for both in zip(ids, barriers, strict=True)])
+    ids = [warp.numbers for warp in block.warps]
+    found = _runs_of_warps(ids)
+    rows = are_barriers[block.warps[0].table.columns["pc"]]
+    if rows.any():
+        barriers = [rows.take(own) for own in ids]
+        found = _meeting(found, barriers) or _runs_of_warps(
+            [_unlike(*both) for both in zip(ids, barriers, strict=True)]
+        )
     saved = sum(run.saved for runs in found for run in runs)
     if saved < LEAST_SAVED * block.kept:
         return block
@@ -80,7 +83,7 @@ def unfolded(block: BlockStream) -> BlockStream:
 
 def _unlike(ids: Array, are_barriers: Array) -> Array:
     """Return the numbers with one of its own for each barrier."""
-    own = np.arange(len(ids)) + len(ids)
+    own = np.arange(len(ids)) + 1 + int(ids.max(initial=0))
     return np.where(are_barriers, own, ids)
 
 
@@ -100,10 +103,11 @@ def _runs(ids: Array) -> list[_Run]:
     """Return sections of repeated periods, in order: of those that overlap, what saves most."""
     found: list[_Run] = []
     sections = [(0, len(ids))]
+    apart = _apart(ids)
     while sections:
         first, end = sections.pop()
         begin = first
-        for run in _best(ids[first:end]):
+        for run in _best(ids[first:end], apart[first:end]):
             run = run._replace(first=first + run.first)
             found.append(run)
             sections.append((begin, run.first))
@@ -113,36 +117,65 @@ def _runs(ids: Array) -> list[_Run]:
     return sorted(found)
 
 
-def _best(ids: Array) -> list[_Run]:
-    """Return the runs of the period that saves most of a section."""
-    made = [list(_of_period(ids, period)) for period in _periods(ids)]
-    return max(made, key=lambda runs: sum(run.saved for run in runs), default=[])
+def _apart(ids: Array) -> Array:
+    """Return how far each instruction is from the last one like it; their number if none is."""
+    order = stable_order(ids)
+    ordered = ids.take(order)
+    again = 1 + np.flatnonzero(ordered[1:] == ordered[:-1])
+    at = order.take(again)
+    apart = np.full(len(order), len(order), dtype=np.int32)
+    apart[at] = at - order.take(again - 1)
+    return apart
 
 
-def _periods(ids: Array) -> list[int]:
+def _best(ids: Array, apart: Array) -> list[_Run]:
+    """Return the runs of the period that saves most of a section, of the shortest such one.
+
+    A period saves at most the instructions that are like the one a period before.
+    """
+    best: list[_Run] = []
+    most = 0, 0
+    again = {period: ids[period:] == ids[:-period] for period in _periods(apart)}
+    counts = {period: np.count_nonzero(is_again) for period, is_again in again.items()}
+    for period in sorted(again, key=lambda period: -counts[period]):
+        if counts[period] < most[0]:
+            break
+        runs = list(_of_period(again[period], period))
+        saved = sum(run.saved for run in runs)
+        if runs and (saved, -period) > most:
+            best, most = runs, (saved, -period)
+    return best
+
+
+def _periods(apart: Array) -> list[int]:
     """Return distances at which many instructions occur again, the shortest first.
 
     An instruction that occurs once in a period is as far from its last occurrence.
     """
-    if len(ids) <= FEWEST_TIMES:
+    # The instructions of a run but those of its first period are no further apart than a period.
+    longest = len(apart) // (1 + FEWEST_TIMES)
+    if np.count_nonzero(apart <= longest) < FEWEST_TIMES:
         return []
-    order = stable_order(ids)
-    apart = np.diff(order)[np.diff(ids[order]) == 0]
-    counts = np.bincount(apart, minlength=2)
-    covered = counts * np.arange(len(counts))
-    covered[counts < FEWEST_TIMES] = 0
-    most = np.argsort(-covered, kind="stable")[:MOST_PERIODS]
-    return sorted(most[covered[most] > 0].tolist())
+    counts = np.bincount(apart[apart <= np.arange(len(apart))])
+    often = np.flatnonzero(counts >= FEWEST_TIMES)
+    most = often[np.argsort(-often * counts[often], kind="stable")[:MOST_PERIODS]]
+    return sorted(most[most <= longest].tolist())
 
 
-def _of_period(ids: Array, period: int) -> Iterator[_Run]:
-    """Yield the sections that repeat with a period, often enough."""
-    is_again = np.concatenate([[False], ids[period:] == ids[:-period], [False]])
-    begins, ends = np.flatnonzero(np.diff(is_again)).reshape(-1, 2).T
-    times = (ends - begins) // period
+def _of_period(is_again: Array, period: int) -> Iterator[_Run]:
+    """Yield the sections that repeat with a period, often enough.
+
+    `is_again` tells of the instructions after the first period whether they are like the one a
+    period before.
+    """
+    changes = 1 + np.flatnonzero(is_again[1:] != is_again[:-1])
+    limits = np.append(changes if not is_again[0] else np.append(0, changes), len(is_again))
+    begins = limits[:-1:2]
+    times = (limits[1::2] - begins) // period
+    some = np.flatnonzero(times >= FEWEST_TIMES)
     end = 0
-    for begin, often in zip(begins.tolist(), times.tolist(), strict=True):
-        if often >= FEWEST_TIMES and begin >= end:
+    for begin, often in zip(begins[some].tolist(), times[some].tolist(), strict=True):
+        if begin >= end:
             run = _Run(begin, period, often)
             end = run.end
             yield run
@@ -185,10 +218,11 @@ def _barriers(runs: list[_Run], opened: Array) -> dict[int, int]:
 
 def _without(warp: WarpStream, runs: Sequence[_Run]) -> WarpStream:
     """Return a warp's stream with one period of each run, as a loop."""
-    kept = np.ones(len(warp), dtype=bool)
+    kept, loops, done, length = [], [], 0, 0
     for run in runs:
-        kept[run.first + run.period : run.end] = False
-    new = np.cumsum(kept) - kept
-    begins = [(int(new[run.first]), run.period, run.times) for run in runs]
-    loops = tuple(Loop(first, first + n, times) for first, n, times in begins)
-    return warp.at(np.flatnonzero(kept), loops)
+        kept.append(warp.numbers[done : run.first + run.period])
+        length += len(kept[-1])
+        loops.append(Loop(length - run.period, length, run.times))
+        done = run.end
+    numbers = np.concatenate([*kept, warp.numbers[done:]])
+    return WarpStream(warp.table, numbers, tuple(loops))

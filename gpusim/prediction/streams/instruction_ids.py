@@ -1,76 +1,81 @@
-"""Numbers of instructions, equal for those with equal columns of a stream."""
+"""Numbers of instructions, equal for those with equal columns of a stream, and their table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.arithmetic.grouping import hashed_with
-from gpusim.prediction.streams.ordering import stable_order, starts
-from gpusim.prediction.streams.stream import COLUMNS, MOST_BEHIND
+from gpusim.prediction.arithmetic.grouping import small_numbers
+from gpusim.prediction.streams.instruction_table import (
+    OF_ACCESSES,
+    InstructionTable,
+    are_accesses,
+    columns_of_plain,
+    contents_of,
+    hashed,
+)
 
 Array = np.ndarray[Any, Any]
 
-_PLAIN = ("pc", "lanes", "is_on", "is_taken")
-# Columns that differ from these values in accesses alone.
-_OF_ACCESSES = {name: 0 for name in COLUMNS if name not in _PLAIN} | {
-    "behind": MOST_BEHIND,
-    "constant": -1,
-}
-_IS_ACCESS = np.uint64(1 << 63)
+_WORD_BITS = 64
+_MOST_OF_16_BITS = 1 << 16
 
 
-def instruction_ids(columns: Mapping[str, Array]) -> Array:
-    """Return small numbers, equal for instructions with equal columns.
+def numbered(
+    contents: Array, at: Array, values: Mapping[str, Array]
+) -> tuple[InstructionTable, Array]:
+    """Return the table of some instructions, and the number of each: equal for equal ones.
 
-    Most instructions of a pc are alike: one of them has the pc as its number, and the others that
-    are like it.
+    `contents` are the numbers of the columns that all of them have, and are given up; `values` are
+    the other columns of the accesses, `at` some places.
     """
-    pc = columns["pc"]
-    content, accesses = _contents(columns)
-    usual = np.zeros(int(pc.max(initial=0)) + 1, dtype=np.uint64)
-    usual[pc[::-1]] = content[::-1]
-    others = np.flatnonzero(content != usual[pc])
-    ids = pc.astype(np.int32)
-    ids[others] = len(usual) + _numbers(content[others])
-    if not _are_alike(columns, ids, accesses):
-        return np.arange(len(pc), dtype=np.int32)
-    return ids
-
-
-def _contents(columns: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Return numbers for the content of all instructions, and the places of accesses.
-
-    They are exact for instructions without an access, and a hash for the others.
-    """
-    pc, lanes, is_on, is_taken = (columns[name].astype(np.uint64) for name in _PLAIN)
-    content = (((pc << 32) | lanes) << 2) | (is_on << 1) | is_taken
-    is_access = np.zeros(len(content), dtype=bool)
-    for name, usual in _OF_ACCESSES.items():
-        is_access |= columns[name] != usual
-    at = np.flatnonzero(is_access)
-    hashed = content[at]
-    for name in _OF_ACCESSES:
-        hashed = hashed_with(hashed, columns[name][at])
-    content[at] = hashed | _IS_ACCESS
-    return content, at
-
-
-def _numbers(contents: Array) -> Array:
-    """Return numbers from 0 on, equal for equal contents."""
-    order = stable_order(contents)
-    begins = starts(contents[order])
-    numbers = np.empty(len(order), dtype=np.int32)
-    numbers[order] = np.repeat(np.arange(len(begins)), np.diff(begins, append=len(order)))
-    return numbers
-
-
-def _are_alike(columns: Mapping[str, Array], ids: Array, accesses: Array) -> bool:
-    """Return whether accesses of one number have equal columns: no two contents share a hash."""
-    own = ids[accesses]
-    like = np.zeros(int(own.max(initial=0)) + 1, dtype=np.int64)
-    like[own] = accesses
+    plain = contents[at]
+    words = [plain, *_packed([values[name] for name in OF_ACCESSES])]
+    contents[at] = hashed(plain, words[1:])
+    numbers, firsts = small_numbers(contents)
+    own = numbers[at]
+    like = np.full(len(firsts), -1, dtype=np.int32)
+    like[own] = np.arange(len(at), dtype=np.int32)
     other = like[own]
-    return all(np.array_equal(columns[name][accesses], columns[name][other]) for name in COLUMNS)
+    if not all(np.array_equal(word, word[other]) for word in words):  # two share a hash
+        firsts = np.arange(len(contents))
+        numbers = firsts.astype(np.int32)
+        like = np.full(len(firsts), -1, dtype=np.int32)
+        like[at] = np.arange(len(at), dtype=np.int32)
+        own = at
+    rows = contents[firsts]
+    rows[own] = plain
+    columns = columns_of_plain(rows)
+    held = np.flatnonzero(like >= 0)
+    for name, usual in OF_ACCESSES.items():
+        column = np.full(len(rows), usual, dtype=values[name].dtype)
+        column[held] = values[name][like[held]]
+        columns[name] = column
+    is_small = len(rows) <= _MOST_OF_16_BITS
+    return InstructionTable(columns), numbers.astype(np.uint16) if is_small else numbers
+
+
+def numbered_columns(columns: Mapping[str, Array]) -> tuple[InstructionTable, Array]:
+    """Return the same of instructions with all of their columns given."""
+    at = np.flatnonzero(are_accesses(columns))
+    return numbered(contents_of(columns), at, {name: columns[name][at] for name in OF_ACCESSES})
+
+
+def _packed(columns: Sequence[Array]) -> list[Array]:
+    """Return columns of integers in as few words as their values need."""
+    words: list[Array] = []
+    used = _WORD_BITS
+    for column in columns:
+        low = int(column.min(initial=0))
+        bits = (int(column.max(initial=0)) - low).bit_length()
+        if not bits:
+            continue
+        if used + bits > _WORD_BITS:
+            words.append(np.zeros(len(column), dtype=np.uint64))
+            used = 0
+        words[-1] <<= np.uint64(bits)
+        words[-1] |= (column - low if low else column).astype(np.uint64)
+        used += bits
+    return words

@@ -19,14 +19,16 @@ Array = np.ndarray[Any, Any]
 class KindsByPc:
     """Kinds of a program's instructions.
 
-    `are_loads` load from global memory; `touch` instructions have sectors that may be touched
-    anew, of which `are_stores` write and `are_local` ones lie in local memory, with some of them
-    twice; `are_local_without_rows` stay in the L1. Atomics on global memory that `add_up` lanes on
-    one address pass once; `are_looked_up` load constants at offsets in registers; `are_barriers`
-    wait for other warps or let them go on.
+    `are_accesses` have columns of accesses to memory or to constants. `are_loads` load from global
+    memory; `touch` instructions have sectors that may be touched anew, of which `are_stores` write
+    and `are_local` ones lie in local memory, with some of them twice; `are_local_without_rows` stay
+    in the L1. Atomics on global memory that `add_up` lanes on one address pass once;
+    `are_looked_up` load constants at offsets in registers; `are_barriers` wait for other warps or
+    let them go on.
     """
 
     local: LocalRows
+    are_accesses: Array
     are_loads: Array
     touch: Array
     are_stores: Array
@@ -48,17 +50,19 @@ class KindsByPc:
         is_load = np.array([row.is_load for row in rows])
         behind, own = space == "global", space == "local"
         plain = behind & np.isin(kind, ("load", "store"))
+        are_looked_up = np.array(
+            [k == "bank" and bool(r.src) for k, r in zip(kinds, rows, strict=True)]
+        )
         return cls(
             local=local,
+            are_accesses=are_looked_up | np.array([bool(OPS[row.op].access) for row in rows]),
             are_loads=plain & is_load,
             touch=plain | (own & ~is_load & local.has),
             are_stores=kind == "store",
             are_local=own,
             are_local_without_rows=own & (not local.has),
             add_up=behind & (kind == "atomic") & is_integer & adds_up,
-            are_looked_up=np.array(
-                [k == "bank" and bool(r.src) for k, r in zip(kinds, rows, strict=True)]
-            ),
+            are_looked_up=are_looked_up,
             are_barriers=np.isin(kind, ("barrier", "named_barrier", "arrive")),
             instructions=rows,
         )

@@ -12,13 +12,17 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _DIGIT_BITS = 16
+_NARROW_BITS = 32
 
 
 def stable_order(numbers: Array) -> Array:
     """Return the indices that put non-negative numbers in order, equal ones as they are."""
-    order = _by_digit(numbers)
-    for shift in range(_DIGIT_BITS, int(numbers.max(initial=0)).bit_length(), _DIGIT_BITS):
-        order = order[_by_digit((numbers >> shift)[order])]
+    order, bits = _by_digit(numbers), int(numbers.max(initial=0)).bit_length()
+    if _DIGIT_BITS < bits <= _NARROW_BITS:
+        numbers = numbers.astype(np.uint32)  # half of the memory to go through
+    for shift in range(_DIGIT_BITS, bits, _DIGIT_BITS):
+        digits = (numbers >> shift).astype(np.uint16)
+        order = order.take(_by_digit(digits.take(order)))
     return order
 
 

@@ -5,9 +5,11 @@ NumPy's machine reports steps of many warps, compiled code columns of steps of s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +17,10 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.events import Accesses, Placement, Steps
 from gpusim.prediction.streams.constants import looked_up_lines
 from gpusim.prediction.streams.executed import Executed
+from gpusim.prediction.streams.instruction_table import columns_of_plain, plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.ordering import ranges, stable_order
-from gpusim.prediction.streams.sections import sections_of
+from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.touches import Touches, joined
 
@@ -30,17 +33,31 @@ MOST_AT_ONCE = 1 << 17  # instructions; above it columns leave the cache
 class Part:
     """Blocks of a batch from position `begun` on: their instructions, and touches of sectors.
 
-    `numbers` are those of the instructions among the recorded ones, of one copy.
+    `numbers` returns those of the instructions among the recorded ones, of one copy.
     """
 
     begun: int
     executed: Executed
-    numbers: Array
+    numbers: Callable[[], Array]
     touches: Touches
 
 
+class Compiled(NamedTuple):
+    """Some steps of compiled code, one warp's after the other's: contents, sections, accesses."""
+
+    contents: Array
+    ran: Ran
+    accesses: Accesses
+
+    @classmethod
+    def of(cls, steps: Steps) -> Compiled:
+        """Return some steps, without what is the same for all of a section."""
+        contents = plain_contents(steps.pc, steps.lanes, steps.is_on, steps.is_taken)
+        return cls(contents, Ran.of(steps), steps.accesses)
+
+
 def parts(
-    before: StepColumns, touches: Touches, compiled: list[Steps], kinds: KindsByPc
+    before: StepColumns, touches: Touches, compiled: list[Compiled], kinds: KindsByPc
 ) -> Iterator[Part]:
     """Yield the blocks of a batch, from what they did in NumPy's machine and in compiled code.
 
@@ -48,7 +65,6 @@ def parts(
     """
     blocks, warps = len(before.placement.blocks), before.placement.warps_per_block
     whole = _Both(before, compiled, kinds) if compiled else _Stepped(before)
-    compiled.clear()  # all of it is held by now
     ends, begun = whole.begins[::warps], 0
     while begun < blocks:
         end = int(np.searchsorted(ends, ends[begun] + MOST_AT_ONCE, side="right")) - 1
@@ -67,47 +83,73 @@ class _Stepped:
     def __init__(self, before: StepColumns) -> None:
         self._before = before
         self._order = stable_order(before.rows)
-        self._places = np.empty_like(self._order)
-        self._places[self._order] = np.arange(len(before))
+        is_access = np.zeros(len(before), dtype=bool)
+        is_access[before.accesses] = True
+        self._at = np.flatnonzero(is_access[self._order])
+        self._accesses = np.searchsorted(before.accesses, self._order[self._at])
+        self._numbers = np.empty_like(self._accesses)  # of accesses in the order of warps
+        self._numbers[self._accesses] = np.arange(len(self._accesses))
         counts = np.bincount(before.rows, minlength=before.placement.rows)
         self.begins = np.append(0, np.cumsum(np.tile(counts, before.placement.copies)))
 
     def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
         """Return some of the blocks; those of a folded batch are copies of the same path."""
-        before, length = self._before, len(self._before)
+        before, count = self._before, len(self._accesses)
         if before.placement.folded:
             here, copies = self._order, slice(blocks.start, blocks.stop)
-            begin = -length * touches.block
+            every = np.arange(len(blocks))[:, None]
+            at = (self._at + every * len(before)).reshape(-1)
+            accesses, moved = self._accesses, count * touches.block
         else:
             here, copies = self._order[begins[0] : begins[-1]], slice(1)
-            begin = begins[0]
-        count = copies.stop - (copies.start or 0)
+            low, high = np.searchsorted(self._at, (begins[0], begins[-1]))
+            at = self._at[low:high] - begins[0]
+            accesses, moved = self._accesses[low:high], -low
+        times = copies.stop - (copies.start or 0)
         executed = Executed(
             before.placement.warps_per_block,
             begins - begins[0],
-            np.tile(before.pc[here], count),
-            np.tile(before.times[here], count),
-            {n: v[copies].take(here, axis=1).reshape(-1) for n, v in before.values.items()},
+            before.contents[copies].take(here, axis=1).reshape(-1),
+            at,
+            np.tile(before.times[accesses], times),
+            {n: v[copies].take(accesses, axis=1).reshape(-1) for n, v in before.values.items()},
         )
-        places = self._places[touches.place % max(1, length)] - begin
+        places = self._numbers[touches.place % max(1, count)] + moved
         places[touches.place < 0] = -1
-        return Part(blocks.start, executed, np.tile(here, count), replace(touches, place=places))
+        numbers = partial(np.tile, here, times)
+        return Part(blocks.start, executed, numbers, replace(touches, place=places))
 
 
 class _Both:
-    """What compiled code ran of a batch, after NumPy's machine; `begins` as there."""
+    """What compiled code ran of a batch, after NumPy's machine; `begins` as there.
 
-    def __init__(self, before: StepColumns, compiled: Sequence[Steps], kinds: KindsByPc) -> None:
-        self._before, first, self._kinds = before, before.values, kinds
-        self._pc = np.concatenate([before.pc, *(one.pc for one in compiled)])
-        self._lanes = np.concatenate([first["lanes"][0], *(one.lanes for one in compiled)])
-        self._is_on = np.concatenate([first["is_on"][0], *(one.is_on for one in compiled)])
-        self._is_taken = np.concatenate([first["is_taken"][0], *(one.is_taken for one in compiled)])
-        later, times = sections_of(compiled, before.placement, before.clock)
-        self._times = np.concatenate([before.times, times])
+    `compiled` is given up.
+    """
+
+    def __init__(self, before: StepColumns, compiled: list[Compiled], kinds: KindsByPc) -> None:
+        self._before, self._kinds = before, kinds
+        ran = [one.ran for one in compiled]
+        later, base = begun_sections(ran, before.placement, before.clock)
+        self._base = np.concatenate([np.zeros(len(before), dtype=np.int64), base])
         self._sections = later.after(before.rows)
         self._set_places(before.placement)
         self._set_accesses(compiled)
+        self._set_contents(compiled)
+
+    def _set_contents(self, compiled: list[Compiled]) -> None:
+        """Put the contents of all instructions in the order of warps, some at a time."""
+        self._contents = np.empty(int(self._sections.counts.sum()), dtype=np.uint64)
+        done = len(self._before)
+        self._contents[self._places[:done]] = self._before.contents[0]
+        for one in _given_up(compiled):
+            begins = self._places[done : done + len(one.ran.sections)]
+            counts = one.ran.sections.counts
+            done += len(begins)
+            is_whole = (begins[1:] == begins[:-1] + counts[:-1]).all()  # warps of blocks, in order
+            if len(begins) and is_whole:
+                self._contents[begins[0] :][: len(one.contents)] = one.contents
+            else:
+                self._contents[ranges(begins, counts)] = one.contents
 
     def _set_places(self, placement: Placement) -> None:
         sections = self._sections
@@ -119,87 +161,131 @@ class _Both:
         warps = np.searchsorted(self._rows, np.arange(placement.rows + 1))
         self.begins = np.append(0, ends)[warps]
 
-    def _set_accesses(self, compiled: Sequence[Steps]) -> None:
-        begins = np.cumsum([len(self._before), *(len(one.pc) for one in compiled)])
+    def _set_accesses(self, compiled: Sequence[Compiled]) -> None:
+        counts = (len(one.contents) for one in compiled)
+        begins = itertools.accumulate(counts, initial=len(self._before))
         shifted = [
             one.accesses._replace(at=one.accesses.at + begin)
-            for one, begin in zip(compiled, begins.tolist(), strict=False)
+            for one, begin in zip(compiled, begins, strict=False)
         ]
         self._accesses = Accesses(*map(np.concatenate, zip(*shifted, strict=True)))
-        firsts = np.append(self._sections.first, len(self._pc))
+        firsts = np.append(self._sections.first, self._sections.counts.sum())
         self._first_accesses = np.searchsorted(self._accesses.at, firsts)
         self._first_runs = np.cumsum(self._accesses.runs) - self._accesses.runs
 
     def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
         """Return some of the blocks, with what they touched before compiled code ran them."""
-        warps, kinds = self._before.placement.warps_per_block, self._kinds
+        before, warps = self._before, self._before.placement.warps_per_block
         low, high = np.searchsorted(self._rows, (blocks.start * warps, blocks.stop * warps))
         mine = self._order[low:high]
-        here = self._sections.at(mine).steps
-        later = np.sort(mine[mine >= len(self._before)])
-        accesses = self._accesses_of(later, int(begins[0]))
-        values = self._values(here)
-        pc = self._pc[here]
-        _set_accesses(values, accesses, pc, kinds)
-        executed = Executed(warps, begins - begins[0], pc, self._times[here], values)
-        before = replace(touches, place=self._places[touches.place] - begins[0])
-        both = joined([before, _touches(accesses, executed, kinds)])
-        return Part(blocks.start, executed, here, both)
+        contents = self._contents[begins[0] : begins[-1]]
+        row = before.rows[before.accesses]
+        old = np.flatnonzero((row >= blocks.start * warps) & (row < blocks.stop * warps))
+        accesses, times = self._accesses_of(np.sort(mine[mine >= len(before)]), int(begins[0]))
+        at = np.concatenate([self._places[before.accesses[old]] - begins[0], accesses.at])
+        in_order = _InOrder.of(at)
+        pc = columns_of_plain(contents[accesses.at])["pc"]
+        values = {
+            name: in_order(np.concatenate([before.values[name][0][old], column]))
+            for name, column in _values(accesses, pc, self._kinds).items()
+        }
+        times = in_order(np.concatenate([before.times[old], times]))
+        executed = Executed(warps, begins - begins[0], contents, in_order(at), times, values)
+        numbers = in_order.numbers
+        earlier = replace(touches, place=numbers[np.searchsorted(old, touches.place)])
+        later = _touches(accesses, pc, numbers[len(old) :], executed, self._kinds)
+        return Part(blocks.start, executed, self._sections.at(mine).steps, joined([earlier, later]))
 
-    def _values(self, here: Array) -> dict[str, Array]:
-        """Return the columns of some steps, those of accesses in compiled code left empty."""
-        values = {name: np.zeros(len(here), dtype=dtype) for name, dtype in TYPES.items()}
-        values["lowest"][:] = values["constant"][:] = -1
-        before = np.flatnonzero(here < len(self._before))
-        for name in ("cost", "lines", "wavefronts", "lowest", "gaps", "constant"):
-            values[name][before] = self._before.values[name][0][here[before]]
-        values["lanes"] = self._lanes[here]
-        values["is_on"] = self._is_on[here]
-        values["is_taken"] = self._is_taken[here]
-        return values
+    def _accesses_of(self, sections: Array, begin: int) -> tuple[Accesses, Array]:
+        """Return the accesses of some sections, with steps by their place from `begin` on.
 
-    def _accesses_of(self, sections: Array, begin: int) -> Accesses:
-        """Return the accesses of some sections, with steps by their place from `begin` on."""
+        With them comes the time of each.
+        """
         first = self._first_accesses[sections]
         counts = self._first_accesses[sections + 1] - first
-        which = ranges(first, counts)
-        moved = self._places[sections] - self._sections.first[sections] - begin
-        at = self._accesses.at[which] + np.repeat(moved, counts)
-        runs = ranges(self._first_runs[which], self._accesses.runs[which])
+        which = _ranges(first, counts)
+        at = self._accesses.at[which] - np.repeat(self._sections.first[sections], counts)
+        runs = _ranges(self._first_runs[which], self._accesses.runs[which])
         columns = [column[which] for column in self._accesses[1:8]]
-        return Accesses(at, *columns, *(column[runs] for column in self._accesses[8:]))
+        places = at + np.repeat(self._places[sections] - begin, counts)
+        times = at + np.repeat(self._base[sections], counts)
+        return Accesses(places, *columns, *(column[runs] for column in self._accesses[8:])), times
 
 
-def _set_accesses(
-    values: dict[str, Array], accesses: Accesses, pcs: Array, kinds: KindsByPc
-) -> None:
-    """Set the columns of accesses."""
-    at, pc = accesses.at, pcs[accesses.at]
+def _ranges(first: Array, counts: Array) -> Array | slice:
+    """Return the numbers of ranges: a slice where each begins at the end of the one before."""
+    if len(first) and (first[1:] == first[:-1] + counts[:-1]).all():
+        return slice(int(first[0]), int(first[-1] + counts[-1]))
+    return ranges(first, counts)
+
+
+def _given_up(compiled: list[Compiled]) -> Iterator[Compiled]:
+    compiled.reverse()
+    while compiled:
+        yield compiled.pop()
+
+
+class _InOrder:
+    """Puts columns of accesses in the order of their places; `numbers` has each one's in it."""
+
+    def __init__(self, order: Array | None, count: int) -> None:
+        self._order = order
+        self.numbers = np.arange(count)
+        if order is not None:
+            self.numbers[order] = np.arange(count)
+
+    @classmethod
+    def of(cls, places: Array) -> _InOrder:
+        """Return what puts columns in the order of these places; most often they are in it."""
+        is_so = bool((places[1:] > places[:-1]).all())
+        return cls(None if is_so else stable_order(places), len(places))
+
+    def __call__(self, column: Array) -> Array:
+        """Return a column in order."""
+        return column if self._order is None else column[self._order]
+
+
+def _values(accesses: Accesses, pc: Array, kinds: KindsByPc) -> dict[str, Array]:
+    """Return the columns of accesses, by the instruction of each."""
     passes = np.where(kinds.add_up[pc] & accesses.is_one, 1, accesses.passes)
     is_within_l1 = kinds.are_local_without_rows[pc]
-    values["cost"][at] = np.where(is_within_l1, 0, passes)
-    values["lines"][at] = np.where(is_within_l1, 0, accesses.lines)
-    values["wavefronts"][at] = accesses.wavefronts
     is_load = kinds.are_loads[pc]
-    values["lowest"][at] = np.where(is_load, accesses.lowest, -1)
-    values["gaps"][at] = np.where(is_load, accesses.gaps, 0)
-    looked_up = kinds.are_looked_up[pc]
-    values["constant"][at[looked_up]] = looked_up_lines(
+    looked_up = np.flatnonzero(kinds.are_looked_up[pc])
+    constant = np.full(len(pc), -1, dtype=TYPES["constant"])
+    constant[looked_up] = looked_up_lines(
         kinds.instructions, pc[looked_up], accesses.lowest[looked_up]
     )
+    return {
+        "cost": np.where(is_within_l1, 0, passes),
+        "lines": np.where(is_within_l1, 0, accesses.lines),
+        "wavefronts": accesses.wavefronts,
+        "lowest": np.where(is_load, accesses.lowest, -1),
+        "gaps": np.where(is_load, accesses.gaps, 0),
+        "constant": constant,
+    }
 
 
-def _touches(accesses: Accesses, executed: Executed, kinds: KindsByPc) -> Touches:
+def _touches(
+    accesses: Accesses, pcs: Array, numbers: Array, executed: Executed, kinds: KindsByPc
+) -> Touches:
     """Return the sectors that accesses touch: of local memory, some of them twice."""
-    owner = np.repeat(accesses.at, accesses.runs)
-    pc = executed.pc[owner]
-    wanted = np.flatnonzero(kinds.touch[pc])
-    owner, pc = owner[wanted], pc[wanted]
-    warp = executed.rows[owner] % executed.warps_per_block
-    shift = np.where(kinds.are_local[pc], kinds.local.begin_of(warp), 0)
-    begin = (accesses.first[wanted] + shift) // SECTOR_BYTES
-    counts = (accesses.last[wanted] + shift) // SECTOR_BYTES - begin + 1
-    place = np.repeat(owner, counts)
-    block = executed.rows[place] // executed.warps_per_block
-    is_store = np.repeat(kinds.are_stores[pc], counts)
-    return Touches(block, place, place, ranges(begin, counts), is_store)
+    first, last, counts = accesses.first, accesses.last, accesses.runs
+    wanted = kinds.touch[pcs]
+    if not wanted.all():
+        some = np.repeat(wanted, counts)
+        first, last = first[some], last[some]
+        pcs, numbers, counts = pcs[wanted], numbers[wanted], counts[wanted]
+    warp = executed.rows[numbers]
+    if kinds.are_local[pcs].any():
+        begin_of = kinds.local.begin_of(warp % executed.warps_per_block)
+        shift = np.repeat(np.where(kinds.are_local[pcs], begin_of, 0), counts)
+        first, last = first + shift, last + shift
+    sector = first // SECTOR_BYTES
+    lengths = last // SECTOR_BYTES - sector + 1
+    if (lengths != 1).any():
+        sector = ranges(sector, lengths)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        counts = np.bincount(owner, lengths, minlength=len(counts)).astype(np.int64)
+    block = np.repeat(warp // executed.warps_per_block, counts)
+    place = np.repeat(numbers, counts)
+    return Touches(block, place, place, sector, np.repeat(kinds.are_stores[pcs], counts))

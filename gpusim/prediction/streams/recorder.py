@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,13 +16,14 @@ from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step,
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import constants, distances
 from gpusim.prediction.streams.executed import LoopsOf
+from gpusim.prediction.streams.instruction_table import plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.local_rows import LocalRows
-from gpusim.prediction.streams.parts import Part, parts
+from gpusim.prediction.streams.ordering import stable_order, starts
+from gpusim.prediction.streams.parts import Compiled, Part, parts
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.stream import BlockStream, Loop
 from gpusim.prediction.streams.touches import (
-    NOTHING,
     Skipped,
     Touches,
     joined,
@@ -30,8 +32,7 @@ from gpusim.prediction.streams.touches import (
 
 Array = np.ndarray[Any, Any]
 
-# Columns of a step with equal values for all warps.
-YES, NO = np.ones((1, 1), dtype=bool), np.zeros((1, 1), dtype=bool)
+# Columns of an access with equal values for all warps.
 ZERO = np.zeros((1, 1), dtype=np.int64)
 NOWHERE = np.full((1, 1), -1, dtype=np.int64)
 
@@ -52,28 +53,28 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Row:
-    """One step: its warps, columns shaped (copies or 1, warps or 1), and touched sectors.
+    """One step: its warps, their contents, columns of an access, and touched sectors.
 
-    Sectors stand in one row, `cost` of each warp: a quarter of the memory of one per lane.
+    Contents and columns are shaped (copies or 1, warps or 1). Sectors stand in one row, `cost` of
+    each warp: a quarter of the memory of one per lane.
     """
 
-    pc: int
     is_store: bool
     rows: Array
+    contents: Array
     columns: tuple[Array, ...]
     touched: Array | None
 
     def unfolded(self, every: Array) -> _Row:
         """Return the step of a folded batch for the rows of all blocks; `every` is their base."""
         shape = (len(every), len(self.rows))
-        columns = [
+        contents, *columns = (
             column if column.size == 1 else np.broadcast_to(column, shape).reshape(1, -1)
-            for column in self.columns
-        ]
-        touched = None if self.touched is None else self.of_copies(self.touched, len(every))
-        return _Row(
-            self.pc, self.is_store, (self.rows + every).reshape(-1), tuple(columns), touched
+            for column in (self.contents, *self.columns)
         )
+        touched = None if self.touched is None else self.of_copies(self.touched, len(every))
+        rows = (self.rows + every).reshape(-1)
+        return _Row(self.is_store, rows, contents, tuple(columns), touched)
 
     def of_copies(self, touched: Array, copies: int) -> Array:
         """Return the sectors of all copies, one after the other."""
@@ -91,7 +92,7 @@ class _Recorded:
         self.steps: list[_Row] = []
         self.skips: list[tuple[int, Skip]] = []
         self.opened: list[tuple[int, Array]] = []  # blocks by position, all of them if folded
-        self.compiled: list[Steps] = []
+        self.compiled: list[Compiled] = []
         self._latest: dict[int, tuple[Step, _Row]] = {}
 
     def add(self, step: Step, made: Callable[[Step], _Row]) -> None:
@@ -123,84 +124,98 @@ class _Recorded:
         """The index of each step's first row, counted through all steps."""
         return np.cumsum([0, *(len(step.rows) for step in self.steps)])
 
+    @cached_property
+    def starts_of_accesses(self) -> Array:
+        """The same, counted through the steps that are accesses."""
+        return np.cumsum([0, *(len(step.rows) if step.columns else 0 for step in self.steps)])
+
     def columns(self) -> StepColumns:
         """Return the instructions of all steps."""
-        rows = [step.rows for step in self.steps]
-        pcs = np.array([step.pc for step in self.steps], dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
+        rows = np.concatenate([none, *(step.rows for step in self.steps)])
         counts = np.diff(self.starts)
-        times, clock = self._times()
+        times, clock = self._times(rows)
         if self.skips:  # where iterations are left out, steps stand for others: their order counts
-            times = np.repeat(np.arange(len(rows)), counts)
+            times = np.repeat(np.arange(len(self.steps)), counts)
+        is_access = np.diff(self.starts_of_accesses) > 0
+        accesses = np.flatnonzero(np.repeat(is_access, counts))
+        contents = [step.contents for step in self.steps]
+        values = [step.columns for step in self.steps if step.columns]
+        ends = np.cumsum(counts[is_access])
         return StepColumns(
             self.placement,
-            np.concatenate([none, *rows]),
-            np.repeat(pcs, counts).astype(np.int32),
-            times,
-            {name: self._column(number) for number, name in enumerate(TYPES)},
+            rows,
+            self._column(contents, self.starts[1:], np.uint64),
+            accesses,
+            times[accesses],
+            {
+                name: self._column([own[number] for own in values], ends, kind)
+                for number, (name, kind) in enumerate(TYPES.items())
+            },
             clock,
         )
 
-    def _times(self) -> tuple[Array, Array]:
+    def _times(self, rows: Array) -> tuple[Array, Array]:
         """Return for each instruction how many its warp ran before, and for each row in all.
 
         The warps of a block have run equally many when a barrier opens.
         """
+        placement = self.placement
         clock = np.zeros(
-            (self.placement.rows // self.placement.warps_per_block, self.placement.warps_per_block),
-            dtype=np.int64,
+            (placement.rows // placement.warps_per_block, placement.warps_per_block), dtype=np.int64
         )
-        flat, begun = clock.reshape(-1), 0
-        made = np.empty(int(self.starts[-1]), dtype=np.int64)
-        opened = [*self.opened, (len(self.steps), np.zeros(0, dtype=np.int64))]
-        for end, which in opened:
-            for number in range(begun, end):
-                rows = self.steps[number].rows
-                made[self.starts[number] : self.starts[number + 1]] = flat[rows]
-                flat[rows] += 1
-            begun = end
-            here = which[:1] if self.placement.folded else which
+        flat, begin = clock.reshape(-1), 0
+        made = np.empty(len(rows), dtype=np.int64)
+        for number, which in [*self.opened, (len(self.steps), np.zeros(0, dtype=np.int64))]:
+            end = int(self.starts[number])
+            made[begin:end] = flat[rows[begin:end]] + _occurrences(rows[begin:end])
+            flat += np.bincount(rows[begin:end], minlength=len(flat))
+            begin = end
+            here = which[:1] if placement.folded else which
             clock[here] = clock[here].max(axis=1, keepdims=True)
         return made, flat
 
-    def _column(self, number: int) -> Array:
-        parts = [step.columns[number] for step in self.steps]
-        shape = self.placement.copies, int(self.starts[-1])
-        # Most steps have the same value for all warps: it is set once.
+    def _column(self, parts: Sequence[Array], ends: Array, kind: type[np.generic]) -> Array:
+        """Return a column of steps, by where the rows of each end."""
+        full: Array = np.empty((self.placement.copies, ends[-1] if len(ends) else 0), dtype=kind)
+        # Most accesses have the same value for all warps: it is set once.
         usual = next((part for part in parts if part.size == 1), None)
-        full: Array = np.empty(shape, dtype=[*TYPES.values()][number])
         if usual is not None:
             full[:] = usual
-        for part, first, end in zip(parts, self.starts, self.starts[1:], strict=False):
+        begin = 0
+        for part, end in zip(parts, ends.tolist(), strict=True):
             if part is not usual:
-                full[:, first:end] = part
+                full[:, begin:end] = part
+            begin = end
         return full
 
     def touches(self) -> Touches:
         """Return all touches of sectors, and the last ones of skipped iterations, by block."""
-        parts = [self._touched(number) for number in range(len(self.steps))]
+        touched = [n for n, step in enumerate(self.steps) if step.touched is not None]
+        parts = {number: self._touched(number, self.steps[number]) for number in touched}
         made, done = [], 0
         for at, skip in self.skips:
-            period = joined([parts[number] for number in self.steps_of(at, skip)])
-            made += [*parts[done:at], period.skipped(self.times(skip).max(axis=1), skip.strides)]
-            done = at
-        return joined([*made, *parts[done:]]).by_block()
+            period = joined([parts[n] for n in self.steps_of(at, skip).tolist() if n in parts])
+            upto = bisect_left(touched, at)
+            made += [parts[number] for number in touched[done:upto]]
+            made.append(period.skipped(self.times(skip).max(axis=1), skip.strides))
+            done = upto
+        return joined([*made, *(parts[number] for number in touched[done:])]).by_block()
 
-    def _touched(self, number: int) -> Touches:
-        step = self.steps[number]
-        if step.touched is None:
-            return NOTHING
+    def _touched(self, number: int, step: _Row) -> Touches:
+        assert step.touched is not None
         copies, rows = self.placement.copies, len(step.rows)
         counts = np.broadcast_to(step.columns[COST], (copies, rows)).reshape(-1)
         copy = np.arange(copies, dtype=np.int32)
-        own = np.arange(self.starts[number], self.starts[number] + rows, dtype=np.int32)
+        first = self.starts_of_accesses[number]
+        own = np.arange(first, first + rows, dtype=np.int32)
         blocks = step.rows // self.placement.warps_per_block
         block = np.repeat(copy, rows) if self.placement.folded else blocks.astype(np.int32)
-        sector = step.of_copies(step.touched, copies)
+        sector, count = step.of_copies(step.touched, copies), self.starts_of_accesses[-1]
         return Touches(
             block=np.repeat(block, counts),
             step=np.full(len(sector), number, dtype=np.int32),
-            place=np.repeat(np.add.outer(copy * np.int32(self.starts[-1]), own), counts),
+            place=np.repeat(np.add.outer(copy * np.int32(count), own), counts),
             sector=sector,
             is_store=np.full(len(sector), step.is_store),
         )
@@ -210,7 +225,7 @@ class _Recorded:
         if not self.skips:
             return None
         times = np.array([self.times(skip) for _, skip in self.skips])
-        places = np.split(part.numbers, part.executed.begins[1:-1])
+        places = np.split(part.numbers(), part.executed.begins[1:-1])
         warps = self.placement.warps_per_block
 
         def loops_of(position: int) -> list[list[Loop]]:
@@ -244,6 +259,25 @@ class _Recorded:
         times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
         times[:, skip.rows] = skip.times
         return times.reshape(-1, self.placement.warps_per_block)
+
+
+def _occurrences(values: Array) -> Array:
+    """Return how often each value occurs before."""
+    order = stable_order(values)
+    begins = starts(values[order])
+    found = np.empty_like(order)
+    found[order] = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    return found
+
+
+def _bits(lanes: Array) -> Array:
+    return np.packbits(lanes, axis=2, bitorder="little").view(np.uint32)[..., 0]
+
+
+def _is_any(bits: Array) -> Array | bool:
+    """Return whether any of a warp's lanes is set; packed, in a third of the time."""
+    is_any = bits != 0
+    return True if is_any.all() else is_any
 
 
 def _is_again(before: Step, step: Step) -> bool:
@@ -289,6 +323,7 @@ class Recorder(Observer):
         self._adds_up = not prepared.program.compiler
         self._kinds = KindsByPc.of(prepared, self._local, adds_up=self._adds_up)
         self._recorded: dict[int, _Recorded] = {}
+        self._packed: tuple[Array, Array] | None = None  # a mask, and its bits
         self.streams: dict[int, BlockStream] = {}
         self.is_compiled = False  # whether compiled code ran blocks, of which nothing is left out
         self.steps = 0  # of NumPy's machine
@@ -313,7 +348,7 @@ class Recorder(Observer):
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
         self.is_compiled = True
-        self._of(steps.placement).compiled.append(steps)
+        self._of(steps.placement).compiled.append(Compiled.of(steps))
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Record an opened barrier."""
@@ -321,20 +356,27 @@ class Recorder(Observer):
 
     def _row(self, step: Step) -> _Row:
         instruction = step.instruction
-        is_on, is_taken, asked, constant = YES, NO, _Asked(), NOWHERE
-        if OPS[instruction.op].kind != "compute":
-            is_on = np.asarray(step.on.any(axis=2))
-        if step.taken is not None:
-            is_taken = np.asarray(step.taken.any(axis=2))
+        kind = OPS[instruction.op].kind
+        lanes = self._lanes(step.active)
+        is_on = kind == "compute" or _is_any(lanes if step.on is step.active else _bits(step.on))
+        is_taken = step.taken is not None and _is_any(_bits(step.taken))
+        contents = plain_contents(step.pc, lanes, is_on, is_taken)
+        if not self._kinds.are_accesses[step.pc]:
+            return _Row(False, step.rows, contents, (), None)
+        asked, constant = _Asked(), NOWHERE
         if step.addresses is not None and instruction.memory is not None:
             asked = self._asked(step)
         elif step.constants is not None:
             asked = _Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
-        lanes = np.packbits(step.active, axis=2, bitorder="little").view(np.uint32)[..., 0]
-        columns = (is_on, is_taken, *asked[:3], lanes, asked.lowest, asked.gaps, constant)
-        is_store = OPS[instruction.op].kind == "store"
-        return _Row(step.pc, is_store, step.rows, columns, asked.touched)
+        columns = (*asked[:3], asked.lowest, asked.gaps, constant)
+        return _Row(kind == "store", step.rows, contents, columns, asked.touched)
+
+    def _lanes(self, mask: Array) -> Array:
+        """Return a mask of lanes as bits: steps in a row have one in common."""
+        if self._packed is None or self._packed[0] is not mask:
+            self._packed = mask, _bits(mask)
+        return self._packed[1]
 
     def skip(self, skip: Skip) -> None:
         """Record a skip: the iterations before it represent the skipped ones."""
@@ -381,9 +423,13 @@ class Recorder(Observer):
         is_wide = width_bytes > memory.WORD_BYTES or self._cc_major < memory.CC_OF_MULTICAST
         several = found.lines > (0 if is_wide else 1)
         if several.any():
-            some, lanes = addresses[several], on[several]
-            wavefronts[several] = memory.load_wavefronts(some, lanes, width_bytes, self._cc_major)
-            _, gaps[several] = distances.within(some, lanes)
+            ordered = found.ordered[several]
+            gaps[several] = distances.within(ordered)
+            wavefronts[several] = (
+                memory.load_wavefronts(addresses[several], on[several], width_bytes, self._cc_major)
+                if is_wide
+                else memory.word_load_wavefronts(ordered)
+            )
         return _Asked(found.sectors, found.lines, wavefronts, found.touched, found.lowest, gaps)
 
     def _asked_of_local(self, step: Step, words: int) -> _Asked:

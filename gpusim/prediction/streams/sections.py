@@ -5,9 +5,10 @@ Compiled code runs a warp to its next barrier: what holds for all of a section i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,10 +53,21 @@ class Sections:
             np.concatenate([before, self.rows]),
         )
 
-    @property
     def steps(self) -> Array:
-        """The numbers of all steps."""
+        """Return the numbers of all steps."""
         return ranges(self.first, self.counts)
+
+
+class Ran(NamedTuple):
+    """Sections of some steps in compiled code, and the `opened` barriers, as in `Steps`."""
+
+    sections: Sections
+    opened: Array
+
+    @classmethod
+    def of(cls, steps: Steps) -> Ran:
+        """Return the sections of some steps."""
+        return cls(Sections.of(steps.row, steps.opened[:, 0]), steps.opened)
 
 
 def sections_of(
@@ -66,13 +78,26 @@ def sections_of(
     A time is the number of the warp's instructions before. The warps of a block have run equally
     many when a barrier opens.
     """
-    rows = np.concatenate([np.zeros(0, dtype=np.int32), *(one.row for one in compiled)])
-    begins = np.cumsum([0, *(len(one.pc) for one in compiled)])
-    both = zip(compiled, begins, strict=False)
-    opened = np.concatenate([_NONE, *(one.opened + np.array([n, 0]) for one, n in both)])
-    sections = Sections.of(rows, opened[:, 0])
-    base = _times(placement, sections, opened, clock)
-    return sections, np.repeat(base - sections.first, sections.counts) + np.arange(len(rows))
+    sections, base = begun_sections(list(map(Ran.of, compiled)), placement, clock)
+    since = np.repeat(base - sections.first, sections.counts)
+    return sections, since + np.arange(len(since))
+
+
+def begun_sections(
+    parts: Sequence[Ran], placement: Placement, clock: Array
+) -> tuple[Sections, Array]:
+    """Return the same sections, of parts of the steps, with the time at which each begins."""
+    counts = [int(one.sections.counts.sum()) for one in parts]
+    begins = list(itertools.accumulate(counts, initial=0))
+    both = list(zip(parts, begins, strict=False))
+    none = np.zeros(0, dtype=np.int64)
+    sections = Sections(
+        np.concatenate([none, *(one.sections.first + begin for one, begin in both)]),
+        np.concatenate([none, *(one.sections.counts for one, _ in both)]),
+        np.concatenate([none, *(one.sections.rows for one, _ in both)]),
+    )
+    opened = np.concatenate([_NONE, *(one.opened + np.array([begin, 0]) for one, begin in both)])
+    return sections, _times(placement, sections, opened, clock)
 
 
 def _times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:

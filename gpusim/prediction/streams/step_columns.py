@@ -12,14 +12,11 @@ from gpusim.launch.events import Placement
 
 Array = np.ndarray[Any, Any]
 
-# Columns of each instruction, with their types.
+# Columns of an access, with their types.
 TYPES: Mapping[str, type[np.generic]] = {
-    "is_on": np.bool_,
-    "is_taken": np.bool_,
     "cost": np.int32,
     "lines": np.int32,
     "wavefronts": np.int32,
-    "lanes": np.uint32,
     "lowest": np.int64,
     "gaps": np.int32,
     "constant": np.int32,
@@ -28,15 +25,16 @@ TYPES: Mapping[str, type[np.generic]] = {
 
 @dataclass(frozen=True)
 class StepColumns:
-    """Instructions of a batch by index: the `rows` of warps, the `pc`, and the warp's `times`.
+    """Instructions of a batch by index: the `rows` of warps, and `contents`, shaped (copies, n).
 
-    `values` are the columns of TYPES, shaped (copies, indices); `clock` is the time of each row
-    after them.
+    `accesses` are the indices of accesses; of these there are the warp's `times` and, as `values`,
+    the columns of TYPES, shaped (copies, accesses). `clock` is the time of each row after them.
     """
 
     placement: Placement
     rows: Array
-    pc: Array
+    contents: Array
+    accesses: Array
     times: Array
     values: Mapping[str, Array]
     clock: Array

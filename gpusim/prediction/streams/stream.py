@@ -1,4 +1,4 @@
-"""The stream of a warp, and of a block: columns with an entry for each stored instruction."""
+"""The stream of a warp, and of a block: an entry for each stored instruction."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from gpusim.prediction.streams.instruction_ids import numbered_columns
+from gpusim.prediction.streams.instruction_table import InstructionTable
 
 Array = np.ndarray[Any, Any]
 
@@ -42,23 +45,25 @@ class SimulatedLoop(NamedTuple):
         return self.iterations - self.simulated
 
 
-LONG = 2_048  # instructions, from which on it takes less time to pack columns for a digest
-MOST_BEHIND = 32  # loads: a higher limit would only make equal iterations differ
+class _Column:
+    """A column of a stream: it is taken from the table when first asked for."""
 
-COLUMNS = (
-    "pc", "is_on", "is_taken", "cost", "lines", "wavefronts", "fresh", "written", "joins", "behind",
-    "lanes", "gaps", "earlier", "apart", "constant",
-)  # fmt: skip
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, stream: WarpStream, owner: type) -> Array:
+        made = stream.__dict__[self._name] = stream.taken(self._name)
+        return made
 
 
 @dataclass(frozen=True, eq=False)
 class WarpStream:
-    """The instructions of one warp, in order: columns of one length.
+    """The instructions of one warp, in order: `numbers` of rows of a `table` of distinct ones.
 
-    `pc` is the instruction, `is_on` whether a lane takes part (a guarded-off access touches
-    nothing; a computation counts as on), `is_taken` whether a branch is taken. `cost` is the number
-    of wavefronts for shared memory, sectors for global memory, most lanes on one address for
-    atomics, and distinct constants at offsets in a register. `lines` is the number of 128-byte
+    As columns, `pc` is the instruction, `is_on` whether a lane takes part (a guarded-off access
+    touches nothing; a computation counts as on), `is_taken` whether a branch is taken. `cost` is
+    the number of wavefronts for shared memory, sectors for global memory, most lanes on one address
+    for atomics, and distinct constants at offsets in a register. `lines` is the number of 128-byte
     lines of a global access, or an atomic's sectors; `wavefronts` the data-stage passes of a global
     access; `fresh` the number of its sectors untouched by the block before; `written` of sectors
     that a store is the first to write. `joins` means that another warp touches one of its sectors
@@ -70,34 +75,54 @@ class WarpStream:
     -1. `loops`, in order, have one iteration stored, `simulated_loops` are unrolled.
     """
 
-    pc: Array
-    is_on: Array
-    is_taken: Array
-    cost: Array
-    lines: Array
-    wavefronts: Array
-    fresh: Array
-    written: Array
-    joins: Array
-    behind: Array
-    lanes: Array
-    gaps: Array
-    earlier: Array
-    apart: Array
-    constant: Array
+    table: InstructionTable
+    numbers: Array
     loops: tuple[Loop, ...] = ()
     simulated_loops: tuple[SimulatedLoop, ...] = ()
 
+    pc = _Column()
+    is_on = _Column()
+    is_taken = _Column()
+    cost = _Column()
+    lines = _Column()
+    wavefronts = _Column()
+    fresh = _Column()
+    written = _Column()
+    joins = _Column()
+    behind = _Column()
+    lanes = _Column()
+    gaps = _Column()
+    earlier = _Column()
+    apart = _Column()
+    constant = _Column()
+
+    @classmethod
+    def of(cls, **columns: Array) -> WarpStream:
+        """Return the stream with some columns, all of them given."""
+        return cls(*numbered_columns(columns))
+
     def __len__(self) -> int:
-        return len(self.pc)
+        return len(self.numbers)
+
+    def taken(self, name: str) -> Array:
+        """Return a column, which is not kept."""
+        return self.table.columns[name].take(self.numbers)
+
+    def total(self, values: Array) -> Any:
+        """Return the sum of the values of rows over all executions."""
+        own = values.take(self.numbers)
+        return own.sum() + sum(times * own[first:end].sum() for first, end, times in self.loops)
+
+    @property
+    def instructions(self) -> int:
+        """Instructions issued by the warp."""
+        return len(self) + sum(times * (end - first) for first, end, times in self.loops)
 
     @cached_property
     def key(self) -> bytes:
-        """Equal for warps with equal streams: a digest, because columns may be long."""
+        """Equal for warps with equal streams: a digest, because streams may be long."""
         digest = blake2b(repr((len(self), self.loops, self.simulated_loops)).encode())
-        for name in COLUMNS:
-            column = getattr(self, name)
-            digest.update(column.tobytes() if len(self) < LONG else _packed(column))
+        digest.update(self.table.contents.take(self.numbers).data)
         return digest.digest()
 
     @cached_property
@@ -148,8 +173,7 @@ class WarpStream:
 
     def at(self, places: Array, loops: tuple[Loop, ...] = ()) -> WarpStream:
         """Return the stream with the entries at some indices alone."""
-        columns = {name: getattr(self, name)[places] for name in COLUMNS}
-        return WarpStream(**columns, loops=loops)
+        return WarpStream(self.table, self.numbers[places], loops)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,27 +190,27 @@ class BlockStream:
     @cached_property
     def instructions(self) -> int:
         """Instructions issued by the block's warps."""
-        return sum(int(warp.times.sum()) for warp in self.warps)
+        return sum(warp.instructions for warp in self.warps)
 
     @cached_property
     def passes(self) -> int:
         """Wavefronts and sectors of all accesses, and lanes on one address of all atomics."""
-        return sum(int(warp.times @ warp.cost) for warp in self.warps)
+        return sum(int(warp.total(warp.table.columns["cost"])) for warp in self.warps)
 
     @cached_property
     def fresh_sectors(self) -> int:
         """Distinct sectors touched by the block."""
-        return sum(int(warp.times @ warp.fresh) for warp in self.warps)
+        return sum(int(warp.total(warp.table.columns["fresh"])) for warp in self.warps)
 
     @cached_property
     def read_sectors(self) -> int:
         """Distinct sectors first touched by a read."""
-        return sum(int(warp.times @ np.where(warp.written, 0, warp.fresh)) for warp in self.warps)
+        return sum(int(warp.total(warp.table.read)) for warp in self.warps)
 
     @cached_property
     def written_sectors(self) -> int:
         """Distinct sectors stored to."""
-        return sum(int(warp.times @ warp.written) for warp in self.warps)
+        return sum(int(warp.total(warp.table.columns["written"])) for warp in self.warps)
 
     def steps(self, iterations: int) -> int:
         """Return its instructions with at most `iterations` of each loop."""
@@ -211,15 +235,13 @@ def rolled(stream: WarpStream) -> WarpStream:
     """
     if not stream.loops:
         return stream
-    columns = [getattr(stream, name) for name in COLUMNS]
+    numbers = stream.numbers
     kept = np.ones(len(stream), dtype=bool)
     found, low = [], 0
     limits = [*(first for first, _, _ in stream.loops[1:]), len(stream)]
     for (first, end, times), high in zip(stream.loops, limits, strict=True):
         period = end - first
-        again = np.logical_and.reduce(
-            [c[low : high - period] == c[low + period : high] for c in columns]
-        )
+        again = numbers[low : high - period] == numbers[low + period : high]
         back = _run(again[: first - low][::-1])
         first, end = first - back, end - back
         more = _run(again[first - low :]) // period
@@ -229,14 +251,6 @@ def rolled(stream: WarpStream) -> WarpStream:
     new = np.cumsum(kept) - kept
     loops = (Loop(int(new[a]), int(new[b - 1]) + 1, times) for a, b, times in found)
     return stream.at(kept, tuple(loops))
-
-
-def _packed(column: Array) -> bytes:
-    """Return a long column in as few bytes as its values need: equal for equal ones."""
-    low, high = int(column.min()), int(column.max())
-    sizes = {0: np.uint8, 1: np.uint16}
-    kind = sizes.get((high - low).bit_length() - 1 >> 3, column.dtype)
-    return repr((low, high)).encode() + (b"" if low == high else column.astype(kind).tobytes())
 
 
 def _run(is_so: Array) -> int:

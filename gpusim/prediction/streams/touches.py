@@ -9,12 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.prediction.arithmetic.grouping import small_numbers
 from gpusim.prediction.streams.local_rows import BEYOND
 from gpusim.prediction.streams.ordering import stable_order, starts
 
 Array = np.ndarray[Any, Any]
 
 FAR = 1 << 40  # larger than the distance of sectors in one array
+LATE = (1 << 63) - 1  # the rank of no touch
+MOST_BETWEEN = 8  # sectors in between for each touch
 
 
 @dataclass(frozen=True)
@@ -87,24 +90,49 @@ class FirstTouches(NamedTuple):
 
 def first_touches(touches: Touches, places: int, *, by_step: bool) -> FirstTouches:
     """Return the first touches of sectors by a block: of those in the first step, if `by_step`."""
-    lowest = int(touches.sector.min(initial=FAR))
-    span = 1 + int(touches.sector.max(initial=lowest)) - lowest
-    sector = touches.block.astype(np.int64) * span + (touches.sector - lowest)
-    order = stable_order(sector)
-    sector, step = sector[order], touches.step[order]
-    rank = step * len(order) + order if by_step else order
-    first, counts = _firsts(sector, rank, len(order))
+    sectors, step = _Sectors(touches), touches.step
+    # The rank of a touch is its number, behind its step.
+    bits = len(step).bit_length()
+    rank = np.arange(len(step), dtype=np.int64)
+    if by_step:
+        rank |= step.astype(np.int64) << bits
+    least = sectors.least(rank)
+    first = least[least < LATE] & ((1 << bits) - 1)
     fresh = np.bincount(_ran(touches.place[first]), minlength=places)
-    stores = np.flatnonzero(touches.is_store[order])
-    first_stores, _ = _firsts(sector[stores], rank[stores], len(order))
+    stores = np.flatnonzero(touches.is_store)
+    first_stores = sectors.least(rank[stores], stores)
+    first_stores = first_stores[first_stores < LATE] & ((1 << bits) - 1)
     written = np.bincount(_ran(touches.place[first_stores]), minlength=places)
-    began = np.repeat(touches.step[first], counts)
+    earliest = least.take(sectors.numbers)
+    began = earliest >> bits if by_step else step.take(earliest)
     joins = np.zeros(places, dtype=bool)
-    joins[_ran(touches.place[order[began == step]])] = True
+    joins[_ran(touches.place[began == step])] = True
     joins &= fresh == 0
-    began[order] = began.copy()
     begun = _most(touches.place, began, places)
     return FirstTouches(fresh.astype(np.int32), written.astype(np.int32), joins, begun)
+
+
+class _Sectors:
+    """The `numbers` of sectors by touch: of each block's from its lowest on, or of distinct ones.
+
+    A number for each sector in between takes less time where touches lie close together.
+    """
+
+    def __init__(self, touches: Touches) -> None:
+        lowest = int(touches.sector.min(initial=FAR))
+        span = 1 + int(touches.sector.max(initial=lowest)) - lowest
+        self.numbers = touches.block.astype(np.int64) * span
+        self.numbers += touches.sector - lowest
+        self._count = 1 + int(self.numbers.max(initial=-1))
+        if self._count > MOST_BETWEEN * len(self.numbers):
+            self.numbers, firsts = small_numbers(self.numbers.view(np.uint64))
+            self._count = len(firsts)
+
+    def least(self, ranks: Array, which: Array | None = None) -> Array:
+        """Return the least rank of each sector, LATE without a touch, of some touches or all."""
+        least = np.full(self._count, LATE)
+        np.minimum.at(least, self.numbers if which is None else self.numbers[which], ranks)
+        return least
 
 
 def _ran(places: Array) -> Array:
@@ -119,16 +147,6 @@ def _most(place: Array, began: Array, places: int) -> Array:
     most = np.full(places + 1, -1)  # the last one is that of skipped touches
     most[place[begins]] = latest
     return most[:places]
-
-
-def _firsts(sectors: Array, ranks: Array, count: int) -> tuple[Array, Array]:
-    """Return the touch of least rank of each sector, and how many it has; equal sectors adjoin.
-
-    The rank of a touch is its number, beside a multiple of `count`.
-    """
-    begins = starts(sectors)
-    least = np.minimum.reduceat(ranks, begins) if len(begins) else begins
-    return least % max(1, count), np.diff(begins, append=len(sectors))
 
 
 @dataclass(frozen=True)
