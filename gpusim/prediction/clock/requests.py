@@ -6,6 +6,7 @@ part of the builder's state.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
 from gpusim.prediction.memory.measured import LATENCY
 from gpusim.prediction.streams import MOST_BEHIND, WarpStream
-from gpusim.prediction.streams.stream import COLUMNS
+from gpusim.prediction.streams.instruction_table import COLUMNS, InstructionTable
 
 Array = np.ndarray[Any, Any]
 
@@ -75,16 +76,26 @@ class _Joint(NamedTuple):
     @classmethod
     def of(cls, asking: Sequence[Asking]) -> _Joint:
         """Return the instructions of these warps."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(one.stream, name)[one.places] for one in asking])
-            for name in COLUMNS
-        }
         return cls(
-            WarpStream(**columns),
+            _joined(asking),
             np.concatenate([one.under_way for one in asking]),
             np.concatenate([one.behind for one in asking]),
             np.concatenate([one.missed for one in asking]),
         )
+
+
+def _joined(asking: Sequence[Asking]) -> WarpStream:
+    """Return the asking instructions as a stream of one table, joined of those of the warps."""
+    tables = list({id(one.stream.table): one.stream.table for one in asking}.values())
+    numbers = [one.stream.numbers[one.places] for one in asking]
+    if len(tables) == 1:
+        return WarpStream(tables[0], np.concatenate(numbers))
+    sizes = itertools.accumulate(map(len, tables), initial=0)
+    begins = {id(table): begin for table, begin in zip(tables, sizes, strict=False)}
+    both = zip(numbers, asking, strict=True)
+    shifted = [some.astype(np.int64) + begins[id(one.stream.table)] for some, one in both]
+    columns = {name: np.concatenate([t.columns[name] for t in tables]) for name in COLUMNS}
+    return WarpStream(InstructionTable(columns), np.concatenate(shifted))
 
 
 class Requests:
