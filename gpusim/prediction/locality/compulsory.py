@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ Array = np.ndarray[Any, Any]
 Kinds = tuple[int, ...]
 
 MOST = 1 << 18  # separate intervals of memory
+FAR = 1 << 60  # bytes: farther apart than any two addresses
 ASKED = 1 << 14  # sampled sectors, about, in the estimate of sharing between blocks
 DRAWS = 16  # of the time since another block touched a sector
 
@@ -92,11 +93,15 @@ class Intervals:
         return self.at(first + size * np.arange(extent))
 
     def at(self, offsets: Array) -> Intervals:
-        """Return the union of copies at byte offsets; of too many, the first ones, weighted."""
+        """Return the union of ordered copies at byte offsets; of too many, the first, weighted."""
         count = min(len(offsets), max(1, MOST // len(self.begin)))
         moved = offsets[:count, None]
         weight = self.weight * len(offsets) / count
-        return Intervals.of((self.begin + moved).ravel(), (self.end + moved).ravel(), weight)
+        begin, end = (self.begin + moved).ravel(), (self.end + moved).ravel()
+        apart = int(np.diff(offsets[:count]).min(initial=FAR))
+        if apart >= int(self.end[-1] - self.begin[0]) + SECTOR_BYTES:  # in order, none united
+            return Intervals(begin, end, weight)
+        return Intervals.of(begin, end, weight)
 
 
 def compulsory_of(patterns: Patterns) -> Compulsory:
@@ -121,16 +126,52 @@ def _compulsory(patterns: Patterns) -> Compulsory:
 
 def _sectors(patterns: Patterns, kinds: Kinds) -> float:
     """Return the number of distinct sectors touched by accesses of some kinds."""
-    found = [one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)]
-    whole = [one for one in found if one.weight == 1]
-    begin = np.concatenate([_NONE, *(one.begin for one in whole)])
-    end = np.concatenate([_NONE, *(one.end for one in whole)])
-    linear = Intervals.of(begin, end)
-    in_part = sum(one.sectors for one in found if one.weight != 1)
+    whole, in_part = [Intervals(_NONE, _NONE)], 0.0
+    known: dict[tuple[Any, ...], float] = {}  # sectors of unions in part: many patterns are alike
+    for one in (one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)):
+        if one.key in known:
+            in_part += known[one.key]
+            continue
+        found = one.united()
+        if found.weight != 1:
+            in_part += known.setdefault(one.key, found.sectors)
+            continue
+        whole.append(found)
+        if sum(len(some.begin) for some in whole[1:]) > MOST:
+            whole = [_united(whole)]
+    linear = _united(whole)
     return linear.sectors + in_part + _by_data(patterns, kinds, linear)
 
 
-def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[Intervals]:
+def _united(parts: Sequence[Intervals]) -> Intervals:
+    begin, end = (np.concatenate([getattr(one, name) for one in parts]) for name in ("begin", "end"))
+    return Intervals.of(begin, end)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Intervals of a block, at each step along `dimensions` (move, extent), at each offset."""
+
+    block: Intervals
+    dimensions: Sequence[tuple[int, int]]
+    offsets: Array
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """A key, equal for copies a multiple of sectors apart."""
+        at = self.block.begin[0] // SECTOR_BYTES * SECTOR_BYTES
+        begin, end = ((one - at).tobytes() for one in (self.block.begin, self.block.end))
+        return begin, end, *self.dimensions, self.offsets.tobytes()
+
+    def united(self) -> Intervals:
+        """Return their union."""
+        found = self.block
+        for move, extent in self.dimensions:
+            found = found.along(move, extent)
+        return found.at(self.offsets)
+
+
+def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[_Copies]:
     """Yield the intervals of a pattern, by loop and by length of the row of blocks along x."""
     rows = _among(pattern.stretches, kinds)
     different, number = groups(rows.times, rows.stride)
@@ -140,10 +181,7 @@ def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[
         for count, offsets in _offsets(pattern, patterns):
             steps, left = _steps(offsets)
             dimensions = [(stride, times + 1), (pattern.moves[0], count), *steps]
-            found = block
-            for move, extent in sorted(dimensions, key=lambda one: abs(one[0])):
-                found = found.along(move, extent)
-            yield found.at(left)
+            yield _Copies(block, sorted(dimensions, key=lambda one: abs(one[0])), left)
 
 
 def _offsets(pattern: Pattern, patterns: Patterns) -> Iterator[tuple[int, Array]]:
