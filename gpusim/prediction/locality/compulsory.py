@@ -19,8 +19,9 @@ from gpusim.prediction.arithmetic.grouping import distinct, groups, numbers
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
 from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, sectors_of
 from gpusim.prediction.locality.random_access import Asked, rates
+from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import are_rows
-from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, Stretches
+from gpusim.prediction.streams.stretches import Stretches
 from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
@@ -128,7 +129,9 @@ def _sectors(patterns: Patterns, kinds: Kinds) -> float:
     """Return the number of distinct sectors touched by accesses of some kinds."""
     whole, in_part = [Intervals(_NONE, _NONE)], 0.0
     known: dict[tuple[Any, ...], float] = {}  # sectors of unions in part: many patterns are alike
-    for one in (one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)):
+    for one in (
+        one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)
+    ):
         if one.key in known:
             in_part += known[one.key]
             continue
@@ -144,7 +147,9 @@ def _sectors(patterns: Patterns, kinds: Kinds) -> float:
 
 
 def _united(parts: Sequence[Intervals]) -> Intervals:
-    begin, end = (np.concatenate([getattr(one, name) for one in parts]) for name in ("begin", "end"))
+    begin, end = (
+        np.concatenate([getattr(one, name) for one in parts]) for name in ("begin", "end")
+    )
     return Intervals.of(begin, end)
 
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.prediction.arithmetic.grouping import groups, numbers
-from gpusim.prediction.streams.stretches import STORE, Stretches
+from gpusim.prediction.streams.kinds_of_touches import STORE
+from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
 Pairs = tuple[Array, Array]  # indices of wanted bytes, and of stretches

@@ -12,7 +12,7 @@ from gpusim.prediction.locality.lookup import NEVER, Wanted
 from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.sample import Sample
 from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Schedule
-from gpusim.prediction.streams.stretches import STORE
+from gpusim.prediction.streams.kinds_of_touches import STORE
 
 Array = np.ndarray[Any, Any]
 

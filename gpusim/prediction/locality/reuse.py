@@ -43,8 +43,9 @@ from gpusim.prediction.locality.random_access import (
 from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.locality.table import joined
+from gpusim.prediction.streams.kinds_of_touches import ATOMIC, FENCE, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
-from gpusim.prediction.streams.stretches import ATOMIC, FENCE, PAST_L1, STORE, Stretches
+from gpusim.prediction.streams.stretches import Stretches
 from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]

@@ -17,7 +17,7 @@ from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
 from gpusim.prediction.locality.table import Columns, by_number, joined
-from gpusim.prediction.streams.stretches import FENCE
+from gpusim.prediction.streams.kinds_of_touches import FENCE
 
 Array = np.ndarray[Any, Any]
 

@@ -28,7 +28,7 @@ from gpusim.prediction.memory.measured import (
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
-from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
+from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 

@@ -71,11 +71,11 @@ def sections_of(
     both = zip(compiled, begins, strict=False)
     opened = np.concatenate([_NONE, *(one.opened + np.array([n, 0]) for one, n in both)])
     sections = Sections.of(rows, opened[:, 0])
-    base = _times(placement, sections, opened, clock)
+    base = begin_times(placement, sections, opened, clock)
     return sections, np.repeat(base - sections.first, sections.counts) + np.arange(len(rows))
 
 
-def _times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
+def begin_times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
     """Return the time at which each section begins; `opened` are steps before, and the block."""
     warps, far = placement.warps_per_block, 1 + int(sections.counts.sum())
     block = sections.rows // warps
