@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import lookup
-from gpusim.prediction.locality.lookup import Dimension, Wanted, latest
+from gpusim.prediction.locality.lookup import Dimension, latest
 from gpusim.prediction.locality.patterns import Pattern, united
 from gpusim.prediction.locality.reuse import _grid, _last_linear
 from gpusim.prediction.locality.schedule import Schedule
+from gpusim.prediction.locality.wanted import Wanted
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 STEPS = 16

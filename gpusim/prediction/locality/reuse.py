@@ -16,14 +16,7 @@ import numpy as np
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.launch.grid import Launch
 from gpusim.prediction.arithmetic.grouping import numbers
-from gpusim.prediction.locality.lookup import (
-    NEVER,
-    Dimension,
-    LookedThrough,
-    Wanted,
-    are_among,
-    latest,
-)
+from gpusim.prediction.locality.lookup import Dimension, LookedThrough, latest
 from gpusim.prediction.locality.patterns import (
     KEPT_LAUNCHES,
     Pattern,
@@ -43,6 +36,7 @@ from gpusim.prediction.locality.random_access import (
 from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.locality.table import joined
+from gpusim.prediction.locality.wanted import NEVER, Wanted, are_among
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC, FENCE, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import Stretches
