@@ -139,10 +139,10 @@ def test_blocks_that_all_differ_are_looked_through_together_as_one_by_one() -> N
     """Each block's touches stay its own: the last of all is the last of any of them."""
     launch = Launch.of((3, 2), 32)
     schedule = Schedule(launch, at_once=2, sms=2, grain_bytes=64, partial_bytes=0.0)
-    rows = [[Row(b % 3, 8 * b, 12, b % 2, 8)] for b in range(launch.blocks)]
-    single = [Pattern(stretches(mine), (16, 96, 0), ((b, b),)) for b, mine in enumerate(rows)]
-    begin = np.arange(0, 240, 4)
-    wanted = Wanted(begin, begin + 4, np.full(len(begin), 3.0), begin % launch.blocks, sms=2)
+    rows = [[Row(b % 3, 64 * b, 96, b % 2, 64)] for b in range(launch.blocks)]
+    single = [Pattern(stretches(mine), (128, 768, 0), ((b, b),)) for b, mine in enumerate(rows)]
+    begin = np.arange(0, 1920, 32)
+    wanted = Wanted(begin, begin + 32, np.full(len(begin), 3.0), begin % launch.blocks, sms=2)
     together = _last_linear(single, launch)(wanted, schedule.life)
     one_by_one = [_last_linear([one], launch)(wanted, schedule.life) for one in single]
     direct = [

@@ -15,9 +15,9 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.grid import Launch, places_of
-from gpusim.prediction.arithmetic.grouping import distinct, groups, numbers
+from gpusim.prediction.arithmetic.grouping import distinct, groups
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
-from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, sectors_of
+from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, different_sectors, numbers_of
 from gpusim.prediction.locality.random_access import Asked, rates
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import are_rows
@@ -227,10 +227,9 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
         return 0.0
     blocks = patterns.launch.blocks
     if len(rows) == blocks:
-        sectors = np.sort(sectors_of(rows)[1])
-        different = sectors[np.diff(sectors, prepend=-1) != 0]
+        different = different_sectors(rows)
         return float(len(different) - linear.holds(different * SECTOR_BYTES).sum())
-    pcs = numbers(np.concatenate([one.pc for one in rows]))
+    pcs = numbers_of(one.pc for one in rows)
     pieces = patterns.pieces
     is_of_array = ~are_rows(pieces.piece * SECTOR_BYTES)
     pieces = pieces.at(
@@ -247,9 +246,8 @@ def _of_all(spread: Pieces, blocks: int) -> float:
     """
     if not len(spread.keys):
         return 0.0
-    pc, piece = spread.pc, spread.piece
-    some = np.lexsort((piece, pc, spread.block))[:: 1 + len(pc) // ASKED]
-    pc, piece = pc[some], piece[some]
+    some = spread.at(spread.by_block[:: 1 + len(spread.keys) // ASKED])
+    pc, piece = some.pc, some.piece
     asked = Asked(pc, piece, np.ones(len(pc), dtype=bool), np.ones(len(pc)))
     found = rates(spread, asked, np.zeros(len(pc)))
     draws = (np.arange(DRAWS) + 0.5) / DRAWS

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import groups, numbers
 from gpusim.prediction.locality.standing import Places, Standing
 from gpusim.prediction.locality.wanted import NEVER, SOON, Pairs, Wanted, within
@@ -75,20 +76,27 @@ def latest(
     life: float,
 ) -> Array:
     """Return when wanted bytes were last touched by stretches, NEVER if untouched."""
-    return LookedThrough(stretches, grid, blocks, ranges).latest(wanted, life)
+    are_sectors = not ((wanted.begin | wanted.end) % SECTOR_BYTES).any()
+    grain = SECTOR_BYTES if are_sectors else 1
+    return LookedThrough(stretches, grid, blocks, ranges, grain).latest(wanted, life)
 
 
 class LookedThrough:
     """An index of stretches for repeated queries.
 
     `grid` holds the dimensions of the grid; `blocks` is, by stretch, the block number at the grid's
-    origin. Only blocks within `ranges` count.
+    origin. Only blocks within `ranges` count. Wanted bytes are whole multiples of `grain` bytes.
     """
 
     def __init__(
-        self, stretches: Stretches, grid: Sequence[Dimension], blocks: Array, ranges: Array
+        self,
+        stretches: Stretches,
+        grid: Sequence[Dimension],
+        blocks: Array,
+        ranges: Array,
+        grain: int = 1,
     ) -> None:
-        self._steps, self._ranges = max(1, stretches.steps), ranges
+        self._steps, self._ranges, self._grain = max(1, stretches.steps), ranges, grain
         self._standing: dict[tuple[int, float], Standing] = {}  # by part and life
         along = [d for d in grid if d.extent > 1]
         self._parts = [
@@ -106,7 +114,7 @@ class LookedThrough:
         times, stride, period = loop
         turns = [Dimension(stride, times + 1, 0, period / self._steps)] if times else []
         dimensions = [*along, *turns]
-        places = None if dimensions else Places(rows, blocks)
+        places = None if dimensions else Places(rows, blocks, self._grain)
         if places is not None:
             rows, blocks = places.rows, places.blocks
         meetings = _Meetings(rows, [d for d in dimensions if d.move])

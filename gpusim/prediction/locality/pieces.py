@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.prediction.locality.table import Columns
+from gpusim.prediction.streams.ordering import stable_order
 from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
@@ -18,6 +18,7 @@ Array = np.ndarray[Any, Any]
 MOST_ITERATIONS = 64  # iterations of a loop with sectors of their own, by sampled block
 _BLOCK_BITS, _PC_BITS = 6, 16  # of a key; sector numbers have 41
 _BELOW_PIECE = _BLOCK_BITS + _PC_BITS
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,6 @@ class Pieces:
     blocks: int
     pcs: Array
     keys: Array
-
-    @classmethod
-    def of(cls, blocks: int, pc: Array, piece: Array, block: Array) -> Pieces:
-        """Return pieces from columns of one length, in any order."""
-        is_there = np.bincount(pc) > 0
-        place = (np.cumsum(is_there) - 1)[pc]
-        keys = piece << _BELOW_PIECE | place << _BLOCK_BITS | block
-        return cls(blocks, np.flatnonzero(is_there), _distinct(keys))
 
     @property
     def piece(self) -> Array:
@@ -54,6 +47,11 @@ class Pieces:
     def block(self) -> Array:
         """The block of each key."""
         return np.asarray(self.keys & (1 << _BLOCK_BITS) - 1)
+
+    @property
+    def by_block(self) -> Array:
+        """The order of the keys by block, of these by instruction, then by piece."""
+        return stable_order((self.keys & (1 << _BLOCK_BITS) - 1) << _PC_BITS | self._place)
 
     @property
     def _place(self) -> Array:
@@ -131,26 +129,45 @@ class Pieces:
 def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Pieces:
     """Return the sectors touched by blocks."""
     found = [single[block] for block in blocks]
-    row, sectors = sectors_of(found)
-    number = np.repeat(np.arange(len(blocks)), [*map(len, found)])
-    return Pieces.of(len(blocks), Columns(found)["pc"][row], sectors, number[row])
+    pcs = numbers_of(one.pc for one in found)
+    place = np.zeros(1 + max(pcs.tolist(), default=0), dtype=np.int64)
+    place[pcs] = np.arange(len(pcs))
+    keys = [_keys(one, place[one.pc] << _BLOCK_BITS | block) for block, one in enumerate(found)]
+    return Pieces(len(blocks), pcs, _distinct(np.concatenate([_NONE, *keys])))
 
 
-def sectors_of(found: Sequence[Stretches]) -> tuple[Array, Array]:
-    """Return the rows of all sectors of stretches, with the first iterations of loops, and these.
+def _keys(rows: Stretches, below: Array) -> Array:
+    """Return the distinct keys of a block's sectors, with the bits `below` them by stretch."""
+    row, sectors = sectors_of(rows)
+    return _distinct(sectors << _BELOW_PIECE | below[row])
 
-    Rows are counted through the stretches, one after the other.
-    """
-    columns = Columns(found)
-    first = columns["begin"] // SECTOR_BYTES
-    row, place = _repeated((columns["end"] - 1) // SECTOR_BYTES - first + 1)
+
+def numbers_of(columns: Iterable[Array]) -> Array:
+    """Return the distinct values of several columns, in order: of small numbers from 0 on."""
+    counts = [np.bincount(column) for column in columns]
+    are_there = np.zeros(max(map(len, counts), default=0), dtype=bool)
+    for one in counts:
+        are_there[: len(one)] |= one > 0
+    return np.flatnonzero(are_there)
+
+
+def different_sectors(found: Iterable[Stretches]) -> Array:
+    """Return the distinct sectors of stretches, with the first iterations of loops."""
+    sectors = (_distinct(sectors_of(one)[1]) for one in found)
+    return _distinct(np.concatenate([_NONE, *sectors]))
+
+
+def sectors_of(rows: Stretches) -> tuple[Array, Array]:
+    """Return the rows of sectors of stretches, with the first iterations of loops, and these."""
+    first = rows.begin // SECTOR_BYTES
+    row, place = _repeated((rows.end - 1) // SECTOR_BYTES - first + 1)
     sectors = first[row] + place
-    times = np.minimum(columns["times"], MOST_ITERATIONS)
+    times = np.minimum(rows.times, MOST_ITERATIONS)
     if not times.any():
         return row, sectors
     one, iteration = _repeated(1 + times[row])
     row = row[one]
-    return row, sectors[one] + iteration * (columns["stride"][row] // SECTOR_BYTES)
+    return row, sectors[one] + iteration * (rows.stride[row] // SECTOR_BYTES)
 
 
 def _repeated(counts: Array) -> tuple[Array, Array]:

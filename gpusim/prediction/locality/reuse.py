@@ -162,7 +162,7 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
     @cache
     def of_all(number: int) -> LookedThrough:
         rows, grid, blocks, ranges = whole[number]
-        return LookedThrough(rows, grid, blocks, ranges)
+        return LookedThrough(rows, grid, blocks, ranges, SECTOR_BYTES)
 
     @cache
     def among(kinds: tuple[int, ...], is_of_sm: bool) -> list[LookedThrough]:
@@ -172,7 +172,8 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
             if some.all() and len(some):
                 found.append(of_all(number))
             elif some.any():
-                found.append(LookedThrough(rows.at(some), grid, blocks[some], ranges))
+                looked = LookedThrough(rows.at(some), grid, blocks[some], ranges, SECTOR_BYTES)
+                found.append(looked)
         return found
 
     def last(wanted: Wanted, life: float) -> Array:

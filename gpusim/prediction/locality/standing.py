@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ Array = np.ndarray[Any, Any]
 class Places:
     """The distinct places of stretches: bytes from `begin` up to `end`, touched by one of `blocks`.
 
-    `rows` are a stretch of each place. The touches of a place are found by bisection, where many
-    stretches of one place would be a candidate each.
+    Of each there is one of the `rows`. The touches of a place are found by bisection, where many
+    stretches of one place would be a candidate each. Places are whole multiples of `grain` bytes.
     """
 
-    def __init__(self, stretches: Stretches, blocks: Array) -> None:
-        order = _by_place(stretches)
-        begin, end, time = (getattr(stretches, n)[order] for n in ("begin", "end", "time"))
+    def __init__(self, stretches: Stretches, blocks: Array, grain: int) -> None:
+        first, last = stretches.begin // grain, (stretches.end - 1) // grain
+        order = _by_place(first, last)
+        begin, end, time = first[order], last[order], stretches.time[order]
         whose = blocks[order]
         is_first = np.ones(len(order), dtype=bool)
         is_first[1:] = (begin[1:] != begin[:-1]) | (end[1:] != end[:-1])
@@ -33,7 +35,8 @@ class Places:
         self._first = np.flatnonzero(is_first)
         self._last = np.append(self._first[1:], len(order)) - 1
         self._time = time
-        self.rows = stretches.at(order[self._first])
+        begin, end = begin[self._first] * grain, (end[self._first] + 1) * grain
+        self.rows = replace(stretches.at(order[self._first]), begin=begin, end=end)
         self.blocks = whose[self._first]
 
     def times(self, life: float, steps: int) -> Array:
@@ -81,9 +84,8 @@ class Standing:
         return best
 
 
-def _by_place(stretches: Stretches) -> Array:
-    """Return the order of stretches by their bytes, those of the same bytes as they are."""
-    lowest = int(stretches.begin.min(initial=0))
-    size = stretches.end - stretches.begin
-    lengths = int(size.max(initial=0)) + 1
-    return stable_order((stretches.begin - lowest) * lengths + size)
+def _by_place(first: Array, last: Array) -> Array:
+    """Return the order of stretches by their first and last grain, equal ones as they are."""
+    lowest = int(first.min(initial=0))
+    lengths = int((last - first).max(initial=0)) + 1
+    return stable_order((first - lowest) * lengths + last - first)
