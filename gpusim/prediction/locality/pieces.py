@@ -18,6 +18,7 @@ Array = np.ndarray[Any, Any]
 MOST_ITERATIONS = 64  # iterations of a loop with sectors of their own, by sampled block
 _BLOCK_BITS, _PC_BITS = 6, 16  # of a key; sector numbers have 41
 _BELOW_PIECE = _BLOCK_BITS + _PC_BITS
+_FAR = 1 << 40  # above all sectors
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -132,14 +133,19 @@ def pieces_of(single: Mapping[int, Stretches], blocks: tuple[int, ...]) -> Piece
     pcs = numbers_of(one.pc for one in found)
     place = np.zeros(1 + max(pcs.tolist(), default=0), dtype=np.int64)
     place[pcs] = np.arange(len(pcs))
-    keys = [_keys(one, place[one.pc] << _BLOCK_BITS | block) for block, one in enumerate(found)]
+    keys = [_keys(one, place[one.pc]) | block for block, one in enumerate(found)]
     return Pieces(len(blocks), pcs, _distinct(np.concatenate([_NONE, *keys])))
 
 
-def _keys(rows: Stretches, below: Array) -> Array:
-    """Return the distinct keys of a block's sectors, with the bits `below` them by stretch."""
+def _keys(rows: Stretches, place: Array) -> Array:
+    """Return the distinct keys of a block's sectors, by stretch with the `place` of its pc."""
     row, sectors = sectors_of(rows)
-    return _distinct(sectors << _BELOW_PIECE | below[row])
+    lowest, bits = int(sectors.min(initial=_FAR)), int(place.max(initial=0)).bit_length()
+    keys = (sectors - lowest) << bits | place[row]
+    keys = keys[stable_order(keys)]  # a third of the time of a sort
+    keys = keys[np.diff(keys, prepend=-1) != 0]
+    piece, place = (keys >> bits) + lowest, keys & (1 << bits) - 1
+    return np.asarray(piece << _BELOW_PIECE | place << _BLOCK_BITS)
 
 
 def numbers_of(columns: Iterable[Array]) -> Array:

@@ -7,7 +7,7 @@ narrow: many touches are held at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,8 @@ def _by_address(touches: TouchColumns, is_first: Array) -> TouchColumns:
         order = np.lexsort((apart, group))
     which = np.arange(len(begin))
     which[rows] = rows[order]
-    return touches.at(which)
+    size, asked = touches.size[which], touches.asked[which]
+    return replace(touches, begin=begin[which], size=size, asked=asked)
 
 
 def _reach(end: Array, is_first: Array) -> Array:
