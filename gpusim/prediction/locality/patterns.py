@@ -109,7 +109,7 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         during = _running(launch, at_once)
         together = tuple(run[(run >= during.start) & (run < during.stop)].tolist())
         spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
-        return _of_some(launch, touched, spread, neighbours, together)
+        return _of_some(launch, dict(touched), spread, neighbours, together)
     same = SameLaunch.of(prepared)
     linear = _linear(prepared, classes) if same is None else _kept_linear(same, Same(classes))
     if linear is None:
@@ -348,8 +348,13 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         if neighbours[-1] + 1 in during:  # of many blocks, two samples seldom coincide
             together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
     chosen = sorted({*neighbours, *spread, *together})
-    found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
-    return _of_some(prepared.launch, found, spread, neighbours, together)
+    return _of_some(
+        prepared.launch,
+        touched_by(prepared, chosen, has_no_skips=classes.has_no_skips),
+        spread,
+        neighbours,
+        together,
+    )
 
 
 def _spread(run: Array, blocks: int) -> tuple[int, ...]:
@@ -368,30 +373,44 @@ def _side_by_side(run: Array) -> tuple[int, ...]:
 
 def _of_some(
     launch: Launch,
-    found: Mapping[int, Stretches],
+    found: dict[int, Stretches],
     spread: tuple[int, ...],
     neighbours: tuple[int, ...],
     together: tuple[int, ...],
 ) -> Patterns:
-    """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc."""
+    """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc.
+
+    What is `found` of a block is given up once it is divided: it may be much.
+    """
+    longest = max(one.steps for one in found.values())
+    linear, timed, is_left = _with_patterns(launch, found, longest)
+    single: dict[int, Stretches] = {}
+    if is_left.any():
+        for block in list(found):
+            single[block] = replace(_of_pcs(found.pop(block), is_left), steps=longest)
+    in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
+    return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+
+
+def _with_patterns(
+    launch: Launch, found: Mapping[int, Stretches], longest: int
+) -> tuple[list[Pattern], list[Pattern], Array]:
+    """Return patterns of all blocks, those at one time, and the instructions left without one."""
     linear: list[Pattern] = []
     timed: list[Pattern] = []
-    longest, ranges = max(one.steps for one in found.values()), ((0, launch.blocks - 1),)
+    ranges = ((0, launch.blocks - 1),)
     counts = _counts(found)
     is_left = counts.max(axis=0) > 0
-    regular = {b: _of_pcs(one, _are_alike(counts)) for b, one in found.items()}
-    for pc, table in Table.of(regular).by_pc():
+    are_alike = _are_alike(counts)
+    regular = Table.of({b: _of_pcs(one, are_alike) for b, one in found.items()})
+    for pc, table in regular.by_pc():
         made = _fitted(table, _alike(table), ranges, launch) or _by_bit(table, launch)
         made = made or _fitted(table, _within_edges(table, launch), ranges, launch)
         if made is not None:
             is_left[pc] = False
             linear += made
             timed += made if _is_at_one_time(table, longest) else []
-    single: dict[int, Stretches] = {}
-    if is_left.any():
-        single = {b: replace(_of_pcs(one, is_left), steps=longest) for b, one in found.items()}
-    in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
-    return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+    return linear, timed, is_left
 
 
 def _counts(found: Mapping[int, Stretches]) -> Array:

@@ -51,6 +51,8 @@ class Stretches:
 
     def at(self, which: Array | slice) -> Stretches:
         """Return some of the rows."""
+        if not isinstance(which, slice) and which.dtype == bool:
+            which = np.flatnonzero(which)  # once, not for each column
         columns = {name: _some(getattr(self, name), which) for name in COLUMNS}
         return Stretches(**columns, steps=self.steps)
 
@@ -66,10 +68,10 @@ class Stretches:
 
 def _some(column: Array, which: Array | slice) -> Array:
     """Return some of a column, as one value where it is one value for all rows."""
-    if column.strides[0] or not len(column):
+    if column.strides[0] or isinstance(which, slice) or not len(column):
         return column[which]
-    count = len(column[which]) if isinstance(which, slice) or which.dtype != bool else which.sum()
-    return np.broadcast_to(column[0], count)
+    count = len(which)
+    return column[:count] if count <= len(column) else np.broadcast_to(column[0], count)
 
 
 COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "steps")
