@@ -231,10 +231,8 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
         return float(len(different) - linear.holds(different * SECTOR_BYTES).sum())
     pcs = numbers_of(one.pc for one in rows)
     pieces = patterns.pieces
-    is_of_array = ~are_rows(pieces.piece * SECTOR_BYTES)
-    pieces = pieces.at(
-        np.isin(pieces.pc, pcs) & is_of_array & ~linear.holds(pieces.piece * SECTOR_BYTES)
-    )
+    begin = pieces.piece * SECTOR_BYTES
+    pieces = pieces.at(pieces.by_pcs(pcs) & ~are_rows(begin) & ~linear.holds(begin))
     found = _of_all(pieces.once(), blocks)
     return min(found * _repeated(rows), _between(rows))
 

@@ -54,9 +54,10 @@ class Pieces:
         """The order of the keys by block, of these by instruction, then by piece."""
         return stable_order((self.keys & (1 << _BLOCK_BITS) - 1) << _PC_BITS | self._place)
 
-    @property
+    @cached_property
     def _place(self) -> Array:
-        return np.asarray(self.keys >> _BLOCK_BITS & (1 << _PC_BITS) - 1)
+        place = self.keys >> _BLOCK_BITS & (1 << _PC_BITS) - 1
+        return np.asarray(place.astype(np.min_scalar_type(len(self.pcs))))
 
     def at(self, which: Array) -> Pieces:
         """Return some of the pieces."""
@@ -64,18 +65,28 @@ class Pieces:
 
     def of_size(self, size: int) -> Pieces:
         """Merge sectors into pieces of `size` bytes, a multiple of the sector size."""
+        if size == SECTOR_BYTES:
+            return self
         below = self.keys & (1 << _BELOW_PIECE) - 1
-        piece = self.piece // (size // SECTOR_BYTES)
-        return Pieces(self.blocks, self.pcs, _distinct(piece << _BELOW_PIECE | below))
+        keys = _settled(self.piece // (size // SECTOR_BYTES) << _BELOW_PIECE | below)
+        return Pieces(self.blocks, self.pcs, keys[np.diff(keys, prepend=-1) != 0])
+
+    def by_pcs(self, pcs: Array) -> Array:
+        """Return the keys of some instructions, as a mask."""
+        return np.asarray(np.isin(self.pcs, pcs)[self._place])
 
     def once(self) -> Pieces:
         """Return each piece once for each block, by the first instruction that touches it."""
-        place = self._place
-        others = _distinct(self.keys & ~((1 << _BELOW_PIECE) - 1) | self.block << _PC_BITS | place)
-        others = others[np.diff(others >> _PC_BITS, prepend=-1) != 0]
-        place, block = others & (1 << _PC_BITS) - 1, others >> _PC_BITS & (1 << _BLOCK_BITS) - 1
-        keys = others >> _BELOW_PIECE << _BELOW_PIECE | place << _BLOCK_BITS | block
-        return Pieces(self.blocks, self.pcs, np.sort(keys, kind="stable"))
+        piece = self.piece
+        shared = np.zeros(len(piece), dtype=bool)
+        shared[1:] = piece[1:] == piece[:-1]
+        shared[:-1] |= shared[1:]
+        rows = np.flatnonzero(shared)  # of these pieces there are several keys
+        others = piece[rows] << _BLOCK_BITS | self.block[rows]
+        order = np.argsort(others, kind="stable")
+        is_new = np.diff(others[order], prepend=-1) != 0
+        shared[rows[order[is_new]]] = False
+        return self.at(~shared)
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:
@@ -107,16 +118,16 @@ class Pieces:
         """
         others = np.repeat(self.counts[1], np.diff(np.append(self._first, len(self.keys)))) - 1
         size = self.blocks + 1
-        table = np.bincount(self._place * size + others, minlength=len(self.pcs) * size)
+        table = np.bincount(self._place * np.int64(size) + others, minlength=len(self.pcs) * size)
         return dict(zip(self.pcs.tolist(), table.reshape(-1, size), strict=True))
 
     @cached_property
     def extents(self) -> Mapping[int, int]:
         """By instruction, the number of pieces from its first one to its last."""
-        low = np.full(len(self.pcs), np.iinfo(np.int64).max)
-        high = np.zeros_like(low)
-        np.minimum.at(low, self._place, self.piece)
-        np.maximum.at(high, self._place, self.piece)
+        low, high = np.zeros((2, len(self.pcs)), dtype=np.int64)
+        piece = self.piece
+        high[self._place] = piece  # the last one counts
+        low[self._place[::-1]] = piece[::-1]
         return dict(zip(self.pcs.tolist(), (high - low + 1).tolist(), strict=True))
 
     @cached_property
@@ -181,6 +192,18 @@ def _repeated(counts: Array) -> tuple[Array, Array]:
     ends = np.cumsum(counts)
     number = np.repeat(np.arange(len(counts)), counts)
     return number, np.arange(len(number)) - np.repeat(ends - counts, counts)
+
+
+def _settled(keys: Array) -> Array:
+    """Return keys in order, of which only those of the same piece are not in order yet."""
+    is_lower = keys[1:] < keys[:-1]
+    if is_lower.any():
+        number = np.cumsum(np.diff(keys >> _BELOW_PIECE, prepend=-1) != 0)
+        is_mixed = np.zeros(int(number[-1]) + 1, dtype=bool)
+        is_mixed[number[1:][is_lower]] = True
+        rows = np.flatnonzero(is_mixed[number])
+        keys[rows] = np.sort(keys[rows], kind="stable")
+    return keys
 
 
 def _distinct(keys: Array) -> Array:
