@@ -6,6 +6,7 @@ data-dependent ones, the sampled blocks are extrapolated to the grid.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -129,9 +130,8 @@ def _sectors(patterns: Patterns, kinds: Kinds) -> float:
     """Return the number of distinct sectors touched by accesses of some kinds."""
     whole, in_part = [Intervals(_NONE, _NONE)], 0.0
     known: dict[tuple[Any, ...], float] = {}  # sectors of unions in part: many patterns are alike
-    for one in (
-        one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)
-    ):
+    copies = [one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)]
+    for one in (*_together(copies), *(one for one in copies if not one.is_whole)):
         if one.key in known:
             in_part += known[one.key]
             continue
@@ -168,12 +168,29 @@ class _Copies:
         begin, end = ((one - at).tobytes() for one in (self.block.begin, self.block.end))
         return begin, end, *self.dimensions, self.offsets.tobytes()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether none of them are left out of their union, however few are next to others."""
+        count = math.prod(extent for _, extent in self.dimensions) * len(self.offsets)
+        return len(self.block.begin) * count <= MOST
+
     def united(self) -> Intervals:
         """Return their union."""
         found = self.block
         for move, extent in self.dimensions:
             found = found.along(move, extent)
         return found.at(self.offsets)
+
+
+def _together(copies: Sequence[_Copies]) -> Iterator[_Copies]:
+    """Yield the whole ones of copies; as one, where blocks that are copied alike leave it whole."""
+    alike: dict[tuple[Any, ...], list[_Copies]] = {}
+    for one in copies:
+        if one.is_whole:
+            alike.setdefault((*one.dimensions, one.offsets.tobytes()), []).append(one)
+    for some in alike.values():
+        made = _Copies(_united([one.block for one in some]), some[0].dimensions, some[0].offsets)
+        yield from [made] if made.is_whole else some
 
 
 def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[_Copies]:

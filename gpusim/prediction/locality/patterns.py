@@ -171,11 +171,13 @@ def _fitted(
     shapes = table.shapes[positions]
     if (shapes != shapes[0]).any():
         return None
-    begins = table.column("begin", positions)
     places = coordinates(table.numbers[positions], launch)
-    apart, moved = places - places[0], begins - begins[0]
-    few = _moves(apart, moved[:, :FIRST_FITTED])  # rejects most addresses that are not linear
-    moves = None if few is None else _moves(apart, moved)
+    apart = places - places[0]
+    few = table.column("begin", positions, FIRST_FITTED)
+    if _moves(apart, few - few[0]) is None:  # rejects most addresses that are not linear
+        return None
+    begins = table.column("begin", positions)
+    moves = _moves(apart, begins - begins[0])
     if moves is None:
         return None
     first = table.of_block(positions[0])
@@ -195,8 +197,14 @@ def _moves(apart: Array, moved: Array) -> Array | None:
 
     None if the addresses are not linear in these.
     """
-    solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
-    moves = np.rint(solved[0]).astype(np.int64)
+    along = np.flatnonzero(apart.any(axis=0))
+    if len(along) == 1:  # in a tenth of the time of a system of equations
+        moves = np.zeros((apart.shape[1], moved.shape[1]), dtype=np.int64)
+        farthest = np.abs(apart[:, along[0]]).argmax()
+        moves[along] = moved[farthest] // apart[farthest, along[0]]
+    else:
+        solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
+        moves = np.rint(solved[0]).astype(np.int64)
     return moves if (apart @ moves == moved).all() else None
 
 

@@ -83,9 +83,9 @@ class Table:
         columns = {name: self.columns[name][rows] for name in COLUMNS}
         return Stretches(**columns, steps=self.columns.steps)
 
-    def column(self, name: str, positions: Array) -> Array:
-        """Return a column of blocks of one shape, shaped (blocks, stretches)."""
-        size = np.arange(self.ends[positions[0] + 1] - self.ends[positions[0]])
+    def column(self, name: str, positions: Array, most: int | None = None) -> Array:
+        """Return a column of blocks of one shape, shaped (blocks, stretches); at most the first."""
+        size = np.arange(self.ends[positions[0] + 1] - self.ends[positions[0]])[:most]
         return np.asarray(self.columns[name][self.rows[self.ends[positions][:, None] + size]])
 
 

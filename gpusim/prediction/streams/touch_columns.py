@@ -142,12 +142,17 @@ def _by_address(touches: TouchColumns, is_first: Array) -> TouchColumns:
 
 def _reach(end: Array, is_first: Array) -> Array:
     """Return the greatest end so far, of each group that begins at a first one."""
-    if not (is_first[1:] | (end[1:] >= end[:-1])).all():
-        first = np.flatnonzero(is_first)
-        longest = int(np.diff(first, append=len(end)).max())
-        group = np.cumsum(is_first)
-        end = end.copy()
-        for back in (1 << bit for bit in range((longest - 1).bit_length())):
-            same = group[back:] == group[:-back]
-            end[back:] = np.where(same, np.maximum(end[back:], end[:-back]), end[back:])
+    if (is_first[1:] | (end[1:] >= end[:-1])).all():
+        return end
+    group = np.cumsum(is_first)
+    lowest = int(end.min())
+    bits = (int(end.max()) - lowest).bit_length()
+    if bits + int(group[-1]).bit_length() < 63:  # one key: a quarter of the time
+        reached = np.maximum.accumulate(group << bits | (end - lowest))
+        return np.asarray((reached & (1 << bits) - 1) + lowest)
+    longest = int(np.diff(np.flatnonzero(is_first), append=len(end)).max())
+    end = end.copy()
+    for back in (1 << bit for bit in range((longest - 1).bit_length())):
+        same = group[back:] == group[:-back]
+        end[back:] = np.where(same, np.maximum(end[back:], end[:-back]), end[back:])
     return end
