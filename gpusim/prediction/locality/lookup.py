@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import groups, numbers
 from gpusim.prediction.locality.standing import Places, Standing
 from gpusim.prediction.locality.wanted import NEVER, SOON, Pairs, Wanted, within
@@ -392,7 +392,8 @@ def _circle(moving: Sequence[Dimension], stretches: Stretches) -> tuple[int, int
     """Return a modulus in bytes, and the least and greatest move modulo it.
 
     The modulus divides all but the shortest moves, or is larger than any address: chosen so that
-    stretches cover the least part of it, or of all bytes from the first stretch to the last.
+    stretches and a wanted line cover the least part of it, or of all bytes from the first stretch
+    to the last.
     """
     ordered = sorted(moving, key=lambda d: abs(d.move))
     circles = [(FAR, *_reach(ordered))]
@@ -406,7 +407,7 @@ def _circle(moving: Sequence[Dimension], stretches: Stretches) -> tuple[int, int
 
     def part(circle: tuple[int, int, int]) -> float:
         around, least, most = circle
-        return (most - least + length) / min(around, apart + most - least)
+        return (most - least + length + LINE_BYTES) / min(around, apart + most - least)
 
     return min(circles, key=part)
 
