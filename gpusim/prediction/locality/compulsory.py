@@ -78,11 +78,13 @@ class Intervals:
         return self.weight * float((last - first + 1).sum())
 
     def holds(self, places: Array) -> Array:
-        """Return the places that lie within an interval, as a mask."""
-        if not len(self.begin):
-            return np.zeros(len(places), dtype=bool)
-        at = np.searchsorted(self.begin, places, side="right") - 1
-        return np.asarray((at >= 0) & (places < self.end[np.maximum(at, 0)]))
+        """Return which of some places, in order, lie within an interval, as a mask."""
+        first, end = (np.searchsorted(places, edge) for edge in (self.begin, self.end))
+        some = np.flatnonzero(first < end)
+        edges = np.zeros(len(places) + 1, dtype=np.int8)
+        edges[first[some]] += 1
+        edges[end[some]] -= 1
+        return np.cumsum(edges[:-1], dtype=np.int8).astype(bool)
 
     def along(self, move: int, extent: int) -> Intervals:
         """Return the union of `extent` copies, each `move` bytes after the one before."""
@@ -272,6 +274,8 @@ def _of_all(spread: Pieces, blocks: int) -> float:
 
 def _repeated(rows: Sequence[Stretches]) -> float:
     """Return the ratio of all iterations' sectors to the sectors kept in pieces."""
+    if not any(one.times.any() for one in rows):
+        return 1.0
     touched, made = (
         sum(float((one.sectors * (1 + np.minimum(one.times, most))).sum()) for one in rows)
         for most in (np.inf, MOST_ITERATIONS)
@@ -285,11 +289,13 @@ def _between(rows: Sequence[Stretches]) -> float:
     The range of n random samples underestimates their population's: scaled by (n + 1) / (n - 1).
     """
     rows = [one for one in rows if len(one)]
-    begin = min(int((one.begin + np.minimum(0, one.times * one.stride)).min()) for one in rows)
-    end = max(int((one.end + np.maximum(0, one.times * one.stride)).max()) for one in rows)
+    moved = [one.times * one.stride if one.times.any() else 0 for one in rows]
+    both = list(zip(rows, moved, strict=True))
+    begin = min(int((one.begin + np.minimum(0, far)).min()) for one, far in both)
+    end = max(int((one.end + np.maximum(0, far)).max()) for one, far in both)
     return (end - begin) / SECTOR_BYTES * (len(rows) + 1) / max(1, len(rows) - 1)
 
 
 def _among(rows: Stretches, kinds: Kinds) -> Stretches:
-    mine = np.isin(rows.kind, kinds) & ~are_rows(rows.begin)
+    mine = np.logical_or.reduce([rows.kind == kind for kind in kinds]) & ~are_rows(rows.begin)
     return rows if mine.all() else rows.at(mine)

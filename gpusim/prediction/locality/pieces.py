@@ -52,7 +52,7 @@ class Pieces:
     @property
     def by_block(self) -> Array:
         """The order of the keys by block, of these by instruction, then by piece."""
-        return stable_order((self.keys & (1 << _BLOCK_BITS) - 1) << _PC_BITS | self._place)
+        return stable_order(self.block * len(self.pcs) + self._place)
 
     @cached_property
     def _place(self) -> Array:
@@ -77,16 +77,17 @@ class Pieces:
 
     def once(self) -> Pieces:
         """Return each piece once for each block, by the first instruction that touches it."""
-        piece = self.piece
-        shared = np.zeros(len(piece), dtype=bool)
-        shared[1:] = piece[1:] == piece[:-1]
-        shared[:-1] |= shared[1:]
-        rows = np.flatnonzero(shared)  # of these pieces there are several keys
-        others = piece[rows] << _BLOCK_BITS | self.block[rows]
+        number = np.cumsum(np.diff(self.piece, prepend=-1) != 0) - 1
+        is_other = (np.diff(number) == 0) & (self._place[1:] != self._place[:-1])
+        are_several = np.zeros(len(number), dtype=bool)  # instructions that touch a piece
+        are_several[number[1:][is_other]] = True
+        rows = np.flatnonzero(are_several[number])
+        others = number[rows] << _BLOCK_BITS | self.block[rows]
         order = np.argsort(others, kind="stable")
-        is_new = np.diff(others[order], prepend=-1) != 0
-        shared[rows[order[is_new]]] = False
-        return self.at(~shared)
+        is_again = np.diff(others[order], prepend=-1) == 0
+        keeps = np.ones(len(number), dtype=bool)
+        keeps[rows[order[is_again]]] = False
+        return self.at(keeps)
 
     @cached_property
     def counts(self) -> tuple[Array, Array]:
