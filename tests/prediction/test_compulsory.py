@@ -147,6 +147,14 @@ def stretches(rows) -> Stretches:
     return Stretches(nought, kind, nought, begin, begin + length, length, times, stride, nought, 1)
 
 
+def test_copies_that_overlap_are_united_in_order() -> None:
+    """A copy of two lines, as far on as these are apart, covers one of them again."""
+    lines = Intervals.of(np.array([0, 1024]), np.array([128, 1152]))
+    assert lines.at(np.array([0, 1024, 4096])).begin.tolist() == [0, 1024, 2048, 4096, 5120]
+    assert lines.at(np.array([0, 512, 4096])).begin.tolist() == [0, 512, 1024, 1536, 4096, 5120]
+    assert lines.at(np.array([0, 2048])).begin.tolist() == [0, 1024, 2048, 3072]
+
+
 def lines_of(places: list[int]) -> Stretches:
     """Return loads of eight bytes at some places."""
     return stretches([(LOAD, place, 8, 0, 0) for place in places])

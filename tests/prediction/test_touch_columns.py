@@ -62,11 +62,11 @@ def test_touches_of_one_time_that_lie_close_by_are_one_stretch(
 
 
 def test_groups_with_addresses_too_far_apart_for_one_key_are_ordered_all_the_same() -> None:
-    """Of 2^17 groups, each has two touches, 2^46 bytes apart, the later one before the other."""
+    """Of 2^17 groups, each has a touch 2^46 bytes behind three that overlap, told before them."""
     count = 2**17
-    time = np.repeat(np.arange(count), 3)
-    begin = np.tile([2**46, 0, 4], count)
-    size = np.tile([8, 64, 4], count)
+    time = np.repeat(np.arange(count), 4)
+    begin = np.tile([2**46, 0, 4, 100], count)
+    size = np.tile([8, 200, 4, 8], count)
     nought = np.zeros_like(time)
     made = TouchColumns.narrow(
         block=nought, pc=nought, time=time, begin=begin, size=size, asked=size
@@ -74,8 +74,8 @@ def test_groups_with_addresses_too_far_apart_for_one_key_are_ordered_all_the_sam
     (found,) = by_block(made, 1)
     assert len(found) == 2 * count
     assert found.begin[:2].tolist() == [0, 2**46]
-    assert found.size[::2].min() == found.size[::2].max() == 64
-    assert found.asked[:2].tolist() == [68, 8]
+    assert found.size[::2].min() == found.size[::2].max() == 200
+    assert found.asked[:2].tolist() == [212, 8]
 
 
 @pytest.mark.parametrize("name", touch_columns.NAMES)
