@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +16,8 @@ from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import compulsory
 from gpusim.prediction.locality.compulsory import Intervals, compulsory_of
 from gpusim.prediction.locality.patterns import Pattern, Patterns, coordinates
-from gpusim.prediction.streams.stretches import LOAD, STORE, Stretches
+from gpusim.prediction.streams.kinds_of_touches import LOAD, STORE
+from gpusim.prediction.streams.stretches import Stretches
 from gpusim.prediction.sweeps.jobs import own_job
 
 
@@ -141,3 +145,79 @@ def stretches(rows) -> Stretches:
     kind, begin, length, times, stride = np.array(rows, dtype=np.int64).T
     nought, begin = np.zeros_like(kind), begin + 2**20
     return Stretches(nought, kind, nought, begin, begin + length, length, times, stride, nought, 1)
+
+
+def test_copies_that_overlap_are_united_in_order() -> None:
+    """A copy of two lines, as far on as these are apart, covers one of them again."""
+    lines = Intervals.of(np.array([0, 1024]), np.array([128, 1152]))
+    assert lines.at(np.array([0, 1024, 4096])).begin.tolist() == [0, 1024, 2048, 4096, 5120]
+    assert lines.at(np.array([0, 512, 4096])).begin.tolist() == [0, 512, 1024, 1536, 4096, 5120]
+    assert lines.at(np.array([0, 2048])).begin.tolist() == [0, 1024, 2048, 3072]
+
+
+def lines_of(places: list[int]) -> Stretches:
+    """Return loads of eight bytes at some places."""
+    return stretches([(LOAD, place, 8, 0, 0) for place in places])
+
+
+def test_of_many_patterns_told_apart_in_part_one_is_held_at_a_time() -> None:
+    """Each stands for 2^19 places with 2^18 of them, 4 MB: of 24, not all 24 are held."""
+    launch = Launch.of((2**13,), 32)
+    patterns = tuple(
+        Pattern(lines_of([k, *range(1024, 2**16, 1024)]), (2**16, 0, 0), ((0, 2**13 - 1),))
+        for k in range(0, 24 * 32, 32)
+    )
+    tracemalloc.start()
+    found = compulsory_of(Patterns(launch, patterns, {}, (), ()))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.loaded_bytes == 24 * 2**19 * 32
+    assert most < 40e6
+
+
+def test_patterns_a_multiple_of_sectors_apart_are_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of eight, two begin in the middle of a sector: two are different."""
+    monkeypatch.setattr(compulsory, "MOST", 32)
+    launch = Launch.of((64,), 32)
+    patterns = tuple(
+        Pattern(lines_of([64 * k + 4 * (k % 4 == 0)]), (4096, 0, 0), ((0, 63),)) for k in range(8)
+    )
+    with mock.patch.object(Intervals, "along", autospec=True, side_effect=Intervals.along) as made:
+        found = compulsory_of(Patterns(launch, patterns, {}, (), ()))
+    assert found.loaded_bytes == 8 * 64 * 32
+    assert len({one.args[0].begin[0] % 32 for one in made.call_args_list}) == 2
+    assert made.call_count == 2 * 2  # along loop and grid
+
+
+def test_words_of_several_patterns_side_by_side_are_united_before_they_are_copied() -> None:
+    """Eight words make a sector of each block, at 64 places in a row: one interval."""
+    launch = Launch.of((64,), 32)
+    patterns = Patterns(
+        launch,
+        tuple(
+            Pattern(stretches([(LOAD, 4 * k, 4, 0, 0)]), (256, 0, 0), ((0, 63),)) for k in range(8)
+        ),
+        {},
+        (),
+        (),
+    )
+    copies = [one for p in patterns.linear for one in compulsory._of_pattern(p, (LOAD,), patterns)]
+    (together,) = compulsory._together(copies)
+    assert (len(copies), len(together.block.begin)) == (8, 1)
+    assert together.united().sectors == 64
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.integers(1, 60)), max_size=6),
+    st.lists(st.integers(0, 500), unique=True).map(sorted),
+)
+def test_intervals_hold_the_places_from_their_begins_up_to_their_ends(spans, places) -> None:
+    begin, length = np.array([*spans, (0, 0)], dtype=np.int64)[: len(spans)].T
+    united = Intervals.of(begin, begin + length)
+    expected = [
+        any(a <= place < b for a, b in zip(united.begin, united.end, strict=True))
+        for place in places
+    ]
+    assert united.holds(np.array(places, dtype=np.int64)).tolist() == expected

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import lookup
-from gpusim.prediction.locality.lookup import Dimension, Wanted, latest
+from gpusim.prediction.locality.lookup import Dimension, latest
 from gpusim.prediction.locality.patterns import Pattern, united
 from gpusim.prediction.locality.reuse import _grid, _last_linear
 from gpusim.prediction.locality.schedule import Schedule
+from gpusim.prediction.locality.wanted import Wanted
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
 STEPS = 16
@@ -138,10 +139,10 @@ def test_blocks_that_all_differ_are_looked_through_together_as_one_by_one() -> N
     """Each block's touches stay its own: the last of all is the last of any of them."""
     launch = Launch.of((3, 2), 32)
     schedule = Schedule(launch, at_once=2, sms=2, grain_bytes=64, partial_bytes=0.0)
-    rows = [[Row(b % 3, 8 * b, 12, b % 2, 8)] for b in range(launch.blocks)]
-    single = [Pattern(stretches(mine), (16, 96, 0), ((b, b),)) for b, mine in enumerate(rows)]
-    begin = np.arange(0, 240, 4)
-    wanted = Wanted(begin, begin + 4, np.full(len(begin), 3.0), begin % launch.blocks, sms=2)
+    rows = [[Row(b % 3, 64 * b, 96, b % 2, 64)] for b in range(launch.blocks)]
+    single = [Pattern(stretches(mine), (128, 768, 0), ((b, b),)) for b, mine in enumerate(rows)]
+    begin = np.arange(0, 1920, 32)
+    wanted = Wanted(begin, begin + 32, np.full(len(begin), 3.0), begin % launch.blocks, sms=2)
     together = _last_linear(single, launch)(wanted, schedule.life)
     one_by_one = [_last_linear([one], launch)(wanted, schedule.life) for one in single]
     direct = [
@@ -182,3 +183,57 @@ def test_stretches_with_equal_moves_and_blocks_are_looked_through_as_one() -> No
     first, second = united(patterns)
     assert (first.moves, first.stretches.begin.tolist()) == (moved, [0, 128])
     assert (second.moves, second.stretches.begin.tolist()) == (other, [64])
+
+
+def test_touches_of_one_place_are_one_candidate_however_many_there_are() -> None:
+    """Two blocks touch a sector a thousand times each, in halves: places are whole sectors."""
+    rows = stretches([Row(k % 1000, 64 + k % 2, 8, 0, 0) for k in range(2000)])
+    blocks, times = np.repeat([3, 4], 1000), np.array([0.5, 100.0, 1000.0, math.inf])
+    found = lookup.LookedThrough(rows, (), blocks, np.array([(0, 9)]), grain=32)
+
+    def last(sms: int = 0) -> list[float]:
+        wanted = Wanted(*np.full((2, 4), [[64], [96]]), times, np.full(4, 3), sms)
+        return found.latest(wanted, 500.0).tolist()
+
+    (part,) = found._parts
+    assert (len(part.rows), part.blocks.tolist()) == (2, [3, 4])
+    assert last()[-1] == 4 * 500 + 999 / STEPS
+    assert last(sms=2) == [-math.inf, -math.inf, -math.inf, 3 * 500 + 999 / STEPS]
+    wanted = Wanted(np.array([64]), np.array([96]), np.array([1500 + 10 / STEPS]), np.array([3]))
+    assert found.latest(wanted, 500.0).tolist() == [1500 + 9 / STEPS]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 80), st.integers(1, 70)), min_size=1),
+    st.integers(0, 4).map(lambda k: 32 * k),
+    st.sampled_from([32, 64, 128]),
+    st.floats(0, 2),
+)
+def test_places_in_any_order_of_time_give_the_latest_touch(
+    touches: list[tuple[int, int, int]], begin: int, size: int, time: float
+) -> None:
+    rows = stretches([Row(at, first, length, 0, 0) for at, first, length in touches])
+    blocks = np.arange(len(rows)) % 2
+    found = lookup.LookedThrough(rows, (), blocks, np.array([(0, 1)]), grain=32)
+    wanted = Wanted(np.array([begin]), np.array([begin + size]), np.array([time]), np.zeros(1, int))
+    expected = max(
+        (
+            at / STEPS + k % 2 * 0.5
+            for k, (at, first, length) in enumerate(touches)
+            if first // 32 * 32 < begin + size
+            and first + length > begin
+            and at / STEPS + k % 2 * 0.5 < time - 1e-10
+        ),
+        default=-math.inf,
+    )
+    assert found.latest(wanted, 0.5).tolist() == [expected]
+
+
+def test_a_wanted_line_meets_few_rows_of_words_that_loops_and_blocks_move() -> None:
+    """Of 16 rows of 32 words, 3 KB apart, a loop of 22 lines covers one at each place."""
+    rows = stretches([Row(0, 3072 * row + 4 * k, 4, 0, 0) for row in range(16) for k in range(32)])
+    dimensions = [Dimension(128, 22, 0, 0.04), Dimension(16 * 3072, 48, 48)]
+    blocks = np.zeros(len(rows), dtype=np.int64)
+    found = lookup.LookedThrough(rows, dimensions, blocks, np.array([(0, 48 * 48)]), grain=32)
+    wanted = Wanted(np.array([128 * 5]), np.array([128 * 6]), np.array([9.0]), np.array([0]))
+    assert sum(int(counts.sum()) for _, counts in found._parts[0].meetings.near(wanted)) <= 64

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpusim import cuda, predict
 from gpusim.codegen.programs import prepare
@@ -18,7 +20,6 @@ from gpusim.launch.arguments import ArraySpec, array_spec
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.prediction.locality import patterns
-from gpusim.prediction.locality.lookup import Wanted
 from gpusim.prediction.locality.patterns import Pattern, merged
 from gpusim.prediction.locality.pieces import Pieces, pieces_of
 from gpusim.prediction.locality.random_access import (
@@ -30,6 +31,7 @@ from gpusim.prediction.locality.random_access import (
 )
 from gpusim.prediction.locality.sample import Sample, sampled
 from gpusim.prediction.locality.schedule import Schedule
+from gpusim.prediction.locality.wanted import Wanted
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.miss_ratios import Source
@@ -846,6 +848,38 @@ def test_a_piece_counts_once_for_each_block_and_once_for_each_instruction_of_it(
         (0, 5, 1),
         (0, 9, 0),
     ]
+
+
+KEYS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 40)), min_size=1)
+
+
+@given(KEYS)
+def test_pieces_of_any_size_are_those_of_each_block_and_instruction(
+    touches: list[tuple[int, int, int]],
+) -> None:
+    """Lines hold four sectors; once means by the first instruction of each block."""
+    by_block: dict[int, dict[int, list[int]]] = {block: {} for block in range(3)}
+    for block, pc, sector in touches:
+        by_block[block].setdefault(pc, []).append(sector)
+    none = touching({0: [0]}).at(slice(0, 0))
+    single = {block: touching(pcs) if pcs else none for block, pcs in by_block.items()}
+    found = pieces_of(single, (0, 1, 2))
+    for size, sectors in ((32, 1), (64, 2), (128, 4)):
+        some = found.of_size(size)
+        expected = sorted({(sector // sectors, pc, block) for block, pc, sector in touches})
+        assert list(zip(some.piece, some.pc, some.block, strict=True)) == expected
+        once = some.once()
+        first = {(piece, block): pc for piece, pc, block in reversed(expected)}
+        assert list(zip(once.piece, once.pc, once.block, strict=True)) == sorted(
+            (piece, pc, block) for (piece, block), pc in first.items()
+        )
+        for pc, extent in some.extents.items():
+            mine = [piece for piece, other, _ in expected if other == pc]
+            assert extent == mine[-1] - mine[0] + 1
+        order = some.at(some.by_block)
+        assert list(zip(order.block, order.pc, order.piece, strict=True)) == sorted(
+            (block, pc, piece) for piece, pc, block in expected
+        )
 
 
 def test_what_many_blocks_touch_says_nothing_of_what_another_instruction_streams() -> None:

@@ -23,7 +23,8 @@ from gpusim.prediction.clock.step_builder import Fetching
 from gpusim.prediction.clock.step_table import Draft
 from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.warp_steps import WarpSteps
-from gpusim.prediction.streams import classify
+from gpusim.prediction.streams import WarpStream, classify
+from gpusim.prediction.streams.instruction_table import COLUMNS
 from gpusim.prediction.sweeps.jobs import catalogue_job
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
@@ -193,7 +194,8 @@ def test_of_pieces_that_differ_in_an_instruction_the_common_parts_are_gone_throu
     loads = [at for at, pc in enumerate(stream.pc) if rows[pc].action is Action.GLOBAL_LOAD]
     is_on = stream.is_on.copy()
     is_on[loads[len(loads) // 2]] = False
-    other, known = replace(stream, is_on=is_on), Seen(rows)
+    columns = {name: stream.taken(name) for name in COLUMNS} | {"is_on": is_on}
+    other, known = replace(WarpStream.of(**columns), loops=stream.loops), Seen(rows)
     step_builder.steps_of(stream, rows, seen=known)
     issued[0] = 0
     made = step_builder.steps_of(other, rows, seen=known)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpusim.prediction.arithmetic.grouping import distinct, groups, numbers
-from gpusim.prediction.locality.table import Table
+from gpusim.prediction.locality.table import Table, joined
 from gpusim.prediction.memory.miss_ratios import _quantiles
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 
@@ -64,3 +66,19 @@ def test_quantiles_are_those_of_numpy() -> None:
     for count in (1, 2, 7, 511, 512, 2000):
         values = np.round(random.random(count), 2)
         assert (_quantiles(values, 512) == np.quantile(values, np.linspace(0, 1, 512))).all()
+
+
+def test_a_column_of_one_value_stays_one_value() -> None:
+    """As of loops where there are none: eight bytes, in some of the rows and in a table of all."""
+    one = stretches((1, 0, 32), (3, 96, 104), (3, 64, 72))
+    none = np.broadcast_to(np.int64(0), 3)
+    one = replace(one, times=none, stride=none, period=none)
+    picked = one.at(np.array([2, 0, 0, 1])), one.at(one.pc == 3), one.at(slice(1, 2))
+    for some, begins in zip(picked, ([64, 0, 0, 96], [96, 64], [96]), strict=True):
+        assert some.begin.tolist() == begins
+        assert some.times.tolist() == [0] * len(begins)
+        assert some.times.strides == (0,)
+    together = joined([one, picked[0]])
+    assert (together.times.tolist(), together.times.strides) == ([0] * 7, (0,))
+    other = joined([one, replace(one, times=np.array([0, 2, 0]))])
+    assert other.times.tolist() == [0, 0, 0, 0, 2, 0]

@@ -6,27 +6,30 @@ data-dependent ones, the sampled blocks are extrapolated to the grid.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.grid import Launch, places_of
-from gpusim.prediction.arithmetic.grouping import distinct, groups, numbers
+from gpusim.prediction.arithmetic.grouping import distinct, groups
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
-from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, sectors_of
+from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, different_sectors, numbers_of
 from gpusim.prediction.locality.random_access import Asked, rates
+from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import are_rows
-from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE, Stretches
+from gpusim.prediction.streams.stretches import Stretches
 from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
 Kinds = tuple[int, ...]
 
 MOST = 1 << 18  # separate intervals of memory
+FAR = 1 << 60  # bytes: farther apart than any two addresses
 ASKED = 1 << 14  # sampled sectors, about, in the estimate of sharing between blocks
 DRAWS = 16  # of the time since another block touched a sector
 
@@ -75,11 +78,13 @@ class Intervals:
         return self.weight * float((last - first + 1).sum())
 
     def holds(self, places: Array) -> Array:
-        """Return the places that lie within an interval, as a mask."""
-        if not len(self.begin):
-            return np.zeros(len(places), dtype=bool)
-        at = np.searchsorted(self.begin, places, side="right") - 1
-        return np.asarray((at >= 0) & (places < self.end[np.maximum(at, 0)]))
+        """Return which of some places, in order, lie within an interval, as a mask."""
+        first, end = (np.searchsorted(places, edge) for edge in (self.begin, self.end))
+        some = np.flatnonzero(first < end)
+        edges = np.zeros(len(places) + 1, dtype=np.int8)
+        edges[first[some]] += 1
+        edges[end[some]] -= 1
+        return np.cumsum(edges[:-1], dtype=np.int8).astype(bool)
 
     def along(self, move: int, extent: int) -> Intervals:
         """Return the union of `extent` copies, each `move` bytes after the one before."""
@@ -92,11 +97,15 @@ class Intervals:
         return self.at(first + size * np.arange(extent))
 
     def at(self, offsets: Array) -> Intervals:
-        """Return the union of copies at byte offsets; of too many, the first ones, weighted."""
+        """Return the union of ordered copies at byte offsets; of too many, the first, weighted."""
         count = min(len(offsets), max(1, MOST // len(self.begin)))
         moved = offsets[:count, None]
         weight = self.weight * len(offsets) / count
-        return Intervals.of((self.begin + moved).ravel(), (self.end + moved).ravel(), weight)
+        begin, end = (self.begin + moved).ravel(), (self.end + moved).ravel()
+        apart = int(np.diff(offsets[:count]).min(initial=FAR))
+        if apart >= int(self.end[-1] - self.begin[0]) + SECTOR_BYTES:  # in order, none united
+            return Intervals(begin, end, weight)
+        return Intervals.of(begin, end, weight)
 
 
 def compulsory_of(patterns: Patterns) -> Compulsory:
@@ -121,16 +130,72 @@ def _compulsory(patterns: Patterns) -> Compulsory:
 
 def _sectors(patterns: Patterns, kinds: Kinds) -> float:
     """Return the number of distinct sectors touched by accesses of some kinds."""
-    found = [one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)]
-    whole = [one for one in found if one.weight == 1]
-    begin = np.concatenate([_NONE, *(one.begin for one in whole)])
-    end = np.concatenate([_NONE, *(one.end for one in whole)])
-    linear = Intervals.of(begin, end)
-    in_part = sum(one.sectors for one in found if one.weight != 1)
+    whole, in_part = [Intervals(_NONE, _NONE)], 0.0
+    known: dict[tuple[Any, ...], float] = {}  # sectors of unions in part: many patterns are alike
+    copies = [one for pattern in patterns.linear for one in _of_pattern(pattern, kinds, patterns)]
+    for one in (*_together(copies), *(one for one in copies if not one.is_whole)):
+        if one.key in known:
+            in_part += known[one.key]
+            continue
+        found = one.united()
+        if found.weight != 1:
+            in_part += known.setdefault(one.key, found.sectors)
+            continue
+        whole.append(found)
+        if sum(len(some.begin) for some in whole[1:]) > MOST:
+            whole = [_united(whole)]
+    linear = _united(whole)
     return linear.sectors + in_part + _by_data(patterns, kinds, linear)
 
 
-def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[Intervals]:
+def _united(parts: Sequence[Intervals]) -> Intervals:
+    begin, end = (
+        np.concatenate([getattr(one, name) for one in parts]) for name in ("begin", "end")
+    )
+    return Intervals.of(begin, end)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Intervals of a block, at each step along `dimensions` (move, extent), at each offset."""
+
+    block: Intervals
+    dimensions: Sequence[tuple[int, int]]
+    offsets: Array
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """A key, equal for copies a multiple of sectors apart."""
+        at = self.block.begin[0] // SECTOR_BYTES * SECTOR_BYTES
+        begin, end = ((one - at).tobytes() for one in (self.block.begin, self.block.end))
+        return begin, end, *self.dimensions, self.offsets.tobytes()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether none of them are left out of their union, however few are next to others."""
+        count = math.prod(extent for _, extent in self.dimensions) * len(self.offsets)
+        return len(self.block.begin) * count <= MOST
+
+    def united(self) -> Intervals:
+        """Return their union."""
+        found = self.block
+        for move, extent in self.dimensions:
+            found = found.along(move, extent)
+        return found.at(self.offsets)
+
+
+def _together(copies: Sequence[_Copies]) -> Iterator[_Copies]:
+    """Yield the whole ones of copies; as one, where blocks that are copied alike leave it whole."""
+    alike: dict[tuple[Any, ...], list[_Copies]] = {}
+    for one in copies:
+        if one.is_whole:
+            alike.setdefault((*one.dimensions, one.offsets.tobytes()), []).append(one)
+    for some in alike.values():
+        made = _Copies(_united([one.block for one in some]), some[0].dimensions, some[0].offsets)
+        yield from [made] if made.is_whole else some
+
+
+def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[_Copies]:
     """Yield the intervals of a pattern, by loop and by length of the row of blocks along x."""
     rows = _among(pattern.stretches, kinds)
     different, number = groups(rows.times, rows.stride)
@@ -140,10 +205,7 @@ def _of_pattern(pattern: Pattern, kinds: Kinds, patterns: Patterns) -> Iterator[
         for count, offsets in _offsets(pattern, patterns):
             steps, left = _steps(offsets)
             dimensions = [(stride, times + 1), (pattern.moves[0], count), *steps]
-            found = block
-            for move, extent in sorted(dimensions, key=lambda one: abs(one[0])):
-                found = found.along(move, extent)
-            yield found.at(left)
+            yield _Copies(block, sorted(dimensions, key=lambda one: abs(one[0])), left)
 
 
 def _offsets(pattern: Pattern, patterns: Patterns) -> Iterator[tuple[int, Array]]:
@@ -184,15 +246,12 @@ def _by_data(patterns: Patterns, kinds: Kinds, linear: Intervals) -> float:
         return 0.0
     blocks = patterns.launch.blocks
     if len(rows) == blocks:
-        sectors = np.sort(sectors_of(rows)[1])
-        different = sectors[np.diff(sectors, prepend=-1) != 0]
+        different = different_sectors(rows)
         return float(len(different) - linear.holds(different * SECTOR_BYTES).sum())
-    pcs = numbers(np.concatenate([one.pc for one in rows]))
+    pcs = numbers_of(one.pc for one in rows)
     pieces = patterns.pieces
-    is_of_array = ~are_rows(pieces.piece * SECTOR_BYTES)
-    pieces = pieces.at(
-        np.isin(pieces.pc, pcs) & is_of_array & ~linear.holds(pieces.piece * SECTOR_BYTES)
-    )
+    begin = pieces.piece * SECTOR_BYTES
+    pieces = pieces.at(pieces.by_pcs(pcs) & ~are_rows(begin) & ~linear.holds(begin))
     found = _of_all(pieces.once(), blocks)
     return min(found * _repeated(rows), _between(rows))
 
@@ -204,9 +263,8 @@ def _of_all(spread: Pieces, blocks: int) -> float:
     """
     if not len(spread.keys):
         return 0.0
-    pc, piece = spread.pc, spread.piece
-    some = np.lexsort((piece, pc, spread.block))[:: 1 + len(pc) // ASKED]
-    pc, piece = pc[some], piece[some]
+    some = spread.at(spread.by_block[:: 1 + len(spread.keys) // ASKED])
+    pc, piece = some.pc, some.piece
     asked = Asked(pc, piece, np.ones(len(pc), dtype=bool), np.ones(len(pc)))
     found = rates(spread, asked, np.zeros(len(pc)))
     draws = (np.arange(DRAWS) + 0.5) / DRAWS
@@ -216,6 +274,8 @@ def _of_all(spread: Pieces, blocks: int) -> float:
 
 def _repeated(rows: Sequence[Stretches]) -> float:
     """Return the ratio of all iterations' sectors to the sectors kept in pieces."""
+    if not any(one.times.any() for one in rows):
+        return 1.0
     touched, made = (
         sum(float((one.sectors * (1 + np.minimum(one.times, most))).sum()) for one in rows)
         for most in (np.inf, MOST_ITERATIONS)
@@ -229,11 +289,13 @@ def _between(rows: Sequence[Stretches]) -> float:
     The range of n random samples underestimates their population's: scaled by (n + 1) / (n - 1).
     """
     rows = [one for one in rows if len(one)]
-    begin = min(int((one.begin + np.minimum(0, one.times * one.stride)).min()) for one in rows)
-    end = max(int((one.end + np.maximum(0, one.times * one.stride)).max()) for one in rows)
+    moved = [one.times * one.stride if one.times.any() else 0 for one in rows]
+    both = list(zip(rows, moved, strict=True))
+    begin = min(int((one.begin + np.minimum(0, far)).min()) for one, far in both)
+    end = max(int((one.end + np.maximum(0, far)).max()) for one, far in both)
     return (end - begin) / SECTOR_BYTES * (len(rows) + 1) / max(1, len(rows) - 1)
 
 
 def _among(rows: Stretches, kinds: Kinds) -> Stretches:
-    mine = np.isin(rows.kind, kinds) & ~are_rows(rows.begin)
+    mine = np.logical_or.reduce([rows.kind == kind for kind in kinds]) & ~are_rows(rows.begin)
     return rows if mine.all() else rows.at(mine)

@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import groups, numbers
-from gpusim.prediction.streams.stretches import STORE, Stretches
+from gpusim.prediction.locality.standing import Places, Standing
+from gpusim.prediction.locality.wanted import NEVER, SOON, Pairs, Wanted, within
+from gpusim.prediction.streams.stretches import Stretches
 
 Array = np.ndarray[Any, Any]
-Pairs = tuple[Array, Array]  # indices of wanted bytes, and of stretches
 MOST_CANDIDATES = 1 << 21  # per NumPy call
 MOST_PLACES = 1 << 22  # of one group of stretches; above it, places are enumerated by windows
 FEW_PLACES = 4  # of a stretch that can cover wanted bytes, about
 MOST_EXPANDED = 1 << 23  # of these, per NumPy call
 FEW_MOVED = 4  # overlapping places of a stretch tried beside a free dimension
 FAR = 1 << 60  # a modulus larger than the distance of any two addresses
-NEVER = -np.inf
-_SOON = 1e-10
 
 
 @dataclass(frozen=True)
@@ -41,51 +41,6 @@ class Dimension:
     extent: int
     ids: int
     later: float = 0.0
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Queries, one per row: the last touch of bytes from `begin` up to `end` before `time`.
-
-    Where `sms` is not 0, only blocks on the same SM as `block` count; where `kinds` are given, only
-    touches of these kinds. The rows are those of several `queries` of one length.
-    """
-
-    begin: Array
-    end: Array
-    time: Array
-    block: Array
-    sms: int = 0
-    kinds: tuple[int, ...] = ()
-    queries: int = 1
-
-    def __len__(self) -> int:
-        return len(self.begin)
-
-    @classmethod
-    def joined(cls, queries: Sequence[Wanted]) -> Wanted:
-        """Return queries of one length as one: all for the same `sms` and `kinds`."""
-        begin, end, time, block = (
-            np.concatenate([getattr(one, name) for one in queries])
-            for name in ("begin", "end", "time", "block")
-        )
-        first = queries[0]
-        return cls(begin, end, time, block, first.sms, first.kinds, len(queries))
-
-    def at(self, which: Any) -> Wanted:
-        """Return some of the rows."""
-        begin, end, time = self.begin[which], self.end[which], self.time[which]
-        return Wanted(begin, end, time, self.block[which], self.sms, self.kinds)
-
-
-def are_among(touches: Array, kinds: tuple[int, ...], *, is_of_sm: bool) -> Array:
-    """Return the touches of admissible kinds, as a mask: those given in `kinds`, if any.
-
-    By default, loads and stores for an SM, all kinds otherwise.
-    """
-    if kinds:
-        return np.isin(touches, kinds)
-    return np.asarray(touches <= STORE) if is_of_sm else np.ones(len(touches), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -121,21 +76,28 @@ def latest(
     life: float,
 ) -> Array:
     """Return when wanted bytes were last touched by stretches, NEVER if untouched."""
-    return LookedThrough(stretches, grid, blocks, ranges).latest(wanted, life)
+    are_sectors = not ((wanted.begin | wanted.end) % SECTOR_BYTES).any()
+    grain = SECTOR_BYTES if are_sectors else 1
+    return LookedThrough(stretches, grid, blocks, ranges, grain).latest(wanted, life)
 
 
 class LookedThrough:
     """An index of stretches for repeated queries.
 
     `grid` holds the dimensions of the grid; `blocks` is, by stretch, the block number at the grid's
-    origin. Only blocks within `ranges` count.
+    origin. Only blocks within `ranges` count. Wanted bytes are whole multiples of `grain` bytes.
     """
 
     def __init__(
-        self, stretches: Stretches, grid: Sequence[Dimension], blocks: Array, ranges: Array
+        self,
+        stretches: Stretches,
+        grid: Sequence[Dimension],
+        blocks: Array,
+        ranges: Array,
+        grain: int = 1,
     ) -> None:
-        self._steps, self._ranges = max(1, stretches.steps), ranges
-        self._standing: dict[tuple[int, float], _Standing] = {}  # by part and life
+        self._steps, self._ranges, self._grain = max(1, stretches.steps), ranges, grain
+        self._standing: dict[tuple[int, float], Standing] = {}  # by part and life
         along = [d for d in grid if d.extent > 1]
         self._parts = [
             self._part(along, (times, stride, period), stretches.at(mine), blocks[mine])
@@ -152,7 +114,11 @@ class LookedThrough:
         times, stride, period = loop
         turns = [Dimension(stride, times + 1, 0, period / self._steps)] if times else []
         dimensions = [*along, *turns]
-        return _Part(dimensions, rows, blocks, _Meetings(rows, [d for d in dimensions if d.move]))
+        places = None if dimensions else Places(rows, blocks, self._grain)
+        if places is not None:
+            rows, blocks = places.rows, places.blocks
+        meetings = _Meetings(rows, [d for d in dimensions if d.move])
+        return _Part(dimensions, rows, blocks, meetings, places)
 
     def latest(self, wanted: Wanted, life: float) -> Array:
         """Return when wanted bytes were last touched, NEVER if untouched.
@@ -172,11 +138,11 @@ class LookedThrough:
                 best[here] = np.maximum(best[here], found)
         return best
 
-    def _search(self, part: _Part, wanted: Wanted, life: float) -> _Search | _Standing:
-        if not part.dimensions:
+    def _search(self, part: _Part, wanted: Wanted, life: float) -> _Search | Standing:
+        if part.places is not None:
             key = id(part), life
             if key not in self._standing:
-                self._standing[key] = _Standing(part, self._ranges, life, self._steps)
+                self._standing[key] = Standing(part.places, self._ranges, life, self._steps)
             return self._standing[key]
         search = _Search(part.dimensions, self._ranges, life)
         if search.combinations * len(part.rows) * len(wanted) // wanted.queries > MOST_PLACES:
@@ -186,12 +152,13 @@ class LookedThrough:
 
 @dataclass(frozen=True)
 class _Part:
-    """Stretches with the same dimensions, and their blocks."""
+    """Stretches with the same dimensions, and their blocks; without any, one for each place."""
 
     dimensions: Sequence[Dimension]
     rows: Stretches
     blocks: Array
     meetings: _Meetings
+    places: Places | None
 
 
 def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array | slice]]:
@@ -202,31 +169,6 @@ def _by_loop(stretches: Stretches) -> Iterator[tuple[int, int, int, Array | slic
         times, stride, period = (int(column[one]) for column in columns)
         mine = np.flatnonzero(number == group) if len(different) > 1 else slice(None)
         yield times, stride, period, mine
-
-
-class _Standing:
-    """Looks up the latest touch by stretches of single blocks without a loop."""
-
-    def __init__(self, part: _Part, ranges: Array, life: float, steps: int) -> None:
-        times = part.rows.time / steps + part.blocks * life
-        self._times = np.where(_within(part.blocks, ranges), times, np.inf)
-
-    def places(self, pairs: int) -> int:
-        """Return the number of candidates for a number of pairs."""
-        return pairs
-
-    def run(
-        self, stretches: Stretches, wanted: Wanted, pairs: Pairs, blocks: Array, steps: int
-    ) -> Array:
-        """Return the latest touch for each query, by the stretches paired with it."""
-        number, row = pairs
-        time = self._times[row]
-        inside = time < (wanted.time - _SOON)[number]
-        if wanted.sms:
-            inside &= (blocks[row] - wanted.block[number]) % wanted.sms == 0
-        best = np.full(len(wanted), NEVER)
-        np.maximum.at(best, number[inside], time[inside])
-        return best
 
 
 class _Search:
@@ -261,7 +203,7 @@ class _Search:
         best = np.full(len(wanted), NEVER)
         found = self._candidates(stretches, wanted, pairs, blocks, steps)
         for number, time, block in self._placed(found, wanted):
-            inside = _within(block, self._ranges) & (time < wanted.time[number] - _SOON)
+            inside = within(block, self._ranges) & (time < wanted.time[number] - SOON)
             if wanted.sms:
                 inside &= (block - wanted.block[number]) % wanted.sms == 0
             np.maximum.at(best, number[inside], time[inside])
@@ -307,11 +249,11 @@ class _Search:
                 time = time + at.high * solved.later
                 block = block + at.high * solved.ids
             if self._free is not None:
-                room = (wanted.time[number] - _SOON - time) / self._life if self._life else None
+                room = (wanted.time[number] - SOON - time) / self._life if self._life else None
                 block = block + self._latest_free(block, room, wanted, number)
             time = time + block * self._life
             if self._loop is not None:
-                left = (wanted.time[number] - _SOON - time) / self._loop.later
+                left = (wanted.time[number] - SOON - time) / self._loop.later
                 time = time + self._loop.later * np.clip(np.floor(left), 0, self._loop.extent - 1)
             yield number, time, block
 
@@ -324,7 +266,7 @@ class _Search:
         later = solved.later if not solved.ids else solved.ids * self._life
         start = found.time + found.block * self._life
         if later > 0 and (self._free is None or not solved.ids):
-            room = np.floor((wanted.time[found.number] - _SOON - start) / later)
+            room = np.floor((wanted.time[found.number] - SOON - start) / later)
             high = np.minimum(found.high, room).astype(np.int64)
             found = Candidates(found.number, found.time, found.block, found.low, high)
             found = found.at(found.high >= found.low)
@@ -450,7 +392,8 @@ def _circle(moving: Sequence[Dimension], stretches: Stretches) -> tuple[int, int
     """Return a modulus in bytes, and the least and greatest move modulo it.
 
     The modulus divides all but the shortest moves, or is larger than any address: chosen so that
-    stretches cover the least part of it, or of all bytes from the first stretch to the last.
+    stretches and a wanted line cover the least part of it, or of all bytes from the first stretch
+    to the last.
     """
     ordered = sorted(moving, key=lambda d: abs(d.move))
     circles = [(FAR, *_reach(ordered))]
@@ -464,7 +407,7 @@ def _circle(moving: Sequence[Dimension], stretches: Stretches) -> tuple[int, int
 
     def part(circle: tuple[int, int, int]) -> float:
         around, least, most = circle
-        return (most - least + length) / min(around, apart + most - least)
+        return (most - least + length + LINE_BYTES) / min(around, apart + most - least)
 
     return min(circles, key=part)
 
@@ -569,9 +512,3 @@ def _steps_back(ids: int, sms: int) -> Array:
     for steps in range(sms - 1, -1, -1):
         table[steps * ids % sms] = steps
     return table
-
-
-def _within(numbers: Array, ranges: Array) -> Array:
-    """Return the numbers within sorted ranges (first, last), as a mask."""
-    at = np.searchsorted(ranges[:, 0], numbers, side="right") - 1
-    return np.asarray((at >= 0) & (numbers <= ranges[np.maximum(at, 0), 1]))

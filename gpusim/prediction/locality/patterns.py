@@ -109,7 +109,7 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         during = _running(launch, at_once)
         together = tuple(run[(run >= during.start) & (run < during.stop)].tolist())
         spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
-        return _of_some(launch, touched, spread, neighbours, together)
+        return _of_some(launch, dict(touched), spread, neighbours, together)
     same = SameLaunch.of(prepared)
     linear = _linear(prepared, classes) if same is None else _kept_linear(same, Same(classes))
     if linear is None:
@@ -171,11 +171,13 @@ def _fitted(
     shapes = table.shapes[positions]
     if (shapes != shapes[0]).any():
         return None
-    begins = table.column("begin", positions)
     places = coordinates(table.numbers[positions], launch)
-    apart, moved = places - places[0], begins - begins[0]
-    few = _moves(apart, moved[:, :FIRST_FITTED])  # rejects most addresses that are not linear
-    moves = None if few is None else _moves(apart, moved)
+    apart = places - places[0]
+    few = table.column("begin", positions, FIRST_FITTED)
+    if _moves(apart, few - few[0]) is None:  # rejects most addresses that are not linear
+        return None
+    begins = table.column("begin", positions)
+    moves = _moves(apart, begins - begins[0])
     if moves is None:
         return None
     first = table.of_block(positions[0])
@@ -195,8 +197,14 @@ def _moves(apart: Array, moved: Array) -> Array | None:
 
     None if the addresses are not linear in these.
     """
-    solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
-    moves = np.rint(solved[0]).astype(np.int64)
+    along = np.flatnonzero(apart.any(axis=0))
+    if len(along) == 1:  # in a tenth of the time of a system of equations
+        moves = np.zeros((apart.shape[1], moved.shape[1]), dtype=np.int64)
+        farthest = np.abs(apart[:, along[0]]).argmax()
+        moves[along] = moved[farthest] // apart[farthest, along[0]]
+    else:
+        solved = np.linalg.lstsq(apart.astype(float), moved.astype(float), rcond=None)
+        moves = np.rint(solved[0]).astype(np.int64)
     return moves if (apart @ moves == moved).all() else None
 
 
@@ -348,8 +356,13 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         if neighbours[-1] + 1 in during:  # of many blocks, two samples seldom coincide
             together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
     chosen = sorted({*neighbours, *spread, *together})
-    found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
-    return _of_some(prepared.launch, found, spread, neighbours, together)
+    return _of_some(
+        prepared.launch,
+        touched_by(prepared, chosen, has_no_skips=classes.has_no_skips),
+        spread,
+        neighbours,
+        together,
+    )
 
 
 def _spread(run: Array, blocks: int) -> tuple[int, ...]:
@@ -368,30 +381,44 @@ def _side_by_side(run: Array) -> tuple[int, ...]:
 
 def _of_some(
     launch: Launch,
-    found: Mapping[int, Stretches],
+    found: dict[int, Stretches],
     spread: tuple[int, ...],
     neighbours: tuple[int, ...],
     together: tuple[int, ...],
 ) -> Patterns:
-    """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc."""
+    """Return accesses of sampled blocks, with a pattern of all blocks for each linear pc.
+
+    What is `found` of a block is given up once it is divided: it may be much.
+    """
+    longest = max(one.steps for one in found.values())
+    linear, timed, is_left = _with_patterns(launch, found, longest)
+    single: dict[int, Stretches] = {}
+    if is_left.any():
+        for block in list(found):
+            single[block] = replace(_of_pcs(found.pop(block), is_left), steps=longest)
+    in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
+    return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+
+
+def _with_patterns(
+    launch: Launch, found: Mapping[int, Stretches], longest: int
+) -> tuple[list[Pattern], list[Pattern], Array]:
+    """Return patterns of all blocks, those at one time, and the instructions left without one."""
     linear: list[Pattern] = []
     timed: list[Pattern] = []
-    longest, ranges = max(one.steps for one in found.values()), ((0, launch.blocks - 1),)
+    ranges = ((0, launch.blocks - 1),)
     counts = _counts(found)
     is_left = counts.max(axis=0) > 0
-    regular = {b: _of_pcs(one, _are_alike(counts)) for b, one in found.items()}
-    for pc, table in Table.of(regular).by_pc():
+    are_alike = _are_alike(counts)
+    regular = Table.of({b: _of_pcs(one, are_alike) for b, one in found.items()})
+    for pc, table in regular.by_pc():
         made = _fitted(table, _alike(table), ranges, launch) or _by_bit(table, launch)
         made = made or _fitted(table, _within_edges(table, launch), ranges, launch)
         if made is not None:
             is_left[pc] = False
             linear += made
             timed += made if _is_at_one_time(table, longest) else []
-    single: dict[int, Stretches] = {}
-    if is_left.any():
-        single = {b: replace(_of_pcs(one, is_left), steps=longest) for b, one in found.items()}
-    in_step, timed_in_step = (_in_step(some, longest) for some in (linear, timed))
-    return Patterns(launch, in_step, single, spread, neighbours, together, timed_in_step)
+    return linear, timed, is_left
 
 
 def _counts(found: Mapping[int, Stretches]) -> Array:

@@ -16,14 +16,7 @@ import numpy as np
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.launch.grid import Launch
 from gpusim.prediction.arithmetic.grouping import numbers
-from gpusim.prediction.locality.lookup import (
-    NEVER,
-    Dimension,
-    LookedThrough,
-    Wanted,
-    are_among,
-    latest,
-)
+from gpusim.prediction.locality.lookup import Dimension, LookedThrough, latest
 from gpusim.prediction.locality.patterns import (
     KEPT_LAUNCHES,
     Pattern,
@@ -43,8 +36,10 @@ from gpusim.prediction.locality.random_access import (
 from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.locality.table import joined
+from gpusim.prediction.locality.wanted import NEVER, Wanted, are_among
+from gpusim.prediction.streams.kinds_of_touches import ATOMIC, FENCE, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
-from gpusim.prediction.streams.stretches import ATOMIC, FENCE, PAST_L1, STORE, Stretches
+from gpusim.prediction.streams.stretches import Stretches
 from gpusim.program.memoisation import Same
 
 Array = np.ndarray[Any, Any]
@@ -167,7 +162,7 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
     @cache
     def of_all(number: int) -> LookedThrough:
         rows, grid, blocks, ranges = whole[number]
-        return LookedThrough(rows, grid, blocks, ranges)
+        return LookedThrough(rows, grid, blocks, ranges, SECTOR_BYTES)
 
     @cache
     def among(kinds: tuple[int, ...], is_of_sm: bool) -> list[LookedThrough]:
@@ -177,7 +172,8 @@ def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]
             if some.all() and len(some):
                 found.append(of_all(number))
             elif some.any():
-                found.append(LookedThrough(rows.at(some), grid, blocks[some], ranges))
+                looked = LookedThrough(rows.at(some), grid, blocks[some], ranges, SECTOR_BYTES)
+                found.append(looked)
         return found
 
     def last(wanted: Wanted, life: float) -> Array:

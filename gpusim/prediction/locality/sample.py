@@ -16,8 +16,8 @@ from gpusim.launch.grid import Launch
 from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
-from gpusim.prediction.locality.table import Columns, by_number, joined
-from gpusim.prediction.streams.stretches import FENCE
+from gpusim.prediction.locality.table import Columns, by_number
+from gpusim.prediction.streams.kinds_of_touches import FENCE
 
 Array = np.ndarray[Any, Any]
 
@@ -53,11 +53,12 @@ class Sample:
 
 def sampled(patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int) -> Sample:
     """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
-    order, whose = _by_instruction(patterns)
+    rows = Columns([one.stretches for one in patterns])
+    order = _by_instruction(rows) if patterns else _NONE
     if not len(order):
         return Sample(*np.zeros((len(fields(Sample)), 0), dtype=np.int64))
-    rows = joined([one.stretches for one in patterns])
-    pc, touches = rows.pc[order], (rows.sectors * (1 + rows.times))[order]
+    whose = np.repeat(np.arange(len(patterns)), [len(one.stretches) for one in patterns])[order]
+    pc, touches = rows["pc"][order], np.concatenate([_touches(one) for one in patterns])[order]
     part = _Parts.of(pc, whose, touches, np.array([one.blocks for one in patterns]))
     number, points = part.points()
     along, by_block, by_iteration, by_sector, draw, second_draw = points.T
@@ -73,7 +74,7 @@ def sampled(patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int) -> 
     sectors = _pieces(begin, end, SECTOR_BYTES)
     sector = begin // SECTOR_BYTES + np.minimum(sector, sectors - 1)
     is_first = sector * SECTOR_BYTES // LINE_BYTES == begin // LINE_BYTES
-    sharing = _in_its_line(pc, whose, rows.time[order], rows.begin[order])[row]
+    sharing = _in_its_line(pc, whose, rows["time"][order], rows["begin"][order])[row]
     steps = np.array([max(1, one.stretches.steps) for one in patterns])[mine]
     return Sample(
         pc=found.pc,
@@ -101,18 +102,16 @@ def with_draws(sample: Sample) -> Sample:
     return Sample(**columns)
 
 
-def _by_instruction(patterns: Sequence[Pattern]) -> tuple[Array, Array]:
-    """Return the order of stretches by instruction, then by pattern, and the pattern of each.
-
-    Without fences.
-    """
-    if not patterns:
-        return _NONE, _NONE
-    rows = Columns([one.stretches for one in patterns])
-    whose = np.repeat(np.arange(len(patterns)), [len(one.stretches) for one in patterns])
+def _by_instruction(rows: Columns) -> Array:
+    """Return the order of stretches by instruction, then by pattern, without fences."""
     order = by_number(rows["pc"])
-    order = order[rows["kind"][order] != FENCE]
-    return order, whose[order]
+    return np.asarray(order[rows["kind"][order] != FENCE])
+
+
+def _touches(pattern: Pattern) -> Array:
+    """Return the number of touches of each stretch in a block."""
+    rows = pattern.stretches
+    return rows.sectors * (1 + rows.times) if rows.times.any() else rows.sectors
 
 
 @dataclass(frozen=True)

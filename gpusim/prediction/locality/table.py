@@ -25,8 +25,12 @@ class Columns(dict[str, Array]):
 
     def __missing__(self, name: str) -> Array:
         found = [getattr(one, name) for one in self._parts]
-        self[name] = found[0] if len(found) == 1 else np.concatenate(found)
+        self[name] = found[0] if len(found) == 1 else _joined(found)
         return self[name]
+
+    def at(self, which: Array) -> Stretches:
+        """Return some of the rows."""
+        return Stretches(**{name: self[name][which] for name in COLUMNS}, steps=self.steps)
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,9 @@ class Table:
         columns = {name: self.columns[name][rows] for name in COLUMNS}
         return Stretches(**columns, steps=self.columns.steps)
 
-    def column(self, name: str, positions: Array) -> Array:
-        """Return a column of blocks of one shape, shaped (blocks, stretches)."""
-        size = np.arange(self.ends[positions[0] + 1] - self.ends[positions[0]])
+    def column(self, name: str, positions: Array, most: int | None = None) -> Array:
+        """Return a column of blocks of one shape, shaped (blocks, stretches); at most the first."""
+        size = np.arange(self.ends[positions[0] + 1] - self.ends[positions[0]])[:most]
         return np.asarray(self.columns[name][self.rows[self.ends[positions][:, None] + size]])
 
 
@@ -89,6 +93,14 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
     """Return stretches one after the other."""
     columns = Columns(parts)
     return Stretches(**{name: columns[name] for name in COLUMNS}, steps=columns.steps)
+
+
+def _joined(columns: Sequence[Array]) -> Array:
+    """Return columns one after the other, as one value where it is one value in all of them."""
+    values = {int(one[0]) if len(one) and not one.strides[0] else None for one in columns}
+    if len(values) == 1 and None not in values:
+        return np.broadcast_to(columns[0][0], sum(map(len, columns)))
+    return np.concatenate(columns)
 
 
 def by_number(numbers: Array) -> Array:

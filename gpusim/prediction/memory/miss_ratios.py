@@ -28,7 +28,7 @@ from gpusim.prediction.memory.measured import (
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
-from gpusim.prediction.streams.stretches import ATOMIC, LOAD, PAST_L1, STORE
+from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
 
 Array = np.ndarray[Any, Any]
 
@@ -353,6 +353,11 @@ class Caches:
         return self.l2_missing(self.gap)
 
     @cached_property
+    def _both_miss(self) -> Array:
+        """Ratio of misses in both caches of each touch."""
+        return np.asarray(self.l1_miss * self.l2_miss)
+
+    @cached_property
     def first_l2_miss(self) -> Array:
         """L2 miss ratio of each touch in the first wave."""
         touches = self.touches
@@ -427,7 +432,11 @@ class Caches:
         self, weight: Array, l2_miss: float, l1_hit: float, *, is_again: bool = False
     ) -> Source:
         """Return the origin of weighted touches; the given ratios without any weight."""
+        if not weight.any():
+            first = l2_miss if is_again else 1.0
+            return Source(l2_miss, first, l1_hit, l1_hit if is_again else 0.0)
         past_l1 = weight * self.l1_miss
+        from_l2 = past_l1 * (1 - self.l2_miss)
         missing = mean(self.l2_miss, past_l1, l2_miss)
         hit = mean(self.l1_hit, weight, l1_hit)
         return Source(
@@ -436,9 +445,9 @@ class Caches:
             l1_hit=hit,
             first_l1_hit=hit if is_again else 0.0,
             moved=mean(self.moved, past_l1 * self.l2_miss, 1.0),
-            far=mean(self.far, past_l1 * (1 - self.l2_miss), 0.0),
-            late=0.0 if is_again else mean(self.late, past_l1 * (1 - self.l2_miss), 0.0),
-            apart=self._apart(self.l1_miss * self.l2_miss, weight),
+            far=mean(self.far, from_l2, 0.0),
+            late=0.0 if is_again else mean(self.late, from_l2, 0.0),
+            apart=self._apart(self._both_miss, weight),
             first_apart=1.0 if is_again else self._apart(self.first_l2_miss, weight),
         )
 

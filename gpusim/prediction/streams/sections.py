@@ -70,23 +70,14 @@ class Ran(NamedTuple):
         return cls(Sections.of(steps.row, steps.opened[:, 0]), steps.opened)
 
 
-def sections_of(
-    compiled: Sequence[Steps], placement: Placement, clock: Array
+def begun_sections(
+    parts: Sequence[Ran], placement: Placement, clock: Array
 ) -> tuple[Sections, Array]:
-    """Return the sections of steps in compiled code, and each step's time, from `clock` on.
+    """Return the sections of steps in compiled code, and each one's begin time, from `clock` on.
 
     A time is the number of the warp's instructions before. The warps of a block have run equally
     many when a barrier opens.
     """
-    sections, base = begun_sections(list(map(Ran.of, compiled)), placement, clock)
-    since = np.repeat(base - sections.first, sections.counts)
-    return sections, since + np.arange(len(since))
-
-
-def begun_sections(
-    parts: Sequence[Ran], placement: Placement, clock: Array
-) -> tuple[Sections, Array]:
-    """Return the same sections, of parts of the steps, with the time at which each begins."""
     counts = [int(one.sections.counts.sum()) for one in parts]
     begins = list(itertools.accumulate(counts, initial=0))
     both = list(zip(parts, begins, strict=False))
@@ -97,10 +88,10 @@ def begun_sections(
         np.concatenate([none, *(one.sections.rows for one, _ in both)]),
     )
     opened = np.concatenate([_NONE, *(one.opened + np.array([begin, 0]) for one, begin in both)])
-    return sections, _times(placement, sections, opened, clock)
+    return sections, begin_times(placement, sections, opened, clock)
 
 
-def _times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
+def begin_times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
     """Return the time at which each section begins; `opened` are steps before, and the block."""
     warps, far = placement.warps_per_block, 1 + int(sections.counts.sum())
     block = sections.rows // warps

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import OPS
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
 from gpusim.launch.prepared import Prepared
+from gpusim.prediction.streams.compiled_touches import CompiledTouches, columns_of
+from gpusim.prediction.streams.kinds_of_touches import FENCE, TouchKinds, is_fence, kind_of
 from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
-from gpusim.prediction.streams.ordering import stable_order
-from gpusim.prediction.streams.sections import sections_of
+from gpusim.prediction.streams.touch_columns import TouchColumns, by_block
 
 Array = np.ndarray[Any, Any]
 
-LOAD, STORE, ATOMIC, PAST_L1, FENCE = range(5)
-_KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}
 _ADDRESS_BITS = 46
 _ADDRESS = (1 << _ADDRESS_BITS) - 1
 
@@ -52,7 +51,9 @@ class Stretches:
 
     def at(self, which: Array | slice) -> Stretches:
         """Return some of the rows."""
-        columns = {name: getattr(self, name)[which] for name in COLUMNS}
+        if not isinstance(which, slice) and which.dtype == bool:
+            which = np.flatnonzero(which)  # once, not for each column
+        columns = {name: _some(getattr(self, name), which) for name in COLUMNS}
         return Stretches(**columns, steps=self.steps)
 
     @property
@@ -63,6 +64,14 @@ class Stretches:
     def pieces(self, size: int) -> Array:
         """Return the number of pieces of `size` bytes of each stretch."""
         return np.asarray((self.end - 1) // size - self.begin // size + 1)
+
+
+def _some(column: Array, which: Array | slice) -> Array:
+    """Return some of a column, as one value where it is one value for all rows."""
+    if column.strides[0] or isinstance(which, slice) or not len(column):
+        return column[which]
+    count = len(which)
+    return column[:count] if count <= len(column) else np.broadcast_to(column[0], count)
 
 
 COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "steps")
@@ -99,7 +108,7 @@ class _Recorded:
         self.rows: list[Array] = []
         self.touches: list[_Touch] = []
         self.skips: list[tuple[int, Skip]] = []
-        self.compiled: list[Steps] = []
+        self.compiled: list[CompiledTouches] = []
 
     def go_on(self, placement: Placement) -> None:
         """Go on with another placement: the batch is unfolded."""
@@ -114,13 +123,33 @@ class _Recorded:
         here = np.zeros(1, dtype=np.int64) if folded else np.unique(rows)
         blocks[here] = blocks[here].max(axis=1, keepdims=True)
 
+    def columns(self) -> TouchColumns:
+        """Return the columns of all touches, given up here; set the clock."""
+        touches, self.touches = self.touches, []
+        compiled, self.compiled = self.compiled, []
+        counts = [len(touch.position) for touch in touches]
+        begin, end = _joined(touches, "begin"), _joined(touches, "end")
+        parts = [
+            TouchColumns.narrow(
+                block=_joined(touches, "position"),
+                pc=np.repeat(np.array([one.pc for one in touches], dtype=np.int32), counts),
+                time=_joined(touches, "time"),
+                begin=begin,
+                size=end - begin,
+                asked=_joined(touches, "asked"),
+            )
+        ]
+        if compiled:
+            parts += columns_of(compiled, self.placement, self.clock)
+        return TouchColumns.joined(parts)
+
 
 class TouchRecorder(Observer):
     """Turns steps and skips into the stretches of each block of a run."""
 
     def __init__(self, prepared: Prepared) -> None:
-        self._program = prepared.program
         self._local = LocalRows(prepared)
+        self._kinds = TouchKinds(prepared.program, self._local)
         self._recorded: dict[int, _Recorded] = {}
         self.stretches: dict[int, Stretches] = {}
 
@@ -132,18 +161,18 @@ class TouchRecorder(Observer):
         recorded = self._of(step.placement)
         number, times = len(recorded.rows), recorded.clock[step.rows]
         recorded.rows.append(step.rows)
-        if _is_fence(step.instruction):
+        if is_fence(step.instruction):
             touch = _Touch(step.pc, FENCE, number, *_everywhere(step, times))
             recorded.touches.append(touch)
         touched = self._touched(step, times)
         if touched is not None:
-            touch = _Touch(step.pc, _kind(step.instruction), number, *touched)
+            touch = _Touch(step.pc, kind_of(step.instruction), number, *touched)
             recorded.touches.append(touch)
         recorded.clock[step.rows] += 1
 
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
-        self._of(steps.placement).compiled.append(steps)
+        self._of(steps.placement).compiled.append(CompiledTouches.of(steps, self._kinds))
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Record an opened barrier."""
@@ -170,101 +199,24 @@ class TouchRecorder(Observer):
         """Make the stretches of these blocks."""
         none = Placement(blocks, 1, folded=True)
         recorded = self._recorded.pop(int(blocks[0]), _Recorded(none))
-        if recorded.skips:  # steps stand for others: their order counts
-            rows, ends = _by_position(recorded.touches, len(blocks))
-        else:
-            rows, ends = self._in_time(recorded)
         loops = [_Loop.of(recorded.rows, at, skip) for at, skip in recorded.skips]
+        if loops:  # steps stand for others: their order counts
+            rows, ends = _by_position(recorded.touches, len(blocks))
+            for position, number in enumerate(blocks.tolist()):
+                of_block = rows[:, ends[position] : ends[position + 1]]
+                ran = [one for one in loops if one.times[position]]
+                self.stretches[number] = _of_block(of_block, ran, position, len(recorded.rows))
+            return
+        touches = recorded.columns()
         longest = int(recorded.clock.max())
-        steps = len(recorded.rows) if recorded.skips else longest
-        for position, number in enumerate(blocks.tolist()):
-            mine = rows[:, ends[position] : ends[position + 1]]
-            ran = [one for one in loops if one.times[position]]
-            self.stretches[number] = _of_block(mine, ran, position, steps)
-
-    def _in_time(self, recorded: _Recorded) -> tuple[Array, Array]:
-        """Return stretches by block and time, as `_by_position` does by step."""
-        blocks = len(recorded.placement.blocks)
-        rows, ends = _by_position(recorded.touches, blocks, by_time=True)
-        whose = np.repeat(np.arange(blocks), np.diff(ends))
-        if recorded.compiled:
-            more, theirs = self._compiled(recorded)
-            rows = np.concatenate([rows, more], axis=1)
-            whose = np.concatenate([whose, theirs])
-        return merged(rows, whose, blocks)
-
-    def _compiled(self, recorded: _Recorded) -> tuple[Array, Array]:
-        """Return the stretches of warps in compiled code, and the block of each; set the clock."""
-        placement = recorded.placement
-        begins = np.cumsum([0, *(len(one.pc) for one in recorded.compiled)])
-        pc, rows = (np.concatenate([one[k] for one in recorded.compiled]) for k in (1, 2))
-        sections, times = sections_of(recorded.compiled, placement, recorded.clock)
-        # Of a warp's sections the last one counts.
-        recorded.clock[sections.rows] = times[sections.first + sections.counts - 1] + 1
-        made = [np.zeros((6, 0), dtype=np.int64)]
-        owners = [np.zeros(0, dtype=np.int64)]
-        program, where = self._program.instructions, _Where(self._program, self._local)
-        for one, begin in zip(recorded.compiled, begins.tolist(), strict=False):
-            found = one.accesses
-            owner = np.repeat(found.at, found.runs)
-            what = one.pc[owner].astype(np.int64)
-            is_wanted = where.widths[what] > 0
-            owner, what = owner[is_wanted], what[is_wanted]
-            warp = one.row[owner] % placement.warps_per_block
-            shift = where.begin_of(
-                what, warp, one.row[owner] // placement.warps_per_block, placement
-            )
-            width = where.widths[what]
-            first, last, lanes = (column[is_wanted] for column in found[8:])
-            columns = what, where.kinds[what], times[begin + owner], first + shift
-            made.append(np.stack([*columns, last + shift + width, lanes * width]))
-            owners.append(one.row[owner] // placement.warps_per_block)
-        fences = np.flatnonzero(np.array([_is_fence(row) for row in program])[pc])
-        nowhere = np.full(len(fences), EVERYWHERE)
-        begun = pc[fences], np.full(len(fences), FENCE), times[fences], nowhere
-        made.append(np.stack([*begun, nowhere + SECTOR_BYTES, np.zeros_like(nowhere)]))
-        owners.append(rows[fences] // placement.warps_per_block)
-        return np.concatenate(made, axis=1), np.concatenate(owners)
+        found = by_block(touches, len(blocks))
+        for number, mine in zip(blocks.tolist(), found, strict=True):
+            self.stretches[number] = _in_time(mine, self._kinds.kinds, longest)
 
     def _of(self, placement: Placement) -> _Recorded:
         recorded = self._recorded.setdefault(int(placement.blocks[0]), _Recorded(placement))
         recorded.go_on(placement)
         return recorded
-
-
-class _Where:
-    """Kinds of touches and their widths in bytes by pc, 0 for instructions without a touch."""
-
-    def __init__(self, program: Program, local: LocalRows) -> None:
-        self._local = local
-        self.kinds = np.zeros(len(program.instructions), dtype=np.int64)
-        self.widths = np.zeros_like(self.kinds)
-        self._are_local = np.zeros(len(self.kinds), dtype=bool)
-        for pc, row in enumerate(program.instructions):
-            found = row.memory
-            if found is None or not (
-                found.space == "global" or (found.space == "local" and local.has)
-            ):
-                continue
-            self._are_local[pc] = found.space == "local"
-            self.kinds[pc] = _kind(row)
-            self.widths[pc] = WORD_BYTES if self._are_local[pc] else found.width_bytes
-
-    def begin_of(self, pc: Array, warp: Array, position: Array, placement: Placement) -> Array:
-        """Return where the places of accesses begin: 0, or at the row of the warp in the grid."""
-        number = placement.blocks[position] * placement.warps_per_block + warp
-        return np.where(self._are_local[pc], self._local.begin_of(number), 0)
-
-
-def _is_fence(instruction: Instruction) -> bool:
-    return OPS[instruction.op].waits_for_memory and instruction.detail != "block"
-
-
-def _kind(instruction: Instruction) -> int:
-    found, kind = instruction.memory, OPS[instruction.op].kind
-    assert found is not None
-    is_past_l1 = found.volatile and found.space == "global" and kind == "load"
-    return PAST_L1 if is_past_l1 else _KINDS[kind]
 
 
 def _stretches(
@@ -316,63 +268,35 @@ def _everywhere(step: Step, times: Array) -> tuple[Array, ...]:
     return position, time, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
 
 
-def merged(rows: Array, whose: Array, blocks: int) -> tuple[Array, Array]:
-    """Return stretches in order of their blocks and times, with adjacent ones of one time merged.
-
-    `rows` are pc, kind, time, begin, end and asked bytes, `whose` the positions of blocks; with the
-    stretches come the boundaries of each block's columns.
-    """
-    pc, _, time, begin = rows[:4]
-    # One key for block, time and pc: half of the time for four.
-    apart = (int(pc.max(initial=0)) + 1) * (int(time.max(initial=0)) + 1)
-    together = whose * apart + time * (int(pc.max(initial=0)) + 1) + pc
-    order = stable_order(begin)
-    order = order[stable_order(together[order])]
-    rows, whose, together = rows[:, order], whose[order], together[order]
-    _, _, _, begin, end, _ = rows
-    is_first = np.ones(len(begin), dtype=bool)
-    is_first[1:] = together[1:] != together[:-1]
-    is_first[1:] |= begin[1:] - _reach(end, is_first)[:-1] >= SECTOR_BYTES
-    first = np.flatnonzero(is_first)
-    made = rows[:, first]
-    if len(first):
-        made[4] = np.maximum.reduceat(end, first)
-        made[5] = np.add.reduceat(rows[5], first)
-    return made, np.searchsorted(whose[first], np.arange(blocks + 1))
-
-
-def _reach(end: Array, is_first: Array) -> Array:
-    """Return the greatest end so far, of each group that begins at a first one."""
-    if not (is_first[1:] | (end[1:] >= end[:-1])).all():
-        first = np.flatnonzero(is_first)
-        longest = int(np.diff(first, append=len(end)).max())
-        group = np.cumsum(is_first)
-        end = end.copy()
-        for back in (1 << bit for bit in range((longest - 1).bit_length())):
-            same = group[back:] == group[:-back]
-            end[back:] = np.where(same, np.maximum(end[back:], end[:-back]), end[back:])
-    return end
-
-
-def _by_position(
-    touches: Sequence[_Touch], blocks: int, *, by_time: bool = False
-) -> tuple[Array, Array]:
+def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
     """Return touches sorted by block, as rows: pc, kind, step, begin, end, asked.
 
-    With them the boundaries of each block's columns. The third row is the time if `by_time`.
+    With them the boundaries of each block's columns.
     """
     counts = [len(touch.position) for touch in touches]
-    whose = np.concatenate([np.zeros(0, dtype=np.int64), *(t.position for t in touches)])
+    whose = _joined(touches, "position")
     order = np.argsort(whose, kind="stable")
     made = np.empty((6, len(whose)), dtype=np.int64)
     for row, name in enumerate(("pc", "kind", "step")):
         values = np.array([getattr(touch, name) for touch in touches], dtype=np.int64)
         made[row] = np.repeat(values, counts)[order]
-    columns = {3: "begin", 4: "end", 5: "asked"} | ({2: "time"} if by_time else {})
-    for row, name in columns.items():
-        parts = [getattr(touch, name) for touch in touches]
-        made[row] = np.concatenate([np.zeros(0, dtype=np.int64), *parts])[order]
+    for row, name in enumerate(("begin", "end", "asked"), 3):
+        made[row] = _joined(touches, name)[order]
     return made, np.searchsorted(whose[order], np.arange(blocks + 1))
+
+
+def _joined(touches: Sequence[_Touch], name: str) -> Array:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(one, name) for one in touches)])
+
+
+def _in_time(touches: TouchColumns, kinds: Array, steps: int) -> Stretches:
+    """Return the stretches of a block that ran whole."""
+    none = np.broadcast_to(np.int64(0), len(touches))
+    pc, begin = touches.pc, touches.begin
+    end = begin + touches.size
+    return Stretches(
+        pc, kinds[pc], touches.time, begin, end, touches.asked, none, none, none, steps
+    )
 
 
 @dataclass(frozen=True)
