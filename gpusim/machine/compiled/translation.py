@@ -26,7 +26,7 @@ from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
-from gpusim.program.flow import leaders, successors
+from gpusim.program.flow import all_successors, leaders
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
@@ -291,13 +291,10 @@ class _Translator:
             if _has_several(rows, self._ordered):
                 raise NotDerivedError("atomics in the order of several instructions")
         self._is_ordered = bool(self._ordered)
-        starts = {0, *leaders(successors(self._program)), *self._meetings}
-        for pc, kind in enumerate(kinds):
-            if not OPS[rows[pc].op].keeps_to_itself:
-                starts.add(pc + 1)
-            if kind == "jump":
-                starts.update(pc for pc in rows[pc].detail if pc >= 0)
+        starts = {0, *leaders(all_successors(self._program)), *self._meetings}
         for pc, row in enumerate(rows):
+            if not OPS[row.op].keeps_to_itself:
+                starts.add(pc + 1)
             if _waits(row):
                 starts |= {pc, pc + 1}
         made.length = len(rows)
@@ -1161,6 +1158,7 @@ class _Translator:
 (i32.and (local.get $x) (i32.sub (i32.const 0) (local.get $x)))))))
 (br_if $lane{pc} (local.tee $x
 (i32.and (local.get $x) (i32.sub (local.get $x) (i32.const 1))))))
+(if (i32.lt_s {block} (i32.const 0)) (then (unreachable)))
 (if (i32.eq (local.get $y) (local.get $M)) (then
 (local.set $x {block}) {self._go("(local.get $x)", backward=True)}))
 (call $append (local.get $W) {block} (local.get $y) {self._path(block)})
