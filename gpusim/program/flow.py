@@ -39,15 +39,13 @@ def all_successors(program: Program) -> list[Sequence[int]]:
     """Return, for each pc, where a lane may go on: anywhere behind a jump to an unknown place."""
     anywhere, known = range(len(program.instructions)), known_jumps(program)
     found: list[Sequence[int]] = []
-    for pc, (instruction, onward) in enumerate(
-        zip(program.instructions, successors(program), strict=True)
-    ):
-        kind = OPS[instruction.op].kind
+    for pc, onward in enumerate(successors(program)):
+        row = program.instructions[pc]
+        kind = OPS[row.op].kind
         if kind == "jump":
-            onward = (*known[pc], *onward) if pc in known else anywhere
-        elif kind == "branch_if_apart":
-            onward = (instruction.target, *onward)
-        found.append(onward)
+            found.append((*known[pc], *onward) if pc in known else anywhere)
+        else:
+            found.append((row.target, *onward) if kind == "branch_if_apart" else onward)
     return found
 
 
