@@ -373,7 +373,7 @@ class _Translator:
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
-(import "gpusim" "bring" (func $bring (param i32 i32 i32)))
+(import "gpusim" "bring" (func $bring (param i32 i32)))
 (memory (export "memory") {pages}) {data}
 {common}
 {accesses}
