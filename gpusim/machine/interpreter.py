@@ -45,7 +45,7 @@ WAITING_FOR = {
 Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
-FEW_FAILURES = 2  # of a search for iterations that are alike
+FEW_FAILURES, MANY_CHANGES = 2, 4  # in a search for iterations that are alike
 
 # One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
 # may wait for one that is ahead, in a way that `awaits` does not see.
@@ -101,7 +101,8 @@ class Interpreter:
         found = self._loops
         if found is None:
             return False
-        return found.failures >= FEW_FAILURES and not found.has_recurrence
+        is_in_vain = found.failures >= FEW_FAILURES or found.changes >= MANY_CHANGES
+        return is_in_vain and not found.has_recurrence
 
     @property
     def has_skipped(self) -> bool:

@@ -29,6 +29,18 @@ ROUNDS = np.repeat(RANDOM.integers(3, 40, BLOCKS * N // 32), 32).astype(np.int32
 
 
 @cuda.jit
+def fewer(rounds, out):
+    """A lane leaves in each iteration: no two of them are of the same lanes."""
+    i = cuda.grid(1)
+    total = i
+    for k in range(rounds[i]):
+        for _ in range(20):
+            total = (total ^ k) * 5 + (total >> 3)
+            total = (total ^ k) * 7 + (total >> 5)
+    out[i] = total
+
+
+@cuda.jit
 def walk(rounds, links, out):
     """Each warp follows links as often as its number of rounds: gathers and scattered stores."""
     i = cuda.grid(1)
@@ -243,6 +255,14 @@ def test_blocks_without_equal_iterations_are_run_anew_and_come_out_alike(
     monkeypatch.setattr(takeover, "STEPS_FOR_AN_INSTRUCTION", 0)
     assert keys() == by_numpy
     assert anew == [len(blocks)]
+
+
+def test_long_iterations_that_lanes_leave_one_by_one_are_not_waited_for() -> None:
+    """None of them is examined, as none has the lanes of another: that tells as much."""
+    rounds = np.arange(N * BLOCKS, dtype=np.int32) % 24
+    probe = Probe(prepared_for(fewer, rounds, np.zeros_like(rounds)), 10**6, skips=True)
+    probe.run(np.arange(BLOCKS))
+    assert probe.is_compiled
 
 
 def test_streams_are_the_same_however_often_a_launch_was_run() -> None:
