@@ -105,9 +105,9 @@ class Interpreter:
         return is_in_vain and not found.has_recurrence
 
     @property
-    def has_skipped(self) -> bool:
-        """Whether iterations of a loop were left out."""
-        return self._loops is not None and self._loops.has_skipped
+    def left_out(self) -> int:
+        """The warp instructions of iterations that were left out."""
+        return 0 if self._loops is None else self._loops.left_out
 
     def run(self, instructions: int, *, begins_turn: bool = True) -> bool:
         """Run about that many instructions; return whether the batch has finished.

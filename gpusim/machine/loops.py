@@ -127,14 +127,14 @@ class Loops:
 
     `is_endless` is set for an infinite loop: no register that moves and no memory is used by
     its condition. `failures` counts iterations that tell nothing of the next, `changes` long ones that
-    began with some lanes and ended with others.
+    began with some lanes and ended with others; `left_out` warp instructions that were skipped.
     """
 
     def __init__(
         self, context: Context, on_skip: OnSkip | None, may_skip: MaySkip | None = None
     ) -> None:
-        self.is_endless = self.has_skipped = self.has_recurrence = False
-        self.failures = self.changes = 0
+        self.is_endless = self.has_recurrence = False
+        self.failures = self.changes = self.left_out = 0
         self._may_skip = may_skip
         self._context = context
         self._on_skip = on_skip
@@ -198,8 +198,9 @@ class Loops:
     def _skip(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to their values some periods later."""
         assert self._on_skip is not None
-        self.has_skipped = True
         times = _times(recurrence)
+        each = np.broadcast_to(times, (group.batch.placement.copies, len(group.rows)))
+        self.left_out += int(each.sum()) * recurrence.period * recurrence.issued
         iterations = (times * recurrence.period)[..., None]
         for register, step in recurrence.steps.items():
             now = group.read(register)

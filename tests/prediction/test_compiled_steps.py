@@ -159,6 +159,20 @@ def even(links, out, n):
     out[i] = total
 
 
+@cuda.jit
+def in_rounds(links, out, rounds, n):
+    """The iterations of a round are alike; of rounds there are too few to leave any out."""
+    tile = cuda.shared.array(512, np.int32)
+    total = 0
+    for k in range(rounds):
+        tile[cuda.threadIdx.x] = links[cuda.grid(1) + k * 32]
+        cuda.syncthreads()
+        for j in range(n):
+            total += tile[j]
+        cuda.syncthreads()
+    out[cuda.grid(1)] = total
+
+
 class Ran:
     """Whether compiled code ran a batch."""
 
@@ -297,6 +311,28 @@ def test_a_loop_of_equal_iterations_is_left_out_and_stays_with_numpy(
     streams, _ = recorded(prepared_for(even, *args), 400, monkeypatch)
     assert not ran.times
     assert all(stream.loops for stream in streams.values())
+
+
+def test_blocks_of_which_little_is_left_out_are_recorded_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Few warps run so many iterations in less time in compiled code, and come out alike."""
+    links = np.zeros(2**15, np.int32)
+    out = np.zeros(N * BLOCKS, np.int32)
+    prepared = prepared_for(in_rounds, links, out, np.int32(10), np.int32(400))
+
+    def streams() -> tuple[bool, list[BlockStream]]:
+        probe = Probe(prepared, 10**6, skips=True)
+        probe.run(np.arange(1))
+        return probe.is_compiled, probe.streams
+
+    (is_compiled, (whole,)) = streams()
+    assert is_compiled
+    monkeypatch.setattr(takeover, "LEFT_OUT_A_STEP", 1)
+    (is_compiled, (part,)) = streams()
+    assert not is_compiled
+    assert part.loops
+    assert part.instructions == whole.instructions
 
 
 def test_a_run_with_too_many_steps_to_keep_is_numpys(
