@@ -126,8 +126,9 @@ class Loops:
     leave the loop while it is watched.
 
     `is_endless` is set for an infinite loop: no register that moves and no memory is used by
-    its condition. `failures` counts iterations that tell nothing of the next, `changes` long ones that
-    began with some lanes and ended with others; `left_out` warp instructions that were skipped.
+    its condition. `failures` counts iterations that tell nothing of the next, `changes` long ones
+    that began with some lanes and ended with others; `left_out` warp instructions that were
+    skipped.
     """
 
     def __init__(

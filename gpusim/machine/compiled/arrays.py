@@ -59,7 +59,7 @@ def first_address(allocations: Mapping[str, Allocation]) -> int:
 
 @dataclass
 class Chunks:
-    """An array that is brought in chunks of 1 << CHUNK_BITS bytes, to linear memory from `begin` on.
+    """An array that comes in chunks of 1 << CHUNK_BITS bytes, to linear memory from `begin` on.
 
     `number` is that of its entries; `there` is where a byte tells for each chunk that it was.
     """

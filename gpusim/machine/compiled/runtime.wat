@@ -852,7 +852,7 @@
 ;; keeps 256 bytes of distances from the first lane's, and behind them: 256 lanes that were on,
 ;; 260 the lanes with the first access to a sector, 264 the first address within its sector or -1,
 ;; 268 the kind of distances (0: none, 1: 4 bytes from lane to lane, 2: others), 272 the least and 280
-;; the greatest distance, 288 bits of all distances.
+;; the greatest distance, 288 bits of all distances, 304 what was told of the access (`steps.wat`).
 (func $look_wide (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $y v128)
   (local $first v128) (local $differ v128) (local $least v128) (local $most v128)
   (local $bits v128) (local $four v128) (local $by v128)
@@ -884,6 +884,7 @@
       (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
         (i32.const 256))))
     (i32.store offset=264 (local.get $slot) (i32.const -1))
+    (i32.store offset=304 (local.get $slot) (i32.const 0))
     (i32.store offset=268 (local.get $slot) (select (i32.const 1)
       (i32.shl (v128.any_true (local.get $bits)) (i32.const 1))
       (i32.eqz (v128.any_true (local.get $four)))))

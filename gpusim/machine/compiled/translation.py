@@ -581,8 +581,9 @@ class _Translator:
         if self._detection is not None:
             parts.append(self._detected(self._detection, pc, row, found[-1] if decided else ""))
         if kind in ("load", "store", "atomic"):
-            parts.append(self._access(pc, row, kind))
-            parts.append(self._told(pc, row, kind))
+            slot = self._slot(_memory(row).space)
+            parts.append(self._access(pc, row, kind, slot))
+            parts.append(self._told(pc, row, kind, slot))
         elif kind == "commit_copies":
             parts.append("(call $commit_copies (local.get $W) (local.get $on))")
         elif kind == "await_copies":
@@ -759,7 +760,7 @@ class _Translator:
     def _decided(pc: int, on: str, taken: str = "(i32.const 0)") -> str:
         return f"(call $decided (i32.const {pc}) {on} {taken})"
 
-    def _told(self, pc: int, row: Instruction, kind: str) -> str:
+    def _told(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
         """Return code that tells an access, once it is done: its addresses are no longer needed."""
         memory = row.memory
         assert memory is not None
@@ -769,8 +770,10 @@ class _Translator:
         kinds = {"load": 0, "store": 1, "atomic": 2}
         if memory.space == "global":
             return (
-                f"(call $narrow (global.get $shift)) (call $accessed {here} (i32.const {width})"
+                f"(if (i32.eqz (call $told_again {here} (i32.const {slot}))) (then"
+                f" (call $narrow (global.get $shift)) (call $accessed {here} (i32.const {width})"
                 f" (i32.const 1) (i32.const {kinds[kind]}) (i32.const 1))"
+                f" (call $keep_told (local.get $on) (i32.const {slot}))))"
             )
         words = max(1, width // 4)
         if memory.space == "local":
@@ -780,11 +783,13 @@ class _Translator:
             )
         if kind == "atomic" and not OPS[row.op].by_word:
             passes = "(call $most_of_a_bank (local.get $on))"
+        elif kind == "atomic":
+            passes = "(i32.wrap_i64 (call $wavefronts (local.get $on) (i32.const 1) (i32.const 0)))"
         else:
-            by_word, pairs = kind == "atomic", self._pairs if row.is_load else 0
+            pairs = self._pairs if row.is_load else 0
             passes = (
-                f"(i32.wrap_i64 (call $wavefronts (local.get $on)"
-                f" (i32.const {1 if by_word else words}) (i32.const {0 if by_word else pairs})))"
+                f"(i32.wrap_i64 (call $wavefronts_again (local.get $on) (i32.const {words})"
+                f" (i32.const {pairs}) (i32.const {slot})))"
             )
         zeros = " ".join(["(i32.const 0)"] * 3)
         return (
@@ -837,7 +842,7 @@ class _Translator:
         )
         return f"(if (local.get $on) (then {call}))" if row.guard is not None else call
 
-    def _access(self, pc: int, row: Instruction, kind: str) -> str:
+    def _access(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
         memory = row.memory
         assert memory is not None
         operation = kind
@@ -874,7 +879,6 @@ class _Translator:
             parts.append("(global.set $idle (i32.const 0))")
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
-        slot = self._slot(memory.space)
         if memory.space == "global":
             self._accesses.setdefault(access.name, access)
             entry = layout.ARRAYS
