@@ -94,6 +94,24 @@ def test_lanes_that_are_far_apart_bring_no_chunks_between_them(brought: list[Any
     assert found == chunks_of(("x", 8 * one) for one in at.tolist())
 
 
+def test_chunks_that_many_calls_ask_for_are_brought_with_all_others(brought: list[Any]) -> None:
+    """Calls cost more than bytes: after 32 of them, for 250 chunks, the rest comes at once."""
+    x, y = np.arange(8000, dtype=np.float64), np.zeros(128, np.float64)
+    at = np.random.default_rng(1).permutation(8000)[:128].astype(np.int32)
+    agree(gathered, 1, 128, "lowering", x, at, y)
+    of_x = [(begin, end) for name, begin, end in brought if name == "x"]
+    assert sum(end - begin for begin, end in of_x) == x.nbytes
+    last = of_x[31:]
+    assert [begin for begin, _ in last] == sorted(begin for begin, _ in last)
+
+
+def test_neighbours_of_chunks_that_are_there_come_together(brought: list[Any]) -> None:
+    x = np.arange(8192, dtype=np.int32)
+    agree(moved, 4, 256, "lowering", x, np.zeros(2051, np.int32), 1024)
+    sizes = [(end - begin) // CHUNK for name, begin, end in brought if name == "x"]
+    assert max(sizes) > 1
+
+
 def test_an_index_behind_the_end_of_a_chunked_array_is_a_fault(brought: list[Any]) -> None:
     given = np.arange(4096, dtype=np.int32), np.zeros(2002, np.int32), 2000
     with pytest.raises(OutOfBoundsError, match="2002"):
