@@ -45,7 +45,7 @@ WAITING_FOR = {
 Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
-FEW_FAILURES, MANY_CHANGES = 2, 4  # in a search for iterations that are alike
+FEW_FAILURES, MANY_CHANGES, MANY_SHORT = 2, 4, 8  # in a search for iterations that are alike
 
 # One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
 # may wait for one that is ahead, in a way that `awaits` does not see.
@@ -102,6 +102,7 @@ class Interpreter:
         if found is None:
             return False
         is_in_vain = found.failures >= FEW_FAILURES or found.changes >= MANY_CHANGES
+        is_in_vain |= found.too_short >= MANY_SHORT
         return is_in_vain and not found.has_recurrence
 
     @property

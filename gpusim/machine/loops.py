@@ -127,15 +127,15 @@ class Loops:
 
     `is_endless` is set for an infinite loop: no register that moves and no memory is used by
     its condition. `failures` counts iterations that tell nothing of the next, `changes` long ones
-    that began with some lanes and ended with others; `left_out` warp instructions that were
-    skipped.
+    that began with some lanes and ended with others, `too_short` those that tell of too few others;
+    `left_out` warp instructions that were skipped.
     """
 
     def __init__(
         self, context: Context, on_skip: OnSkip | None, may_skip: MaySkip | None = None
     ) -> None:
         self.is_endless = self.has_recurrence = False
-        self.failures = self.changes = self.left_out = 0
+        self.failures = self.changes = self.too_short = self.left_out = 0
         self._may_skip = may_skip
         self._context = context
         self._on_skip = on_skip
@@ -195,6 +195,8 @@ class Loops:
             watch.recurrence, self.has_recurrence = recurrence, True
             watch.skip_at = watch.iterations + recurrence.period - 1
             watch.look_at = 0
+        else:
+            self.too_short += 1
 
     def _skip(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to their values some periods later."""

@@ -101,7 +101,9 @@ def steps_for_a_module(program: Program) -> int:
 def _fewest_unskipped(interpreter: Interpreter) -> int:
     """Return the steps in NumPy before a launch whose steps are recorded goes over."""
     program = interpreter.batch.program
-    is_known = interpreter.seems_not_to_repeat or interpreter.left_out or not may_repeat(program)
+    if interpreter.left_out:  # how much that is shows later
+        return 2 * steps_for_a_module(program)
+    is_known = interpreter.seems_not_to_repeat or not may_repeat(program)
     return steps_for_a_module(program) if is_known else STEPS_WITHOUT_SKIP
 
 

@@ -13,7 +13,7 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
-from gpusim.machine import takeover
+from gpusim.machine import interpreter, takeover
 from gpusim.machine.compiled import evaluator
 from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder, classify
 from gpusim.prediction.streams.probe import Probe, without_results
@@ -333,6 +333,17 @@ def test_blocks_of_which_little_is_left_out_are_recorded_whole(
     assert not is_compiled
     assert part.loops
     assert part.instructions == whole.instructions
+
+
+@pytest.mark.parametrize(("many", "is_compiled"), [(8, True), (10**6, False)])
+def test_equal_iterations_that_are_always_too_few_are_not_waited_for(
+    many: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "MANY_SHORT", many)
+    args = np.zeros(2**15, np.int32), np.zeros(N * BLOCKS, np.int32), np.int32(12), np.int32(40)
+    probe = Probe(prepared_for(in_rounds, *args), 10**6, skips=True)
+    probe.run(np.arange(1))
+    assert probe.is_compiled == is_compiled
 
 
 def test_a_run_with_too_many_steps_to_keep_is_numpys(
