@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,18 @@ class PagedCopy:
 
     def copy_to(self, target: Array, begin: int) -> None:
         """Copy bytes from a place on, without filling pages."""
-        target[:] = self._original[begin : begin + len(target)]
-        for page in np.flatnonzero(self._is_filled).tolist():
-            low = max(page * PAGE_BYTES, begin)
-            high = min((page + 1) * PAGE_BYTES, begin + len(target))
-            if low < high:
-                target[low - begin : high - begin] = self.bytes[low:high]
+        end = begin + len(target)
+        first = begin // PAGE_BYTES
+        filled = self._is_filled[first : -(-end // PAGE_BYTES)]
+        if filled.all():
+            target[:] = self.bytes[begin:end]
+            return
+        target[:] = self._original[begin:end]
+        for low, high in _runs(filled):
+            here = slice(
+                max((first + low) * PAGE_BYTES, begin), min((first + high) * PAGE_BYTES, end)
+            )
+            target[here.start - begin : here.stop - begin] = self.bytes[here]
 
     def copy_from(self, source: Array, begin: int) -> None:
         """Set bytes from a place on."""
@@ -62,6 +69,12 @@ class PagedCopy:
         self.fill(np.array([begin, end - 1]), 1)
         self.bytes[begin:end] = source
         self._is_filled[begin // PAGE_BYTES : (end - 1) // PAGE_BYTES + 1] = True
+
+
+def _runs(chosen: Array) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of neighbours among what is chosen."""
+    ends = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
+    yield from zip(ends[::2], ends[1::2], strict=True)
 
 
 def _zeros(size: int) -> Array:

@@ -13,9 +13,9 @@ from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
 from gpusim.machine.value_divergence import agreed_words, diverge_by
+from gpusim.program.jumps import ROW_BYTES
 
 Array = np.ndarray[Any, Any]
-ROW_BYTES = 16  # of machine code
 
 
 def source_branch(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

@@ -46,7 +46,7 @@ WAITING_FOR = {
 Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
-FEW_FAILURES = 2  # of a search for iterations that are alike
+FEW_FAILURES, MANY_CHANGES, MANY_SHORT = 2, 4, 8  # in a search for iterations that are alike
 
 # One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
 # may wait for one that is ahead, in a way that `awaits` does not see.
@@ -103,12 +103,14 @@ class Interpreter:
         found = self._loops
         if found is None:
             return False
-        return found.failures >= FEW_FAILURES and not found.has_recurrence
+        is_in_vain = found.failures >= FEW_FAILURES or found.changes >= MANY_CHANGES
+        is_in_vain |= found.too_short >= MANY_SHORT
+        return is_in_vain and not found.has_recurrence
 
     @property
-    def has_skipped(self) -> bool:
-        """Whether iterations of a loop were left out."""
-        return self._loops is not None and self._loops.has_skipped
+    def left_out(self) -> int:
+        """The warp instructions of iterations that were left out."""
+        return 0 if self._loops is None else self._loops.left_out
 
     def run(self, instructions: int, *, begins_turn: bool = True) -> bool:
         """Run about that many instructions; return whether the batch has finished.

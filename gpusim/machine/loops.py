@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 # A shorter skip is not worth the search; a nested loop may then be skipped with the outer one.
 LEAST_LEFT_OUT = 16
 LONGEST_ITERATION = 4096  # steps
+LONG_ITERATION = 100  # steps: 16 such take as long as a module
 MOST_WATCHED = 8
 
 OnSkip = Callable[[Skip], None]
@@ -52,6 +53,11 @@ class _Watch:
         """Begin an iteration."""
         self.before = group.batch.kept_registers()
         self.steps: list[Step] = []
+
+    @property
+    def is_in_vain(self) -> bool:
+        """Whether one long iteration was watched, and no other by the same lanes."""
+        return not self.iterations and len(self.steps) >= LONG_ITERATION
 
     def is_of(self, group: Group) -> bool:
         """Return whether a group is the one that is watched."""
@@ -120,14 +126,16 @@ class Loops:
     leave the loop while it is watched.
 
     `is_endless` is set for an infinite loop: no register that moves and no memory is used by
-    its condition. `failures` counts iterations that tell nothing of the next.
+    its condition. `failures` counts iterations that tell nothing of the next, `changes` long ones
+    that began with some lanes and ended with others, `too_short` those that tell of too few others;
+    `left_out` warp instructions that were skipped.
     """
 
     def __init__(
         self, context: Context, on_skip: OnSkip | None, may_skip: MaySkip | None = None
     ) -> None:
-        self.is_endless = self.has_skipped = self.has_recurrence = False
-        self.failures = 0
+        self.is_endless = self.has_recurrence = False
+        self.failures = self.changes = self.too_short = self.left_out = 0
         self._may_skip = may_skip
         self._context = context
         self._on_skip = on_skip
@@ -147,6 +155,7 @@ class Loops:
         key = (group.pc, int(group.rows[0]) if self._may_skip is None else 0)
         watch = self._watches.get(key)
         if watch is None or not self._goes_on(watch, group):
+            self.changes += watch is not None and watch.is_in_vain
             if len(set(group.rows.tolist())) == len(group.rows):
                 self._watches[key] = _Watch(group)
             if len(self._watches) > MOST_WATCHED:
@@ -186,12 +195,15 @@ class Loops:
             watch.recurrence, self.has_recurrence = recurrence, True
             watch.skip_at = watch.iterations + recurrence.period - 1
             watch.look_at = 0
+        else:
+            self.too_short += 1
 
     def _skip(self, recurrence: Recurrence, group: Group) -> None:
         """Set the registers to their values some periods later."""
         assert self._on_skip is not None
-        self.has_skipped = True
         times = _times(recurrence)
+        each = np.broadcast_to(times, (group.batch.placement.copies, len(group.rows)))
+        self.left_out += int(each.sum()) * recurrence.period * recurrence.issued
         iterations = (times * recurrence.period)[..., None]
         for register, step in recurrence.steps.items():
             now = group.read(register)

@@ -46,7 +46,8 @@ QUANTUM = 500  # steps between two decisions: of a full chunk, half a second
 # Where no loop can have any, or none was found in those that were examined, about as many as a
 # module takes to be made: of 95 slow launches of `validate/others`, each loop with equal iterations
 # shows that within 200 steps.
-STEPS_WITHOUT_SKIP, STEPS_FOR_A_MODULE, STEPS_FOR_AN_INSTRUCTION = 5_000, 500, 2
+STEPS_WITHOUT_SKIP, STEPS_FOR_A_MODULE, STEPS_FOR_AN_INSTRUCTION = 5_000, 250, 1
+LEFT_OUT_A_STEP = 64  # warp instructions: compiled code records them in a third of a step's time
 MOST_WARPS = 1_500  # that run a step of these, above which NumPy is as fast
 MOST_TURNS = 64  # until the blocks of a batch that part stand where compiled code goes on
 _MODULES = "gpusim.machine.compiled.modules"
@@ -102,6 +103,8 @@ def steps_for_a_module(program: Program) -> int:
 def _fewest_unskipped(interpreter: Interpreter) -> int:
     """Return the steps in NumPy before a launch whose steps are recorded goes over."""
     program = interpreter.batch.program
+    if interpreter.left_out:  # how much that is shows later
+        return 2 * steps_for_a_module(program)
     is_known = interpreter.seems_not_to_repeat or not may_repeat(program)
     return steps_for_a_module(program) if is_known else STEPS_WITHOUT_SKIP
 
@@ -212,7 +215,7 @@ class Takeover:
         least = _fewest_unskipped(interpreter) if self.skips else STEPS_WITHOUT_SKIP
         if not self.is_open or context.executed < least:
             return False
-        self.is_open = not interpreter.has_skipped
+        self.is_open = self._saves_little(interpreter)
         if not self.is_open or interpreter.warps_run > MOST_WARPS * context.executed:
             return False
         self._go_over_whole(context)
@@ -221,6 +224,14 @@ class Takeover:
             self.close()
             raise NoSkipsError
         return self.is_open and self._arrives(interpreter) and self.goes_on(interpreter)
+
+    def _saves_little(self, interpreter: Interpreter) -> bool:
+        """Return whether compiled code takes less time for all than NumPy for what is not left out.
+
+        Blocks of which some iterations were left out can only be run anew.
+        """
+        steps = interpreter.context.executed if self.gives_up else 0
+        return interpreter.left_out <= LEFT_OUT_A_STEP * steps
 
     def _go_over_whole(self, context: Context) -> None:
         from gpusim.machine.compiled import evaluator, modules

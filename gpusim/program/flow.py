@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from gpusim.isa.ops import OPS, Program
 from gpusim.program import dataflow
+from gpusim.program.jumps import known_jumps
 from gpusim.program.memoisation import once
 
 
@@ -28,17 +29,24 @@ def successors(program: Program) -> list[tuple[int, ...]]:
 @once
 def has_computed_jumps(program: Program) -> bool:
     """Return whether lanes may go on where a register says, a place that nobody knows."""
-    return any(OPS[instruction.op].leads_elsewhere for instruction in program.instructions)
+    known = known_jumps(program)
+    kinds = (OPS[instruction.op].kind for instruction in program.instructions)
+    return any(kind == "jump" and pc not in known for pc, kind in enumerate(kinds))
 
 
 @once
 def all_successors(program: Program) -> list[Sequence[int]]:
-    """Return, for each pc, where a lane may go on: anywhere behind a computed jump."""
-    anywhere = range(len(program.instructions))
-    return [
-        anywhere if OPS[instruction.op].leads_elsewhere else following
-        for instruction, following in zip(program.instructions, successors(program), strict=True)
-    ]
+    """Return, for each pc, where a lane may go on: anywhere behind a jump to an unknown place."""
+    anywhere, known = range(len(program.instructions)), known_jumps(program)
+    found: list[Sequence[int]] = []
+    for pc, onward in enumerate(successors(program)):
+        row = program.instructions[pc]
+        kind = OPS[row.op].kind
+        if kind == "jump":
+            found.append((*known[pc], *onward) if pc in known else anywhere)
+        else:
+            found.append((row.target, *onward) if kind == "branch_if_apart" else onward)
+    return found
 
 
 def leaders(following: Sequence[Iterable[int]]) -> list[int]:

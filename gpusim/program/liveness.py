@@ -12,7 +12,7 @@ from typing import Protocol
 
 from gpusim.isa.ops import OPS, VECTOR_TWINS, Instruction, Program
 from gpusim.program.dataflow import solve
-from gpusim.program.flow import blocks, has_computed_jumps, successors
+from gpusim.program.flow import all_successors, blocks, has_computed_jumps, successors
 from gpusim.program.memoisation import once
 from gpusim.program.uses import bits, read_bits, written_bits
 
@@ -39,8 +39,16 @@ class Row(Protocol):
 
 @once
 def live(program: Program) -> tuple[list[int], list[int]]:
-    """Return the registers that are live at each instruction, and behind it."""
-    following = successors(program)
+    """Return the registers that are live at each instruction, and behind it.
+
+    Jumps to an address in a register are taken for ends.
+    """
+    return _live_along(program, successors(program))
+
+
+def _live_along(
+    program: Program, following: Sequence[Sequence[int]]
+) -> tuple[list[int], list[int]]:
     parts = blocks(following)
     constant = bits(program.immediates)
     within = under_one_guard(
@@ -126,8 +134,11 @@ class Liveness:
 
     @cached_property
     def _live(self) -> list[int] | None:
-        """Live registers by pc; None where jumps lead to where registers say."""
-        return None if has_computed_jumps(self._program) else live(self._program)[0]
+        """Live registers by pc; None where jumps lead to unknown places."""
+        program = self._program
+        if has_computed_jumps(program):
+            return None
+        return _live_along(program, all_successors(program))[0]
 
 
 def live_registers(program: Program) -> list[int]:

@@ -12,7 +12,7 @@ from operator import and_
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program import dataflow
-from gpusim.program.flow import all_blocks, all_successors, has_computed_jumps, loop_bodies
+from gpusim.program.flow import all_blocks, all_successors, loop_bodies
 from gpusim.program.memoisation import once
 from gpusim.program.uses import bits
 
@@ -23,7 +23,7 @@ def may_repeat(program: Program) -> bool:
 
     A loop around one without such iterations has none either.
     """
-    if has_computed_jumps(program):
+    if any(OPS[row.op].leads_elsewhere for row in program.instructions):
         return True
     bodies = loop_bodies(program)
     unlike = [body for body in bodies if _differs(program, body)]

@@ -111,6 +111,12 @@ def elementary(x, out):
 
 
 @cuda.jit
+def quotients(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] / y[i] + y[i] / x[i]
+
+
+@cuda.jit
 def matched(x, y, lanes, alike):
     i = cuda.grid(1)
     lanes[i] = cuda.match_any_sync(0xFFFFFFFF, x[i])
@@ -148,6 +154,10 @@ LAUNCHES: dict[str, Callable[[], tuple[Any, ...]]] = {
         np.zeros(128, np.uint32), np.zeros(128, np.uint32),
     ),
     "functions of NumPy": lambda: (elementary, 1, 64, noise(64), np.zeros(64, np.float32)),
+    "calls": lambda: (
+        quotients, 1, 64, noise(64) * np.float32(1e-38), noise(64, seed=3),
+        np.zeros(64, np.float32),
+    ),
 }  # fmt: skip
 
 
@@ -179,6 +189,21 @@ def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.Mon
 def test_a_launch_goes_over_between_two_instructions(name: str, steps: int) -> None:
     kernel, grid, block, *arguments = LAUNCHES[name]()
     agree(kernel, grid, block, "lowering", *arguments, steps=steps)
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_function_returns_to_few_basic_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each instruction would be one, and keep its results in memory."""
+    kernel, grid, block, *arguments = LAUNCHES["calls"]()
+    program = prepare(kernel[grid, block], arguments, HOPPER, code="nvcc").program
+    assert any(OPS[row.op].kind == "jump" for row in program.instructions)
+    made: list[Translation] = []
+    monkeypatch.setattr(
+        modules, "translated", lambda *a, **b: made.append(translated(*a, **b)) or made[-1]
+    )
+    monkeypatch.setattr(modules, "loaded", lambda _: None)
+    evaluated(kernel, grid, block, "nvcc", tuple(arguments), steps=0)
+    assert len(made[0].starts) < len(program.instructions) / 4
 
 
 def test_words_that_are_joined_and_parted_again_take_no_code() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     monkeypatch.setattr(Allocation, "copy_to", copy_to)
     monkeypatch.setattr(arrays, "CHUNKED_BYTES", 1)
     monkeypatch.setattr(arrays, "CHUNKED_UNNAMED_BYTES", 1)
-    monkeypatch.setattr(arrays, "LEAST_CHUNK_BITS", CHUNK.bit_length() - 1)
+    monkeypatch.setattr(arrays, "CHUNK_BITS", CHUNK.bit_length() - 1)
     return found
 
 
@@ -59,6 +60,17 @@ def one_of_each_block(x, y):
         y[2000 * cuda.blockIdx.x] = x[3000 * cuda.blockIdx.x + 5]
 
 
+@cuda.jit
+def gathered(x, at, y):
+    i = cuda.grid(1)
+    y[i] = x[at[i]]
+
+
+def chunks_of(touched: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Return where the chunks of some bytes begin, with their arrays' names."""
+    return {(name, at // CHUNK * CHUNK) for name, at in touched}
+
+
 def test_all_that_is_touched_is_there(brought: list[Any]) -> None:
     x, y = np.arange(4096, dtype=np.int32), np.arange(2051, dtype=np.int32)
     agree(moved, 8, 256, "lowering", x, y, 2000)
@@ -69,11 +81,35 @@ def test_all_that_is_touched_is_there(brought: list[Any]) -> None:
 def test_chunks_are_copied_that_are_touched_and_no_others(brought: list[Any]) -> None:
     x, y = np.arange(9000, dtype=np.int32), np.zeros(6000, np.int32)
     agree(one_of_each_block, 3, 32, "lowering", x, y)
-    bytes_each = {"x": 1024, "y": 512}  # a 64th of 36,000 and of 24,000, as a power of two
     touched = {("x", 4 * (3000 * b + 5)) for b in range(3)} | {("y", 8000 * b) for b in range(3)}
-    expected = {(name, at // bytes_each[name] * bytes_each[name]) for name, at in touched}
-    assert {(name, begin) for name, begin, _ in brought} == expected
-    assert all(end - begin == bytes_each[name] for name, begin, end in brought)
+    assert {(name, begin) for name, begin, _ in brought} == chunks_of(touched)
+    assert all(end - begin == CHUNK for _, begin, end in brought)
+
+
+def test_lanes_that_are_far_apart_bring_no_chunks_between_them(brought: list[Any]) -> None:
+    at = np.random.default_rng(1).integers(0, 60_000, 32).astype(np.int32)
+    x, y = np.arange(60_000, dtype=np.float64), np.zeros(32, np.float64)
+    agree(gathered, 1, 32, "lowering", x, at, y)
+    found = {(name, begin) for name, begin, _ in brought if name == "x"}
+    assert found == chunks_of(("x", 8 * one) for one in at.tolist())
+
+
+def test_chunks_that_many_calls_ask_for_are_brought_with_all_others(brought: list[Any]) -> None:
+    """Calls cost more than bytes: after 32 of them, for 250 chunks, the rest comes at once."""
+    x, y = np.arange(8000, dtype=np.float64), np.zeros(128, np.float64)
+    at = np.random.default_rng(1).permutation(8000)[:128].astype(np.int32)
+    agree(gathered, 1, 128, "lowering", x, at, y)
+    of_x = [(begin, end) for name, begin, end in brought if name == "x"]
+    assert sum(end - begin for begin, end in of_x) == x.nbytes
+    last = of_x[31:]
+    assert [begin for begin, _ in last] == sorted(begin for begin, _ in last)
+
+
+def test_neighbours_of_chunks_that_are_there_come_together(brought: list[Any]) -> None:
+    x = np.arange(8192, dtype=np.int32)
+    agree(moved, 4, 256, "lowering", x, np.zeros(2051, np.int32), 1024)
+    sizes = [(end - begin) // CHUNK for name, begin, end in brought if name == "x"]
+    assert max(sizes) > 1
 
 
 def test_an_index_behind_the_end_of_a_chunked_array_is_a_fault(brought: list[Any]) -> None:

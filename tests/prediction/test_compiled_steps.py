@@ -13,7 +13,7 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
-from gpusim.machine import takeover
+from gpusim.machine import interpreter, takeover
 from gpusim.machine.compiled import evaluator
 from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder, classify
 from gpusim.prediction.streams.probe import Probe, without_results
@@ -26,6 +26,18 @@ BLOCKS = 5
 RANDOM = np.random.default_rng(5)
 LOTS = RANDOM.integers(0, 4000, 4096).astype(np.int32)
 ROUNDS = np.repeat(RANDOM.integers(3, 40, BLOCKS * N // 32), 32).astype(np.int32)  # alike in a warp
+
+
+@cuda.jit
+def fewer(rounds, out):
+    """A lane leaves in each iteration: no two of them are of the same lanes."""
+    i = cuda.grid(1)
+    total = i
+    for k in range(rounds[i]):
+        for _ in range(20):
+            total = (total ^ k) * 5 + (total >> 3)
+            total = (total ^ k) * 7 + (total >> 5)
+    out[i] = total
 
 
 @cuda.jit
@@ -147,6 +159,20 @@ def even(links, out, n):
     out[i] = total
 
 
+@cuda.jit
+def in_rounds(links, out, rounds, n):
+    """The iterations of a round are alike; of rounds there are too few to leave any out."""
+    tile = cuda.shared.array(512, np.int32)
+    total = 0
+    for k in range(rounds):
+        tile[cuda.threadIdx.x] = links[cuda.grid(1) + k * 32]
+        cuda.syncthreads()
+        for j in range(n):
+            total += tile[j]
+        cuda.syncthreads()
+    out[cuda.grid(1)] = total
+
+
 class Ran:
     """Whether compiled code ran a batch."""
 
@@ -245,6 +271,14 @@ def test_blocks_without_equal_iterations_are_run_anew_and_come_out_alike(
     assert anew == [len(blocks)]
 
 
+def test_long_iterations_that_lanes_leave_one_by_one_are_not_waited_for() -> None:
+    """None of them is examined, as none has the lanes of another: that tells as much."""
+    rounds = np.arange(N * BLOCKS, dtype=np.int32) % 24
+    probe = Probe(prepared_for(fewer, rounds, np.zeros_like(rounds)), 10**6, skips=True)
+    probe.run(np.arange(BLOCKS))
+    assert probe.is_compiled
+
+
 def test_streams_are_the_same_however_often_a_launch_was_run() -> None:
     """Nor does it matter which modules the process has loaded: lanes part here."""
     prepared = prepared_for(parting, 8 * ROUNDS, LOTS, np.zeros(4096, dtype=np.int32), level="O0")
@@ -277,6 +311,39 @@ def test_a_loop_of_equal_iterations_is_left_out_and_stays_with_numpy(
     streams, _ = recorded(prepared_for(even, *args), 400, monkeypatch)
     assert not ran.times
     assert all(stream.loops for stream in streams.values())
+
+
+def test_blocks_of_which_little_is_left_out_are_recorded_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Few warps run so many iterations in less time in compiled code, and come out alike."""
+    links = np.zeros(2**15, np.int32)
+    out = np.zeros(N * BLOCKS, np.int32)
+    prepared = prepared_for(in_rounds, links, out, np.int32(10), np.int32(400))
+
+    def streams() -> tuple[bool, list[BlockStream]]:
+        probe = Probe(prepared, 10**6, skips=True)
+        probe.run(np.arange(1))
+        return probe.is_compiled, probe.streams
+
+    (is_compiled, (whole,)) = streams()
+    assert is_compiled
+    monkeypatch.setattr(takeover, "LEFT_OUT_A_STEP", 1)
+    (is_compiled, (part,)) = streams()
+    assert not is_compiled
+    assert part.loops
+    assert part.instructions == whole.instructions
+
+
+@pytest.mark.parametrize(("many", "is_compiled"), [(8, True), (10**6, False)])
+def test_equal_iterations_that_are_always_too_few_are_not_waited_for(
+    many: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreter, "MANY_SHORT", many)
+    args = np.zeros(2**15, np.int32), np.zeros(N * BLOCKS, np.int32), np.int32(12), np.int32(40)
+    probe = Probe(prepared_for(in_rounds, *args), 10**6, skips=True)
+    probe.run(np.arange(1))
+    assert probe.is_compiled == is_compiled
 
 
 def test_a_run_with_too_many_steps_to_keep_is_numpys(

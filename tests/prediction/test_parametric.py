@@ -46,6 +46,13 @@ def by_grid(x, y, n):
 
 
 @cuda.jit
+def rows_of_33(x, y, n):
+    i = cuda.blockIdx.x * 33 + cuda.threadIdx.x
+    if cuda.threadIdx.x < 33 and i < n:
+        y[i] = x[i]
+
+
+@cuda.jit
 def parted(x, y, n):
     """Lanes of a warp part, by their place."""
     i = cuda.grid(1)
@@ -104,6 +111,16 @@ def facts_alone(prepared: Prepared, blocks: list[int]) -> list[object]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(probe, "runs_of", lambda _: None)
         return facts(prepared, blocks)
+
+
+def test_no_more_blocks_are_run_alone_where_others_are_not_like_them(
+    executed: list[list[int]],
+) -> None:
+    """Rows of 33 elements begin at 32 places of a line."""
+    found = Probe(launch(rows_of_33, 33 * 64, 64), 10**6, skips=True)
+    found.run(np.arange(8))
+    found.run(np.arange(8, 16))
+    assert executed == [*([k] for k in range(probe.MOST_FOLLOWED)), [*range(8)], [*range(8, 16)]]
 
 
 @pytest.mark.parametrize("kernel", [halves, every_third, by_grid, parted])

@@ -249,7 +249,7 @@ class Access:
   {entry}
   (if {is_outside} (then (if (i32.eqz {there}) (then
     (if (i32.load (i32.const {CHUNKED})) (then
-      (call $bring (i32.const 0) (i32.const 0) (i32.const 0))
+      (call $bring (i32.const 0) (i32.const 0))
       {entry}))
     {_LANES.format(body=slow)}))))))))
 {self._quick()}

@@ -3,14 +3,13 @@
 They keep their distances: one shift maps each address of global memory to its place. NumPy's arrays
 stay untouched until a run has ended. A large array, or one that the program does not name, is
 brought in chunks, each on the first access to it (`$is_there` of `runtime.wat`): a launch that
-touches little of a program's memory copies little of it.
+touches little of a program's memory copies little of it, wherever that lies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,13 @@ Array = np.ndarray[Any, Any]
 
 MOST_BYTES = 1 << 30  # of linear memory
 # An array is brought in chunks if it has as many bytes, or these and no name in the program. A
-# chunk costs a call of the host, 20 us; its bytes take at least 25 us.
+# chunk costs a call of the host, 20 us, and 10 us more: as much as 40 to 60 KB of a whole array.
+# Behind chunks that are there, as many are brought at once, and after calls for one in four of the
+# chunks, all of the array.
 CHUNKED_BYTES, CHUNKED_UNNAMED_BYTES = 1 << 24, 1 << 18
-LEAST_CHUNK_BITS = 18
-MOST_CHUNKS = 64  # of an array: bits of a word
+CHUNK_BITS = 14
+MOST_AT_ONCE = 64
+MOST_CALLS = 0.125  # of the number of chunks
 
 
 def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
@@ -57,44 +59,63 @@ def first_address(allocations: Mapping[str, Allocation]) -> int:
 
 @dataclass
 class Chunks:
-    """An array that is brought in chunks of 1 << `bits` bytes, from `begin` on in linear memory.
+    """An array that comes in chunks of 1 << CHUNK_BITS bytes, to linear memory from `begin` on.
 
-    `number` is that of its entries.
+    `number` is that of its entries; `there` is where a byte tells for each chunk that it was.
     """
 
     one: Allocation
     begin: int
     number: int
-    bits: int
+    there: int
+    calls: int = 0
 
-    def bring(self, memory: Array, first: int, last: int) -> None:
-        """Copy those of a range of chunks that are not there yet."""
-        entry = _brought(memory)[self.number]
-        wanted = (2 << last) - (1 << first)
-        for begin, stop in self._runs(wanted & ~int(entry[2])):
-            self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
-        entry[2] |= np.uint64(wanted)
+    @property
+    def count(self) -> int:
+        """The number of chunks."""
+        return -(-(self.one.stop - self.one.start) >> CHUNK_BITS)
+
+    def bring(self, memory: Array, chunk: int) -> None:
+        """Copy a chunk, and as many behind it as there are before it; or all of the array."""
+        self.calls += 1
+        if self.calls > MOST_CALLS * self.count:
+            self.bring_all(memory)
+            return
+        before = self._there(memory)[max(chunk - MOST_AT_ONCE, 0) : chunk][::-1]
+        count = len(before) if before.all() else int(before.argmin())
+        self._copy(memory, chunk, min(chunk + max(count, 1), self.count))
 
     def bring_all(self, memory: Array) -> None:
         """Copy all that is not there yet: accesses are then as to any other array."""
-        self.bring(memory, 0, MOST_CHUNKS - 1)
+        for first, end in _runs(self._there(memory) == 0):
+            self._copy(memory, first, end)
         entry = _brought(memory)[self.number]
         _table(memory)[self.number, 1:3] = entry[:2]
         entry[3] = 0
 
     def give(self, memory: Array) -> None:
         """Copy the chunks that are there back into NumPy's array."""
-        for begin, stop in self._runs(int(_brought(memory)[self.number, 2])):
+        for first, end in _runs(self._there(memory) != 0):
+            begin, stop = self._bytes(first, end)
             self.one.copy_from(memory[self.begin + begin : self.begin + stop], begin)
 
-    def _runs(self, wanted: int) -> Iterator[tuple[int, int]]:
-        """Yield the bytes of neighbouring chunks, as they are set in a word."""
-        size = self.one.stop - self.one.start
-        count = -(-size >> self.bits)
-        chosen = [wanted >> number & 1 for number in range(count)]
-        ends = [n for n, (a, b) in enumerate(pairwise([0, *chosen, 0])) if a != b]
-        for first, last in zip(ends[::2], ends[1::2], strict=True):
-            yield first << self.bits, min(last << self.bits, size)
+    def _copy(self, memory: Array, first: int, end: int) -> None:
+        begin, stop = self._bytes(first, end)
+        self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
+        self._there(memory)[first:end] = 1
+
+    def _bytes(self, first: int, end: int) -> tuple[int, int]:
+        """Return where some chunks begin and end in the array."""
+        return first << CHUNK_BITS, min(end << CHUNK_BITS, self.one.stop - self.one.start)
+
+    def _there(self, memory: Array) -> Array:
+        return memory[self.there : self.there + self.count]
+
+
+def _runs(chosen: Array) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of neighbours among what is chosen."""
+    ends = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
+    yield from zip(ends[::2], ends[1::2], strict=True)
 
 
 @dataclass
@@ -105,10 +126,10 @@ class Arrays:
     shift: int  # from linear memory to their addresses
     chunked: dict[int, Chunks] = field(default_factory=dict)
 
-    def bring(self, memory: Array, entry: int, first: int, last: int) -> None:
-        """Copy some chunks of an entry's array; without an entry, all of all arrays."""
+    def bring(self, memory: Array, entry: int, chunk: int) -> None:
+        """Copy a chunk of an entry's array; without an entry, all of all arrays."""
         if entry:
-            self.chunked[(entry - layout.ARRAYS) // layout.ARRAY_BYTES].bring(memory, first, last)
+            self.chunked[(entry - layout.ARRAYS) // layout.ARRAY_BYTES].bring(memory, chunk)
             return
         for one in self.chunked.values():
             one.bring_all(memory)
@@ -147,6 +168,7 @@ def bring_arrays(
     found = Arrays(named, first_address(allocations) - arrays_begin(made))
     apart = _apart(allocations) if in_chunks else set()
     table, brought = np.zeros((2, len(named) + 1, 4), np.int64)
+    there = layout.CHUNKS_THERE
     for number, (name, one) in enumerate(named.items()):
         if one is None:
             continue
@@ -159,11 +181,12 @@ def bring_arrays(
         if before is not None and name in before:
             memory[begin : begin + size] = before[name]
         elif one.flat is not None and name in apart and size >= least:
-            bits = max(LEAST_CHUNK_BITS, (-(-size // MOST_CHUNKS) - 1).bit_length())
-            found.chunked[number] = Chunks(one, begin, number, bits)
-            table[number, 1:3], brought[number, 3] = 0, bits
+            found.chunked[number] = chunks = Chunks(one, begin, number, there)
+            table[number, 1:3], brought[number, 2:] = 0, (there, CHUNK_BITS)
+            there += chunks.count
         elif one.flat is not None:
             one.copy_to(memory[begin : begin + size])
+    memory[layout.CHUNKS_THERE : there] = 0
     _table(memory)[: len(table)] = table
     _brought(memory)[: len(table)] = brought
     _set_word(memory, layout.ARRAY_COUNT, len(named))
@@ -194,9 +217,9 @@ def _table(memory: Array) -> Array:
 
 
 def _brought(memory: Array) -> Array:
-    """Return the other entries: bytes, writable bytes, chunks that are there, and their bits."""
+    """Return the other entries: bytes, writable bytes, where chunks tell that they came, bits."""
     held = memory[layout.BROUGHT :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
-    return held.view(np.uint64).reshape(-1, 4)
+    return held.view(np.int64).reshape(-1, 4)
 
 
 def _set_word(memory: Array, at: int, value: int) -> None:

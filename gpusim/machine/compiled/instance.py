@@ -71,7 +71,7 @@ class Instance:
                 (kinds, Instance._called),
                 ([], Instance._drain),
                 ([], Instance._take_steps),
-                (kinds[:3], Instance._bring),
+                (kinds[:2], Instance._bring),
             )
         )
         made_now = wasmtime.Instance(self._store, module, [called, drained, taken, brought])
@@ -207,10 +207,10 @@ class Instance:
             words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0
             place.entries(self.memory)[:, 3] = 0
 
-    def _bring(self, entry: int, first: int, last: int) -> None:
-        """Copy chunks of arrays, which have not been touched before."""
+    def _bring(self, entry: int, chunk: int) -> None:
+        """Copy a chunk of an array, which has not been touched before."""
         assert self.arrays is not None
-        self.arrays.bring(self.memory, entry, first, last)
+        self.arrays.bring(self.memory, entry, chunk)
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""

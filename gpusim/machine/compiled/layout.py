@@ -29,13 +29,15 @@ WORDS = 16384  # of banks, while wavefronts are counted
 TABLE = 24576  # of a set of numbers
 LAST = TABLE + 2048  # the word of each bank
 # Entries of arrays: address, bytes, writable bytes, whether stored to; and, in a second table,
-# bytes, writable bytes, chunks that are there, a bit each, and the bits of an address within one.
+# bytes, writable bytes, the place of a byte for each chunk (1 once it is there), and the bits of an
+# address within one.
 ARRAYS, ARRAY_BYTES = 32768, 32
 MOST_ARRAYS = 2048
 BROUGHT = ARRAYS + ARRAY_BYTES * MOST_ARRAYS
-WIDE_SLOT_BYTES, SLOT_BYTES = 304, 160  # of an access: distances of its addresses
+WIDE_SLOT_BYTES, SLOT_BYTES = 400, 160  # of an access: distances of its addresses
 BANK_BYTES = 16  # of an entry: its place, where an index may begin and end
-CELLS = BROUGHT + ARRAY_BYTES * MOST_ARRAYS  # constants of the launch, 8 bytes each
+CHUNKS_THERE, MOST_CHUNKS = BROUGHT + ARRAY_BYTES * MOST_ARRAYS, 72 << 10  # of all arrays
+CELLS = CHUNKS_THERE + MOST_CHUNKS  # constants of the launch, 8 bytes each
 
 # Of a warp.
 LIVE, SUMS, LOCAL, BLOCK, SHARED, TURNS, WATCHED, ROW, LANES = 8, 12, 16, 20, 32, 36, 40, 44, 48

@@ -468,7 +468,7 @@
 ;; Its lanes are so far from $x as the distances at $slot say; $limit is where the entry has the bytes
 ;; that it may touch.
 (func $is_there (param $e i32) (param $x i64) (param $slot i32) (param $width i64) (param $limit i32)
-  (result i32) (local $first i64) (local $end i64) (local $bits i64) (local $low i64)
+  (result i32) (local $first i64) (local $end i64) (local $bits i64) (local $low i64) (local $l i32)
   (local.set $bits (i64.load offset=@FROM_ARRAYS24@ (local.get $e)))
   (if (i64.eqz (local.get $bits)) (then (return (i32.const 0))))
   (local.set $low (i64.load (local.get $e)))
@@ -484,16 +484,25 @@
         (i64.gt_s (local.get $end)
           (i64.load offset=@FROM_ARRAYS@ (i32.add (local.get $e) (local.get $limit))))))
     (then (return (i32.const 0))))
-  (local.set $first (i64.shr_u (local.get $first) (local.get $bits)))
-  (local.set $end (i64.shr_u (i64.sub (local.get $end) (i64.const 1)) (local.get $bits)))
-  (if (i64.ne (i64.const 0) (i64.and
-      (i64.and
-        (i64.sub (i64.shl (i64.const 2) (local.get $end)) (i64.const 1))
-        (i64.shl (i64.const -1) (local.get $first)))
-      (i64.xor (i64.const -1) (i64.load offset=@FROM_ARRAYS16@ (local.get $e)))))
-    (then (call $bring (local.get $e)
-      (i32.wrap_i64 (local.get $first)) (i32.wrap_i64 (local.get $end)))))
+  (if (i64.eq
+      (i64.shr_u (local.get $first) (local.get $bits))
+      (i64.shr_u (i64.sub (local.get $end) (i64.const 1)) (local.get $bits)))
+    (then (call $want (local.get $e) (local.get $first) (local.get $bits)) (return (i32.const 1))))
+  (loop $lane
+    (local.set $first (i64.sub
+      (i64.load offset=@IN@ (i32.shl (local.get $l) (i32.const 3))) (local.get $low)))
+    (call $want (local.get $e) (local.get $first) (local.get $bits))
+    (call $want (local.get $e)
+      (i64.add (local.get $first) (i64.sub (local.get $width) (i64.const 1))) (local.get $bits))
+    (br_if $lane (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 1))) (i32.const 32))))
   (i32.const 1))
+
+;; Bring the chunk of a byte of an array, unless it is there.
+(func $want (param $e i32) (param $byte i64) (param $bits i64) (local $chunk i32)
+  (local.set $chunk (i32.wrap_i64 (i64.shr_u (local.get $byte) (local.get $bits))))
+  (if (i32.eqz (i32.load8_u
+      (i32.add (i32.load offset=@FROM_ARRAYS16@ (local.get $e)) (local.get $chunk))))
+    (then (call $bring (local.get $e) (local.get $chunk)))))
 
 ;; A set of numbers that lanes hold: 128 entries of 16 bytes {number, times, set that it is of}.
 (global $set (mut i32) (i32.const 0))
@@ -843,7 +852,7 @@
 ;; keeps 256 bytes of distances from the first lane's, and behind them: 256 lanes that were on,
 ;; 260 the lanes with the first access to a sector, 264 the first address within its sector or -1,
 ;; 268 the kind of distances (0: none, 1: 4 bytes from lane to lane, 2: others), 272 the least and 280
-;; the greatest distance, 288 bits of all distances.
+;; the greatest distance, 288 bits of all distances, 304 what was told of the access (`steps.wat`).
 (func $look_wide (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $y v128)
   (local $first v128) (local $differ v128) (local $least v128) (local $most v128)
   (local $bits v128) (local $four v128) (local $by v128)
@@ -875,6 +884,7 @@
       (br_if $next (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 16)))
         (i32.const 256))))
     (i32.store offset=264 (local.get $slot) (i32.const -1))
+    (i32.store offset=304 (local.get $slot) (i32.const 0))
     (i32.store offset=268 (local.get $slot) (select (i32.const 1)
       (i32.shl (v128.any_true (local.get $bits)) (i32.const 1))
       (i32.eqz (v128.any_true (local.get $four)))))

@@ -195,6 +195,52 @@
     (local.get $gaps) (i32.shr_u (local.get $base) (i32.const 7)) (i32.const 0)
     (local.get $begun)))
 
+;; What was told of an access to global memory is true of the next one by the same lanes, as far
+;; apart, whole lines further: 304 lanes, 308 the place of the first, 312 what is behind the pc, and
+;; 340 the bytes touched, of at most four.
+(func $keep_told (param $on i32) (param $slot i32) (local $at i32) (local $n i32)
+  (local.set $at (i32.sub (global.get $details) (i32.const 32)))
+  (local.set $n (i32.mul (i32.load offset=28 (local.get $at)) (i32.const 12)))
+  (i32.store offset=304 (local.get $slot) (i32.const 0))
+  (if (i32.gt_u (local.get $n) (i32.const 48)) (then (return)))
+  (i32.store offset=304 (local.get $slot) (local.get $on))
+  (i32.store offset=308 (local.get $slot) (i32.load (i32.const @IN@)))
+  (memory.copy (i32.add (local.get $slot) (i32.const 312))
+    (i32.add (local.get $at) (i32.const 4)) (i32.const 28))
+  (memory.copy (i32.add (local.get $slot) (i32.const 340))
+    (i32.sub (global.get $runs) (local.get $n)) (local.get $n)))
+
+;; Tell an access as the last one; 0 where that is not known.
+(func $told_again (param $pc i32) (param $on i32) (param $slot i32) (result i32) (local $at i32)
+  (local $by i32) (local $k i32)
+  (if (i32.eqz (local.get $on)) (then (return (i32.const 0))))
+  (if (i32.ne (local.get $on) (i32.load offset=304 (local.get $slot)))
+    (then (return (i32.const 0))))
+  (local.set $by (i32.sub
+    (i32.wrap_i64 (i64.sub (i64.load (i32.const @IN@)) (global.get $shift)))
+    (i32.load offset=308 (local.get $slot))))
+  (if (i32.and (local.get $by) (i32.const 127)) (then (return (i32.const 0))))
+  (local.set $at (global.get $details))
+  (v128.store offset=4 (local.get $at) (v128.load offset=312 (local.get $slot)))
+  (local.set $k (i32.load offset=328 (local.get $slot)))
+  (i32.store offset=20 (local.get $at) (select (local.get $k)
+    (i32.add (local.get $k) (i32.shr_s (local.get $by) (i32.const 7)))
+    (i32.lt_s (local.get $k) (i32.const 0))))
+  (i64.store offset=24 (local.get $at) (i64.load offset=332 (local.get $slot)))
+  (local.set $k (i32.load offset=28 (local.get $at)))
+  (local.set $at (i32.add (local.get $slot) (i32.const 340)))
+  (block $done (loop $next
+    (br_if $done (i32.eqz (local.get $k)))
+    (call $run_of
+      (i32.add (i32.load (local.get $at)) (local.get $by))
+      (i32.add (i32.load offset=4 (local.get $at)) (local.get $by))
+      (i32.load offset=8 (local.get $at)))
+    (local.set $at (i32.add (local.get $at) (i32.const 12)))
+    (local.set $k (i32.sub (local.get $k) (i32.const 1)))
+    (br $next)))
+  (call $decided (local.get $pc) (local.get $on) (i32.const 0))
+  (i32.const 1))
+
 ;; A load of constants at offsets in a register: different ones, and the lowest.
 (func $looked_up (param $pc i32) (param $on i32) (local $n i32) (local $k i32) (local $x i32)
   (local $different i32)

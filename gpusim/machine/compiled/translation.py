@@ -27,7 +27,7 @@ from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
-from gpusim.program.flow import leaders, successors
+from gpusim.program.flow import all_successors, leaders
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
@@ -300,13 +300,10 @@ class _Translator:
             if _has_several(rows, self._ordered):
                 raise NotDerivedError("atomics in the order of several instructions")
         self._is_ordered = bool(self._ordered)
-        starts = {0, *leaders(successors(self._program)), *self._meetings}
-        for pc, kind in enumerate(kinds):
-            if not OPS[rows[pc].op].keeps_to_itself:
-                starts.add(pc + 1)
-            if kind == "jump":
-                starts.update(pc for pc in rows[pc].detail if pc >= 0)
+        starts = {0, *leaders(all_successors(self._program)), *self._meetings}
         for pc, row in enumerate(rows):
+            if not OPS[row.op].keeps_to_itself:
+                starts.add(pc + 1)
             if _waits(row):
                 starts |= {pc, pc + 1}
         made.length = len(rows)
@@ -385,7 +382,7 @@ class _Translator:
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
-(import "gpusim" "bring" (func $bring (param i32 i32 i32)))
+(import "gpusim" "bring" (func $bring (param i32 i32)))
 (memory (export "memory") {pages}) {data}
 {common}
 {accesses}
@@ -593,8 +590,9 @@ class _Translator:
         if self._detection is not None:
             parts.append(self._detected(self._detection, pc, row, found[-1] if decided else ""))
         if kind in ("load", "store", "atomic"):
-            parts.append(self._access(pc, row, kind))
-            parts.append(self._told(pc, row, kind))
+            slot = self._slot(_memory(row).space)
+            parts.append(self._access(pc, row, kind, slot))
+            parts.append(self._told(pc, row, kind, slot))
         elif kind == "commit_copies":
             parts.append("(call $commit_copies (local.get $W) (local.get $on))")
         elif kind == "await_copies":
@@ -771,7 +769,7 @@ class _Translator:
     def _decided(pc: int, on: str, taken: str = "(i32.const 0)") -> str:
         return f"(call $decided (i32.const {pc}) {on} {taken})"
 
-    def _told(self, pc: int, row: Instruction, kind: str) -> str:
+    def _told(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
         """Return code that tells an access, once it is done: its addresses are no longer needed."""
         memory = row.memory
         assert memory is not None
@@ -781,8 +779,10 @@ class _Translator:
         kinds = {"load": 0, "store": 1, "atomic": 2}
         if memory.space == "global":
             return (
-                f"(call $narrow (global.get $shift)) (call $accessed {here} (i32.const {width})"
+                f"(if (i32.eqz (call $told_again {here} (i32.const {slot}))) (then"
+                f" (call $narrow (global.get $shift)) (call $accessed {here} (i32.const {width})"
                 f" (i32.const 1) (i32.const {kinds[kind]}) (i32.const 1))"
+                f" (call $keep_told (local.get $on) (i32.const {slot}))))"
             )
         words = max(1, width // 4)
         if memory.space == "local":
@@ -792,11 +792,13 @@ class _Translator:
             )
         if kind == "atomic" and not OPS[row.op].by_word:
             passes = "(call $most_of_a_bank (local.get $on))"
+        elif kind == "atomic":
+            passes = "(i32.wrap_i64 (call $wavefronts (local.get $on) (i32.const 1) (i32.const 0)))"
         else:
-            by_word, pairs = kind == "atomic", self._pairs if row.is_load else 0
+            pairs = self._pairs if row.is_load else 0
             passes = (
-                f"(i32.wrap_i64 (call $wavefronts (local.get $on)"
-                f" (i32.const {1 if by_word else words}) (i32.const {0 if by_word else pairs})))"
+                f"(i32.wrap_i64 (call $wavefronts_again (local.get $on) (i32.const {words})"
+                f" (i32.const {pairs}) (i32.const {slot})))"
             )
         zeros = " ".join(["(i32.const 0)"] * 3)
         return (
@@ -849,7 +851,7 @@ class _Translator:
         )
         return f"(if (local.get $on) (then {call}))" if row.guard is not None else call
 
-    def _access(self, pc: int, row: Instruction, kind: str) -> str:
+    def _access(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
         memory = row.memory
         assert memory is not None
         operation = kind
@@ -886,7 +888,6 @@ class _Translator:
             parts.append("(global.set $idle (i32.const 0))")
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
-        slot = self._slot(memory.space)
         if memory.space == "global":
             self._accesses.setdefault(access.name, access)
             entry = layout.ARRAYS
@@ -1170,6 +1171,7 @@ class _Translator:
 (i32.and (local.get $x) (i32.sub (i32.const 0) (local.get $x)))))))
 (br_if $lane{pc} (local.tee $x
 (i32.and (local.get $x) (i32.sub (local.get $x) (i32.const 1))))))
+(if (i32.lt_s {block} (i32.const 0)) (then (unreachable)))
 (if (i32.eq (local.get $y) (local.get $M)) (then
 (local.set $x {block}) {self._go("(local.get $x)", backward=True)}))
 (call $append (local.get $W) {block} (local.get $y) {self._path(block)})

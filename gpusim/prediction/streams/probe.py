@@ -51,7 +51,7 @@ class Probe:
         self._numbers: dict[bytes, int] = {}
         self._kinds: dict[int, int] = {}
         self._step_limit, self._skips, self._in_order = step_limit, skips, in_order
-        self._follows = True  # until a block cannot be followed
+        self._follows = True  # until a block cannot be followed, or is like none that was
 
     def __len__(self) -> int:
         """Return the number of executed blocks."""
@@ -136,6 +136,7 @@ class Probe:
                 break
             found |= runs.find(parameters, left)
         is_whole = len(found) == len(blocks)
+        self._follows &= is_whole
         return {block: run.stream for block, (run, _) in found.items()} if is_whole else {}
 
     def _recorder(self) -> Recorder:
