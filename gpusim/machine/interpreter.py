@@ -9,7 +9,6 @@ deadlock is reported.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from time import thread_time_ns
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,6 @@ class Interpreter:
         self._lone = pure(batch.program)
         self._has_lone = bool(self._lone.any())
         self.warps_run = 0  # the warps of all executed steps
-        self.nanoseconds = 0  # in `run`
         waits = bool(self._swapping or awaits(batch.program))
         self._is_fair = waits or on_fault is not None
         self._handlers = [HANDLERS[op.kind] for op in ops]
@@ -118,13 +116,7 @@ class Interpreter:
         It stops early if the batch repeats itself for ever, until memory changes. In some turns it
         looks for endless loops, whatever the parts that a turn is run in.
         """
-        began = thread_time_ns()
-        try:
-            return self._run(self.context.executed + instructions, begins_turn=begins_turn)
-        finally:
-            self.nanoseconds += thread_time_ns() - began
-
-    def _run(self, stop: int, *, begins_turn: bool) -> bool:
+        stop = self.context.executed + instructions
         if begins_turn and not self._skips:
             self._look_for_endless_loops()
         while len(self.batch.splits):

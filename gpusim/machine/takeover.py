@@ -2,8 +2,9 @@
 
 A step costs NumPy about as much for one warp as for hundreds; compiled code costs the same for
 each warp, but takes some tenths of a second to make, and copies the arrays. So NumPy begins the
-launches of a program, and its time is measured, until a module is worth loading, or making; those
-after that begin in compiled code, if that saves more than their arrays take to be copied.
+launches of a program, and its time is estimated by what it computes, until a module is worth
+loading, or making; those after that begin in compiled code, if that saves more than their arrays
+take to be copied.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from gpusim.host import fast
 from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, hooks
+from gpusim.launch.grid import WARP_SIZE
 from gpusim.machine.interpreter import Interpreter
 from gpusim.program.flow import loop_bodies
 from gpusim.program.memoisation import Same, once
@@ -31,10 +33,11 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and of each of its warps until that
-# is measured (5 to 10 where blocks have equal values, 110 to 230 where not); a step of a warp in
-# compiled code (20 to 40); a byte of an array, brought to it and half of the time back.
-STEP_NS, WARP_NS, COMPILED_NS, BYTE_NS = 57_000, 130, 30, 0.5
+# Times of a Xeon of 2.1 GHz, in nanoseconds: a step of NumPy's, and of a warp's 32 values, integers
+# and floats, with the accesses around them (fewer are computed where blocks, or lanes, have the
+# same); a step of a warp in compiled code (20 to 40); a byte of an array, brought to it and half of
+# the time back.
+STEP_NS, WARP_NS, COMPILED_NS, BYTE_NS = 57_000, (60, 130), 30, 0.5
 # Making a module takes 15 ms and 0.35 ms an instruction, looking for it and loading it 10 ms and
 # 25 us an instruction, the first of a process 60 ms more: it is done after ten times as long in
 # NumPy, so that no launch takes 1.1 times as long.
@@ -62,12 +65,12 @@ class _Past:
     """What NumPy has run of a program in this process, and whether its module was looked for.
 
     `steps` are the time that compiled code would have saved, in steps of a single warp, and
-    `warp_ns` the last measured time of a step of a warp among many. A program that `has_module`
-    has been in compiled code.
+    `warp_ns` that of a step of a warp among many, in the last launch with many. A program that
+    `has_module` has been in compiled code.
     """
 
     steps: int = 0
-    warp_ns: float = WARP_NS
+    warp_ns: float = max(WARP_NS)
     was_looked_for: bool = False
     has_module: bool = False
     is_refused: bool = False
@@ -111,7 +114,14 @@ def _fewest_unskipped(interpreter: Interpreter) -> int:
 
 def _steps_saved(interpreter: Interpreter) -> int:
     """Return the time that compiled code would have saved of a batch, in steps of a single warp."""
-    return max(0, interpreter.nanoseconds - interpreter.warps_run * COMPILED_NS) // STEP_NS
+    more = _values_ns(interpreter) - interpreter.warps_run * COMPILED_NS
+    return max(0, interpreter.context.executed + more // STEP_NS)
+
+
+def _values_ns(interpreter: Interpreter) -> int:
+    """Return the time in which NumPy has computed a batch's values, beside that of its steps."""
+    written = zip(interpreter.batch.values_written, WARP_NS, strict=True)
+    return sum(count * each for count, each in written) // WARP_SIZE
 
 
 @once
@@ -256,7 +266,7 @@ class Takeover:
         past.steps += _steps_saved(interpreter)
         steps, warps = interpreter.context.executed, interpreter.warps_run
         if warps > MOST_WARPS * steps:
-            past.warp_ns = max(0, interpreter.nanoseconds - steps * STEP_NS) / warps
+            past.warp_ns = _values_ns(interpreter) / warps
 
     def _go_over(self, context: Context, past: _Past, steps: int) -> None:
         """Make, load or find the module of a program that NumPy has run for so many steps."""

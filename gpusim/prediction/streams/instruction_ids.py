@@ -76,6 +76,6 @@ def _packed(columns: Sequence[Array]) -> list[Array]:
             words.append(np.zeros(len(column), dtype=np.uint64))
             used = 0
         words[-1] <<= np.uint64(bits)
-        words[-1] |= (column - low if low else column).astype(np.uint64)
+        words[-1] |= (column.astype(np.int64) - low).astype(np.uint64)
         used += bits
     return words
