@@ -136,7 +136,7 @@ def wrong(found: list[tuple[Form, list[Array], list[Array]]]) -> list[str]:
     config.wasm_relaxed_simd_deterministic = True
     engine = wasmtime.Engine(config)
     text = f"""(module (memory (export "memory") 2) (func $warp (param i32 i32))
-(func $start (param i32)) (func $drain) (func $bring (param i32 i32 i32))
+(func $start (param i32)) (func $drain) (func $bring (param i32 i32))
 {layout.runtime(recording=False, detecting=False)} {" ".join(functions)})"""
     store = wasmtime.Store(engine)
     exports: Any = wasmtime.Instance(store, wasmtime.Module(engine, text), []).exports(store)

@@ -61,7 +61,7 @@ class CompiledTouches:
         return cls(ran, section.astype(np.int32), **narrow)
 
     def columns(self, times: Array, warps_per_block: int) -> TouchColumns:
-        """Return the columns of the touches, by the time at which each section begins."""
+        """Return the columns of the touches, by the begin times of sections."""
         return TouchColumns.narrow(
             block=(self.ran.sections.rows // warps_per_block)[self.section],
             pc=self.pc,

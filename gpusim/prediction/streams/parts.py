@@ -51,7 +51,7 @@ class Compiled(NamedTuple):
 
     @classmethod
     def of(cls, steps: Steps) -> Compiled:
-        """Return some steps, without what is the same for all of a section."""
+        """Return some steps, without columns that a section has in common."""
         contents = plain_contents(steps.pc, steps.lanes, steps.is_on, steps.is_taken)
         return cls(contents, Ran.of(steps), steps.accesses)
 
@@ -236,7 +236,7 @@ class _InOrder:
 
     @classmethod
     def of(cls, places: Array) -> _InOrder:
-        """Return what puts columns in the order of these places; most often they are in it."""
+        """Return the function that orders columns by these places; most often they are in order."""
         is_so = bool((places[1:] > places[:-1]).all())
         return cls(None if is_so else stable_order(places), len(places))
 
