@@ -38,6 +38,7 @@ Array = np.ndarray[Any, Any]
 # same); a step of a warp in compiled code (20 to 40); a byte of an array, brought to it and half of
 # the time back.
 STEP_NS, WARP_NS, COMPILED_NS, BYTE_NS = 57_000, (60, 130), 30, 0.5
+CALL_NS = 80_000  # a call of an evaluator without vector code, such as a logarithm, for one warp
 # Making a module takes 15 ms and 0.35 ms an instruction, looking for it and loading it 10 ms and
 # 25 us an instruction, the first of a process 60 ms more: it is done after ten times as long in
 # NumPy, so that no launch takes 1.1 times as long.
@@ -217,6 +218,7 @@ class Takeover:
         if not self.is_open or steps < _fewest_steps() + _copies_ns(context) / STEP_NS:
             return False
         self._go_over(context, past, steps)
+        self._keep_if_faster(interpreter)
         return self._launch is not None and self._arrives(interpreter) and self.goes_on(interpreter)
 
     def _runs_whole(self, interpreter: Interpreter) -> bool:
@@ -229,11 +231,23 @@ class Takeover:
         if not self.is_open or interpreter.warps_run > MOST_WARPS * context.executed:
             return False
         self._go_over_whole(context)
+        self._keep_if_faster(interpreter)
         self.is_open = self._launch is not None
         if self.is_open and self.gives_up:
             self.close()
             raise NoSkipsError
         return self.is_open and self._arrives(interpreter) and self.goes_on(interpreter)
+
+    def _keep_if_faster(self, interpreter: Interpreter) -> None:
+        """Leave a launch to NumPy where evaluators would be called too often, warp by warp."""
+        launch = self._launch
+        if launch is None:
+            return
+        each = COMPILED_NS + CALL_NS * launch.called_share
+        numpys = interpreter.context.executed * STEP_NS + _values_ns(interpreter)
+        if interpreter.warps_run * each > numpys:
+            launch.close()
+            self._launch, self.is_open = None, False
 
     def _saves_little(self, interpreter: Interpreter) -> bool:
         """Return whether compiled code takes less time for all than NumPy for what is not left out.

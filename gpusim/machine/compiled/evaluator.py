@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,17 @@ class CompiledLaunch:
         self._threads = 1
         if not (self._steps or compiled.is_dependent or self._made.in_order):
             self._threads = parts.threads(self.program, self._made, size)
+
+    @cached_property
+    def called_share(self) -> float:
+        """The share of instructions that call an evaluator without vector code, in the worst loop.
+
+        Without a loop, that of the program.
+        """
+        rows = self.program.instructions
+        called = [pc for pc in self._made.operands if OPS[rows[pc].op].kind == "compute"]
+        bodies = loop_bodies(self.program) or [range(len(rows))]
+        return max(sum(pc in body for pc in called) / len(body) for body in bodies)
 
     def most_blocks(self, chunk: int) -> int:
         """Return the number of blocks to run at a time, where NumPy runs a chunk of them."""
