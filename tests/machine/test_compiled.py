@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -273,6 +274,22 @@ def test_values_that_all_blocks_have_in_common_stay_with_numpy(kernel: Kernel) -
     prepared = prepare(kernel[1 << 9, 256], [out, 2_000], HOPPER, code="lowering")
     run(prepared, observers=(Counters(HOPPER, LastCopies()), went))
     assert went.over is (kernel is sums_of_each_block)
+
+
+@cuda.jit
+def logarithms(out, n):
+    total = np.float32(cuda.grid(1))
+    for _ in range(n):
+        total = math.log(total + np.float32(2.0))
+    out[cuda.grid(1)] = total
+
+
+@pytest.mark.parametrize("blocks", [1, 100])
+def test_many_warps_with_a_function_that_has_no_vector_code_stay_with_numpy(blocks: int) -> None:
+    """It is called for each warp by itself, in one and a half times the time of a step of all."""
+    out = np.zeros(32 * blocks, np.float32)
+    _, _, went = evaluated(logarithms, blocks, 32, "lowering", (out, 200), steps=50)
+    assert went is (blocks == 1)
 
 
 def test_the_environment_keeps_a_launch_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
