@@ -66,9 +66,23 @@ def gathered(x, at, y):
     y[i] = x[at[i]]
 
 
+@cuda.jit
+def added_here_and_there(x, at, n):
+    if cuda.threadIdx.x == 0:
+        for k in range(n):
+            x[at[k]] += 1
+
+
 def chunks_of(touched: Iterable[tuple[str, int]]) -> set[tuple[str, int]]:
     """Return where the chunks of some bytes begin, with their arrays' names."""
     return {(name, at // CHUNK * CHUNK) for name, at in touched}
+
+
+@pytest.mark.usefixtures("brought")
+def test_a_chunk_that_was_stored_to_is_not_brought_again_with_those_before_it() -> None:
+    """Two chunks are there when chunk 2 is brought, with one more behind it: 3 is there already."""
+    at = np.array([3, 0, 1, 2, 3], dtype=np.int64) * (CHUNK // 4)
+    agree(added_here_and_there, 1, 32, "lowering", np.arange(1 << 13, dtype=np.int32), at, len(at))
 
 
 def test_all_that_is_touched_is_there(brought: list[Any]) -> None:

@@ -76,19 +76,18 @@ class Chunks:
         return -(-(self.one.stop - self.one.start) >> CHUNK_BITS)
 
     def bring(self, memory: Array, chunk: int) -> None:
-        """Copy a chunk, and as many behind it as there are before it; or all of the array."""
+        """Copy a chunk, and of as many behind it as there are before it those not there; or all."""
         self.calls += 1
         if self.calls > MOST_CALLS * self.count:
             self.bring_all(memory)
             return
         before = self._there(memory)[max(chunk - MOST_AT_ONCE, 0) : chunk][::-1]
         count = len(before) if before.all() else int(before.argmin())
-        self._copy(memory, chunk, min(chunk + max(count, 1), self.count))
+        self._copy_missing(memory, chunk, min(chunk + max(count, 1), self.count))
 
     def bring_all(self, memory: Array) -> None:
         """Copy all that is not there yet: accesses are then as to any other array."""
-        for first, end in _runs(self._there(memory) == 0):
-            self._copy(memory, first, end)
+        self._copy_missing(memory, 0, self.count)
         entry = _brought(memory)[self.number]
         _table(memory)[self.number, 1:3] = entry[:2]
         entry[3] = 0
@@ -99,9 +98,11 @@ class Chunks:
             begin, stop = self._bytes(first, end)
             self.one.copy_from(memory[self.begin + begin : self.begin + stop], begin)
 
-    def _copy(self, memory: Array, first: int, end: int) -> None:
-        begin, stop = self._bytes(first, end)
-        self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
+    def _copy_missing(self, memory: Array, first: int, end: int) -> None:
+        """Copy some chunks but those that are there: these may have been stored to."""
+        for missing in _runs(self._there(memory)[first:end] == 0):
+            begin, stop = self._bytes(first + missing[0], first + missing[1])
+            self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
         self._there(memory)[first:end] = 1
 
     def _bytes(self, first: int, end: int) -> tuple[int, int]:
