@@ -14,6 +14,7 @@ from gpusim.catalogue import Request
 from gpusim.codegen.programs import prepare
 from gpusim.gpu.device import load
 from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.prepared import Prepared
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock import additions, program_steps, step_builder
 from gpusim.prediction.clock.additions import Seen
@@ -138,25 +139,37 @@ def halved(x, out):  # type: ignore[no-untyped-def]
     out[cuda.threadIdx.x] = value
 
 
-def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Elements decide when it ends: of 24 iterations the first two and the last are gone through.
-
-    A second time none is. The steps are as if all had been gone through.
-    """
-    issue, issued = Builder.issue, [0]
-
-    def counted(builder: Builder, *given: Any, **options: Any) -> None:
-        issued[0] += 1
-        issue(builder, *given, **options)
-
-    monkeypatch.setattr(Builder, "issue", counted)
+def halving() -> tuple[Prepared, WarpStream]:
+    """Return a launch of a warp that halves numbers until they are zero, and its stream."""
     ints = np.repeat(np.array([2**24, 0], np.int32), 32)
     cc = ComputeCapability(9, 0)
     prepared = prepare(halved[1, 32], (ints, ints.copy()), cc, code="lowering")
     (only,) = classify(prepared).classes
     (stream,) = only.stream.warps
+    return prepared, stream
+
+
+@pytest.fixture
+def issued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the instructions that builders go through."""
+    issue, count = Builder.issue, [0]
+
+    def counted(builder: Builder, *given: Any, **options: Any) -> None:
+        count[0] += 1
+        issue(builder, *given, **options)
+
+    monkeypatch.setattr(Builder, "issue", counted)
+    return count
+
+
+def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
+    issued: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elements decide when it ends: of 24 iterations the first two and the last are gone through.
+
+    A second time none is. The steps are as if all had been gone through.
+    """
+    prepared, stream = halving()
     assert not stream.loops
     rows, built, works = issues(prepared.program, load("h200")), [], []
     known = Seen(rows)
@@ -174,22 +187,11 @@ def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
 
 
 def test_of_pieces_that_differ_in_an_instruction_the_common_parts_are_gone_through_once(
-    monkeypatch: pytest.MonkeyPatch,
+    issued: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A load without a lane changes what follows until it would be waited for, and no more."""
-    issue, issued = Builder.issue, [0]
-
-    def counted(builder: Builder, *given: Any, **options: Any) -> None:
-        issued[0] += 1
-        issue(builder, *given, **options)
-
-    monkeypatch.setattr(Builder, "issue", counted)
     monkeypatch.setattr(step_builder, "_between", whole)
-    ints = np.repeat(np.array([2**24, 0], np.int32), 32)
-    cc = ComputeCapability(9, 0)
-    prepared = prepare(halved[1, 32], (ints, ints.copy()), cc, code="lowering")
-    (only,) = classify(prepared).classes
-    (stream,) = only.stream.warps
+    prepared, stream = halving()
     rows = issues(prepared.program, load("h200"))
     loads = [at for at, pc in enumerate(stream.pc) if rows[pc].action is Action.GLOBAL_LOAD]
     is_on = stream.is_on.copy()
