@@ -55,7 +55,7 @@ class PagedCopy:
             target[:] = self.bytes[begin:end]
             return
         target[:] = self._original[begin:end]
-        for low, high in _runs(filled):
+        for low, high in runs(filled):
             here = slice(
                 max((first + low) * PAGE_BYTES, begin), min((first + high) * PAGE_BYTES, end)
             )
@@ -71,7 +71,7 @@ class PagedCopy:
         self._is_filled[begin // PAGE_BYTES : (end - 1) // PAGE_BYTES + 1] = True
 
 
-def _runs(chosen: Array) -> Iterator[tuple[int, int]]:
+def runs(chosen: Array) -> Iterator[tuple[int, int]]:
     """Yield the ranges of neighbours among what is chosen."""
     ends = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
     yield from zip(ends[::2], ends[1::2], strict=True)

@@ -8,12 +8,13 @@ touches little of a program's memory copies little of it, wherever that lies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from gpusim.launch.paged import runs
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
@@ -24,7 +25,7 @@ Array = np.ndarray[Any, Any]
 MOST_BYTES = 1 << 30  # of linear memory
 # An array is brought in chunks if it has as many bytes, or these and no name in the program. A
 # chunk costs a call of the host, 20 us, and 10 us more: as much as 40 to 60 KB of a whole array.
-# Behind chunks that are there, as many are brought at once, and after calls for one in four of the
+# Behind chunks that are there, as many are brought at once, and after calls for one in eight of the
 # chunks, all of the array.
 CHUNKED_BYTES, CHUNKED_UNNAMED_BYTES = 1 << 24, 1 << 18
 CHUNK_BITS = 14
@@ -94,13 +95,13 @@ class Chunks:
 
     def give(self, memory: Array) -> None:
         """Copy the chunks that are there back into NumPy's array."""
-        for first, end in _runs(self._there(memory) != 0):
+        for first, end in runs(self._there(memory) != 0):
             begin, stop = self._bytes(first, end)
             self.one.copy_from(memory[self.begin + begin : self.begin + stop], begin)
 
     def _copy_missing(self, memory: Array, first: int, end: int) -> None:
         """Copy some chunks but those that are there: these may have been stored to."""
-        for missing in _runs(self._there(memory)[first:end] == 0):
+        for missing in runs(self._there(memory)[first:end] == 0):
             begin, stop = self._bytes(first + missing[0], first + missing[1])
             self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
         self._there(memory)[first:end] = 1
@@ -111,12 +112,6 @@ class Chunks:
 
     def _there(self, memory: Array) -> Array:
         return memory[self.there : self.there + self.count]
-
-
-def _runs(chosen: Array) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of neighbours among what is chosen."""
-    ends = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
-    yield from zip(ends[::2], ends[1::2], strict=True)
 
 
 @dataclass
