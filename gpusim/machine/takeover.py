@@ -66,12 +66,13 @@ class _Past:
     """What NumPy has run of a program in this process, and whether its module was looked for.
 
     `steps` are the time that compiled code would have saved, in steps of a single warp, and
-    `warp_ns` that of a step of a warp among many, in the last launch with many. A program that
-    `has_module` has been in compiled code.
+    `warp_ns` that of a step of a warp among many, in the last launch with many; `compiled_ns` is
+    its time in compiled code. A program that `has_module` has been in compiled code.
     """
 
     steps: int = 0
     warp_ns: float = max(WARP_NS)
+    compiled_ns: float = COMPILED_NS
     was_looked_for: bool = False
     has_module: bool = False
     is_refused: bool = False
@@ -115,8 +116,9 @@ def _fewest_unskipped(interpreter: Interpreter) -> int:
 
 def _steps_saved(interpreter: Interpreter) -> int:
     """Return the time that compiled code would have saved of a batch, in steps of a single warp."""
-    more = _values_ns(interpreter) - interpreter.warps_run * COMPILED_NS
-    return max(0, interpreter.context.executed + more // STEP_NS)
+    compiled = interpreter.warps_run * _past_of(interpreter.batch.program).compiled_ns
+    more = _values_ns(interpreter) - compiled
+    return max(0, interpreter.context.executed + int(more // STEP_NS))
 
 
 def _values_ns(interpreter: Interpreter) -> int:
@@ -137,11 +139,11 @@ def _copies_ns(context: Context) -> float:
     return BYTE_NS * sum(held[name].array.nbytes for name in named if name in held)
 
 
-def _outlasts_copies(context: Context, warp_ns: float) -> bool:
+def _outlasts_copies(context: Context, past: _Past) -> bool:
     """Return whether a launch may save more than the time in which its arrays are copied."""
     batch = context.batch
     warps = batch.launch.blocks * batch.launch.warps_per_block
-    saved = STEP_NS + warps * (warp_ns - COMPILED_NS)
+    saved = STEP_NS + warps * (past.warp_ns - past.compiled_ns)
     has_loops = bool(loop_bodies(batch.program))
     return saved > 0 if has_loops else len(batch.program.instructions) * saved > _copies_ns(context)
 
@@ -200,7 +202,7 @@ class Takeover:
         is_worth_it = past.steps >= _fewest_steps() or past.has_module
         if self.is_open and is_worth_it and not past.is_refused:
             first = context()
-            if _outlasts_copies(first, past.warp_ns):
+            if _outlasts_copies(first, past):
                 self._go_over(first, past, past.steps)
 
     def quantum(self, steps: int) -> int:
@@ -243,9 +245,10 @@ class Takeover:
         launch = self._launch
         if launch is None:
             return
-        each = COMPILED_NS + CALL_NS * launch.called_share
+        past = _past_of(interpreter.batch.program)
+        past.compiled_ns = COMPILED_NS + CALL_NS * launch.called_share
         numpys = interpreter.context.executed * STEP_NS + _values_ns(interpreter)
-        if interpreter.warps_run * each > numpys:
+        if interpreter.warps_run * past.compiled_ns > numpys:
             launch.close()
             self._launch, self.is_open = None, False
 

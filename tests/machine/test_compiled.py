@@ -292,6 +292,16 @@ def test_many_warps_with_a_function_that_has_no_vector_code_stay_with_numpy(bloc
     assert went is (blocks == 1)
 
 
+def test_a_later_launch_of_such_a_program_does_not_begin_in_compiled_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    goes_over_after(monkeypatch, 50)
+    for _ in range(2):
+        went, out = Went(), np.zeros(3200, np.float32)
+        run(prepare(logarithms[100, 32], [out, 200], HOPPER, code="lowering"), observers=(went,))
+        assert not went.over
+
+
 def test_the_environment_keeps_a_launch_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GPUSIM_FAST", "0")
     kernel, grid, block, *arguments = LAUNCHES["long loops"]()
