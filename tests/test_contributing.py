@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -55,4 +57,28 @@ def test_the_changelog_has_a_section_of_this_version() -> None:
     import gpusim
 
     sections = re.findall(r"^## \[?([\w.]+)", text("CHANGELOG.md"), re.MULTILINE)
-    assert sections[:2] == ["Unreleased", gpusim.__version__]
+    assert sections[0] == gpusim.__version__
+
+
+def changes() -> list[tuple[Path, str]]:
+    """Return the lines of changes since the last release, each with its file."""
+    files = sorted((ROOT / "changes").glob("*.*.md"))
+    return [(path, line) for path in files for line in path.read_text("utf-8").splitlines()]
+
+
+def test_a_change_is_one_sentence_of_at_most_25_words() -> None:
+    assert [line for _, line in changes() if len(line.split()) > 25 or line[-1:] != "."] == []
+
+
+def test_each_change_is_an_entry_of_the_next_changelog() -> None:
+    draft = subprocess.run(
+        [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "next"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    ).stdout
+    assert sorted(re.findall(r"^- (.*)", draft, re.M)) == sorted(line for _, line in changes())
+    kinds = tomllib.loads(text("pyproject.toml"))["tool"]["towncrier"]["type"]
+    headings = {kind["directory"]: f"### {kind['name']}\n" for kind in kinds}
+    assert all(headings[path.name.split(".")[1]] in draft for path, _ in changes())
