@@ -17,7 +17,8 @@ from pathlib import Path
 
 from gpusim.driver import nvcc, shared_objects
 from gpusim.errors import InputError
-from gpusim.host.disk_cache import DiskCache
+from gpusim.host.disk_cache import program_place
+from gpusim.host.files import refusing
 from gpusim.sass import wheels
 from gpusim.sass.compiler import Options
 from gpusim.sass.host_headers import HOST_HEADERS
@@ -73,18 +74,17 @@ def built(files: Sequence[str], options: Sequence[str], architecture: str, told:
     where it does not compile.
     """
     wanted = " ".join([*map(os.path.abspath, files), *options, architecture])
-    place = DiskCache("programs", 1 << 30).folder
-    place.mkdir(parents=True, exist_ok=True)
-    made = place / hashlib.sha256(wanted.encode()).hexdigest()[:16]
+    made = program_place("programs", hashlib.sha256(wanted.encode()).hexdigest()[:16])
     kept = made.with_suffix(".files")
     if _is_current(made, kept):
         return made
-    with tempfile.TemporaryDirectory(dir=place) as folder:
+    with refusing(made), tempfile.TemporaryDirectory(dir=made.parent) as folder:
         build = _Build(Path(folder), [*options], architecture)
         try:
             build.link(files, told)
         except _FailedError as error:
             raise InputError(_explained(str(error).strip().splitlines(), files)) from None
+        build.program.chmod(0o700)
         build.program.replace(made)
         _keep_states(kept, build.read())
     return made

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpusim.errors import InputError
-from gpusim.host.disk_cache import DiskCache
+from gpusim.host.disk_cache import program_place
+from gpusim.host.files import refusing
 
 SOURCES = Path(__file__).parent / "native"
 DRIVER, RUNTIMES = "libcuda.so.1", ("libcudart.so.13",)
@@ -42,10 +43,9 @@ def folder() -> Path:
     """
     if sys.platform != "linux":
         raise InputError("programs run on Linux alone: CUDA's driver is a shared object there")
-    place = DiskCache("driver", 1 << 30).folder / _digest()
+    place = program_place("driver", _digest())
     if not (place / RUNTIMES[-1]).exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent) as made:
+        with refusing(place), tempfile.TemporaryDirectory(dir=place.parent) as made:
             _build(Path(made))
             _keep(Path(made), place)
     return place

@@ -1,18 +1,26 @@
 """A cache on disk of expensive results, by a hash of all their inputs.
 
-Each entry begins with the checksum of the rest; a damaged entry counts as absent.
-If nothing can be written, all goes on without.
+Each entry begins with a checksum of its name and content; a damaged entry counts as absent.
+If nothing can be written, or other users can write to a cache, all goes on without: entries may be
+machine code.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import hashlib
 import os
+import shutil
+import stat
 import tempfile
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from gpusim.errors import GpusimWarning
 
 _DIGEST = 64
 # The folder is looked through about as often as so small a part of its size was stored, by chance:
@@ -26,55 +34,113 @@ def key(parts: Iterable[str]) -> str:
 
 
 def folder(kind: str) -> Path:
-    """Return where entries of a kind are; RuntimeError for a user without a home."""
+    """Return the place of a cache; RuntimeError for a user without a home."""
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(root) / "gpusim" / kind
 
 
+def private_folder(kind: str, *, make: bool = False) -> Path:
+    """Return the folder of a cache to which no other user can write, on demand a new one.
+
+    OSError where it is missing, cannot be made or is open to others; RuntimeError for a user
+    without a home.
+    """
+    place = folder(kind)
+    if make:
+        place.parent.parent.mkdir(parents=True, exist_ok=True)
+        for one in (place.parent, place):
+            one.mkdir(0o700, exist_ok=True)
+    why = _exposure(place, place.parent, place.parent.parent)
+    if why:
+        _say(f"the cache {place} is not used: {why}")
+        raise PermissionError(why)
+    return place
+
+
+def program_place(kind: str, name: str) -> Path:
+    """Return the place of a compiled program in a cache; it is there or can be written.
+
+    Without a cache that can be written, it is in a temporary folder until the process ends.
+    """
+    with contextlib.suppress(OSError, RuntimeError):
+        place = private_folder(kind, make=True) / name
+        if place.exists() and _exposure(place):
+            shutil.rmtree(place) if place.is_dir() else place.unlink()
+        if place.exists() or os.access(place.parent, os.W_OK):
+            return place
+    return _temporary_folder(kind) / name
+
+
+@functools.cache
+def _temporary_folder(kind: str) -> Path:
+    _say(f"the {kind} cache cannot be used; its programs are compiled again in each run")
+    made = tempfile.mkdtemp(prefix="gpusim-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+def _exposure(place: Path, *above: Path) -> str:
+    """Return how others can write to a place or replace it, "" where they cannot.
+
+    Of the folders `above` it, sticky ones such as /tmp are safe.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""  # Windows: a user's own folders are
+    for one in (place, *above):
+        held = one.stat()
+        if not _is_trusted(held):
+            return f"another user owns {one}"
+        if held.st_mode & 0o022 and not (one in above and held.st_mode & stat.S_ISVTX):
+            return f"other users can write to {one}"
+    return ""
+
+
+def _is_trusted(held: os.stat_result) -> bool:
+    """Return whether a file is this user's or the administrator's."""
+    return not hasattr(os, "geteuid") or held.st_uid in (0, os.geteuid())
+
+
+@functools.cache
+def _say(message: str) -> None:
+    warnings.warn(message, GpusimWarning, stacklevel=2)
+
+
 @dataclass(frozen=True)
 class DiskCache:
-    """Entries of one kind, in a folder of their own of limited size in bytes, more or less.
-
-    Entries that are run are kept and read in an `is_private` folder alone: nobody else can write
-    there.
-    """
+    """Entries of one kind, in a folder of their own of limited size in bytes, more or less."""
 
     kind: str
     most_bytes: int
-    is_private: bool = False
 
     @property
     def folder(self) -> Path:
-        """Where the entries are; RuntimeError for a user without a home."""
+        """The place of the entries; RuntimeError for a user without a home."""
         return folder(self.kind)
 
     def load(self, name: str) -> bytes | None:
         """Return an entry, None where there is none or it is damaged."""
         try:
-            if self.is_private and not _is_mine(self.folder):
-                return None
-            held = (self.folder / name).read_bytes()
+            path = private_folder(self.kind) / name
+            with path.open("rb") as file:
+                held = file.read() if _is_trusted(os.fstat(file.fileno())) else b""
             digest, body = held[:_DIGEST], held[_DIGEST:]
-            if hashlib.sha256(body).hexdigest().encode() != digest:
+            if _checksum(name, body) != digest:
                 return None
-            os.utime(self.folder / name)
+            os.utime(path)
         except (OSError, RuntimeError):
             return None
         return body
 
     def store(self, name: str, body: bytes) -> None:
         """Keep an entry; drop the oldest at times, where there is too much."""
-        digest = hashlib.sha256(body).hexdigest()
+        digest = _checksum(name, body)
         with contextlib.suppress(OSError, RuntimeError):
-            mode = 0o700 if self.is_private else 0o777
-            self.folder.mkdir(mode, parents=True, exist_ok=True)
-            if self.is_private and not _is_mine(self.folder):
-                return
-            with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
+            place = private_folder(self.kind, make=True)
+            with tempfile.NamedTemporaryFile(dir=place, delete=False) as file:
                 try:
-                    file.write(digest.encode() + body)
+                    file.write(digest + body)
                     file.flush()
-                    Path(file.name).replace(self.folder / name)
+                    Path(file.name).replace(place / name)
                 except BaseException:
                     Path(file.name).unlink(missing_ok=True)
                     raise
@@ -92,9 +158,7 @@ class DiskCache:
                 Path(path).unlink(missing_ok=True)
 
 
-def _is_mine(folder: Path) -> bool:
-    """Return whether a folder is this user's, and nobody else can write to it."""
-    if not hasattr(os, "getuid"):
-        return True  # Windows: a user's own folders are
-    stat = folder.stat()
-    return stat.st_uid == os.getuid() and not stat.st_mode & 0o022
+def _checksum(name: str, body: bytes) -> bytes:
+    digest = hashlib.sha256(name.encode() + b"\0")
+    digest.update(body)
+    return digest.hexdigest().encode()

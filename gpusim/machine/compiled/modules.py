@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 DType = np.dtype[Any]
 
-_ENTRIES = DiskCache("machine", 256 << 20, is_private=True)
+_ENTRIES = DiskCache("machine", 256 << 20)
 _MOST_KEPT = 256  # programs in this process
 _MOST_IDLE_BYTES = 64 << 20  # of the memory that a module keeps between two launches
 _SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.program", "gpusim.machine.compiled")

@@ -32,7 +32,7 @@ RESULTS: dict[type, tuple[str, ...]] = {
     GlobalMemory: ("end",),
     Runs: ("count", "marks"),  # beside the table of what they spent
 }
-_MODULES = DiskCache("clock", most_bytes=1 << 23, is_private=True)
+_MODULES = DiskCache("clock", most_bytes=1 << 23)
 # Kept from one play to the next: bytes of memory, and of steps in it.
 _MOST_KEPT_BYTES, _MOST_STEPS_BYTES = 1 << 26, 1 << 24
 

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from gpusim.host.disk_cache import folder
+from gpusim.host.disk_cache import private_folder
 from gpusim.host.journal import entry, line
 from gpusim.prediction.sweeps.tables import Row
 
@@ -63,9 +63,7 @@ def opened() -> Iterator[RowCache]:
     """Open the user's cache; of too many rows the oldest are dropped at the end."""
     connection = None
     with contextlib.suppress(OSError, RuntimeError):
-        place = folder(FOLDER)
-        place.mkdir(parents=True, exist_ok=True)
-        connection = _connected(place / FILE)
+        connection = _connected(private_folder(FOLDER, make=True) / FILE)
     try:
         yield RowCache(connection)
     finally:
