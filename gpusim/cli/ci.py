@@ -108,13 +108,17 @@ def _output(name: str | None) -> Path | None:
 
 def _judged(project: Project, launches: Sequence[NamedLaunch]) -> list[JudgedLaunch]:
     """Return launches held to their limits; an error about one of them names it."""
-    from gpusim.limits import baseline
     from gpusim.limits.measures import require_known
 
     require_known(list(project.table.limits), f"{project.path}, [tool.gpusim.limits]")
     for launch in launches:
         require_known(list(launch.table.limits), f"{project.path}, limits of {launch.name}")
-    stored = baseline.read(project.baseline) if project.baseline.is_file() else {}
+    stored = _stored(project)
+    if project.has_baseline and not os.path.lexists(project.baseline):
+        raise InputError(
+            f"{files.shown(project.baseline)}: there is no such baseline; write it with "
+            "gpusim ci --update-baseline, and commit it"
+        )
     with Bar(len(launches), "launches") as bar:
         bar.start()
         found = []
@@ -127,6 +131,13 @@ def _judged(project: Project, launches: Sequence[NamedLaunch]) -> list[JudgedLau
     if stored:
         _tell_unknown(project, launches, stored)
     return found
+
+
+def _stored(project: Project) -> dict[str, Recorded]:
+    """Return the baseline's launches by name, none where there is no baseline."""
+    from gpusim.limits import baseline
+
+    return baseline.read(project.baseline) if os.path.lexists(project.baseline) else {}
 
 
 def _tell_unknown(
@@ -201,7 +212,7 @@ def _update(project: Project, launches: Sequence[NamedLaunch]) -> int:
     from gpusim.limits import baseline
     from gpusim.limits.measures import recorded
 
-    held = baseline.read(project.baseline) if project.baseline.is_file() else {}
+    held = _stored(project)
     with Bar(len(launches), "launches") as bar:
         bar.start()
         for launch in launches:

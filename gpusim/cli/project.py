@@ -68,13 +68,17 @@ class NamedLaunch:
 
 @dataclass(frozen=True)
 class Project:
-    """The table of a project, with its launches in order."""
+    """The table of a project, with its launches in order.
+
+    It `has_baseline` if the table names one, or says how much may grow above it.
+    """
 
     path: Path
     launches: tuple[NamedLaunch, ...]
     table: Table
     baseline: Path
     growth_percent: float
+    has_baseline: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -127,7 +131,8 @@ def project(path: Path) -> Project:
         raise InputError(f"{where}: two launches are named {shown(twice)!r}; give each its name")
     baseline = _text(tree.get("baseline", DEFAULT_BASELINE), "baseline", where)
     table = _table(tree.get("limits", {}), f"{where}, limits")
-    return Project(path, launches, table, path.parent / baseline, float(growth))
+    has_baseline = not tree.keys().isdisjoint({"baseline", "growth-percent"})
+    return Project(path, launches, table, path.parent / baseline, float(growth), has_baseline)
 
 
 def with_launch(chosen: Namespace) -> Namespace:

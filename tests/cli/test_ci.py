@@ -118,12 +118,35 @@ def test_limits_of_the_project_hold_where_a_launch_has_none_of_its_own(
     assert main(["ci"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("table", "name", "sentence"),
+    [
+        ("baseline = 'held.json'", "", "held.json: there is no such baseline; write it with"),
+        ("growth-percent = 2", "", "gpusim-baseline.json: there is no such baseline; write it"),
+        ("baseline = 'held.json'", "held.json", "held.json: is a directory, not a file"),
+        ("device = 'h200'", "gpusim-baseline.json", "gpusim-baseline.json: is a directory, not a"),
+    ],
+)
+def test_a_baseline_that_is_missing_or_a_folder_is_an_error(
+    folder: Path, capsys: pytest.CaptureFixture[str], table: str, name: str, sentence: str
+) -> None:
+    write(folder, f"[tool.gpusim]\n{table}\n", TRANSPOSED)
+    if name:
+        (folder / name).mkdir()
+    assert main(["ci"]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_project_that_names_no_baseline_needs_none(folder: Path) -> None:
+    write(folder, TRANSPOSED)
+    assert main(["ci"]) == 0
+
+
 def test_a_baseline_accepts_what_it_holds_and_refuses_more(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = "[tool.gpusim]\nbaseline = 'held.json'\ngrowth-percent = 1\n"
     write(folder, table, "[tool.gpusim.limits]\nbank_conflicts = 0\n", TRANSPOSED, RACY)
-    assert main(["ci"]) == 1
     assert main(["ci", "--update-baseline"]) == 0
     assert "held.json: 2 launches recorded" in said(capsys)
     assert main(["ci"]) == 0
