@@ -31,6 +31,7 @@ LIMIT_S = 120
 DISASSEMBLY_S, DISASSEMBLED_BYTES_PER_S = 20, 50_000
 PATIENCE = 10  # times that, on a busy machine
 LISTING_BYTES = 1 << 26
+LISTED = ("-c", "-gi", "-gp")  # code alone, with lines of the source and of PTX
 MOST_WORDS = 300
 # Limits on time, output and waiting: signals that end a program by force.
 OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
@@ -159,7 +160,7 @@ def compiled(
     stamps = [wheels.stamp(one) for one in (library, program, WORKER, LOOKUPS)]
     searched = [str(Path(folder).resolve()) for folder in folders]
     own = [part for pair in (*contents.items(), *replaced.texts.items()) for part in pair]
-    name = key([*stamps, text, file, *expressions, *arguments, *searched, *own])
+    name = key([*stamps, *LISTED, text, file, *expressions, *arguments, *searched, *own])
     entry = cache.load(name, headers)
     if entry is not None and "error" in entry:
         raise CompileError(entry["error"], _lookups(entry))
@@ -315,7 +316,7 @@ def _disassembly(
 ) -> subprocess.CompletedProcess[bytes]:
     bounds = [sys.executable, "-I", "-S", str(BOUNDED), str(seconds), str(most_bytes)]
     number = cubin.fileno()
-    command = [*bounds, str(wheels.disassembler()), "-c", "-gi", f"/proc/self/fd/{number}"]
+    command = [*bounds, str(wheels.disassembler()), *LISTED, f"/proc/self/fd/{number}"]
     try:
         return subprocess.run(
             command,

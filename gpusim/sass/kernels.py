@@ -47,9 +47,9 @@ from gpusim.sass.embedded import cuda_of
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
 from gpusim.sass.linking import linked
-from gpusim.sass.memory_order import PtxOrders
 from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values
+from gpusim.sass.ptx import ptx_of
 from gpusim.sass.signature import Declared
 from gpusim.sass.source_text import parts
 from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
@@ -285,7 +285,7 @@ class CudaSource(CodeFile):
         made, held = self._compiled(self._instance(name), compiler.architecture(cc), name)
         symbol = made.names.get(name) or _symbol(name, held, self.file)
         found = _code(held, name, symbol, made.listing, made.generator, self.file)
-        return replace(found, orders=PtxOrders.of(made.ptx, symbol, self.file))
+        return replace(found, ptx=ptx_of(made.ptx))
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""

@@ -1,6 +1,6 @@
 """The disassembler's listing as rows: address, guard, mnemonic, operands, and the source line.
 
-The text of `nvdisasm -c -gi` is read, as it names every operand; its JSON drops some. A row's
+The text of `nvdisasm -c -gi -gp` is read, as it names every operand; its JSON drops some. A row's
 line is the outermost one in the user's own file: the call site of inlined code.
 """
 
@@ -17,6 +17,7 @@ BYTES_PER_ROW = 16
 _IMMEDIATE = 32  # bits below an immediate in an instruction (7.5 to 12.0)
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)(.*)')
+_PTX_PLACE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
 _LABEL = re.compile(r"(\S+):\s*$")
 _ROW = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+\{?\s*(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*)")
 _TARGETS = re.compile(r'\(\*"BRANCH_TARGETS\s+([^"]*)"\*\)')
@@ -47,7 +48,10 @@ class Guard:
 
 @dataclass(frozen=True)
 class Row:
-    """One machine instruction as the disassembler writes it, with its 128 bits where known."""
+    """One machine instruction as the disassembler writes it, with its 128 bits where known.
+
+    `ptx_line` is the line of the PTX that it became of, 0 where that is not known.
+    """
 
     address: int
     mnemonic: str
@@ -58,6 +62,7 @@ class Row:
     text: str
     targets: tuple[str, ...] = ()
     bits: int | None = None
+    ptx_line: int = 0
 
     @property
     def immediate(self) -> int | None:
@@ -123,13 +128,15 @@ def _section(name: str, text: str, own: frozenset[str], begin: int) -> Section:
     made.labels.update((label, begin + address) for label, address in _labels(text))
     chain: list[Place] = []
     waits = False  # for the place that the one before was inlined at
-    place = NOWHERE
+    place, ptx_line = NOWHERE, 0
     for line in text.splitlines():
         if match := _ROW.match(line):
             if chain:
                 place, chain, waits = _outermost(chain, own), [], False
             row = _row(match, place, made.labels)
-            made.rows.append(replace(row, address=begin + row.address))
+            made.rows.append(replace(row, address=begin + row.address, ptx_line=ptx_line))
+        elif match := _PTX_PLACE.match(line):
+            ptx_line = int(match[1])
         elif match := _PLACE.match(line):
             if not waits:
                 chain = []

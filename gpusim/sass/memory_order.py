@@ -1,129 +1,61 @@
 """The memory order of loads, stores and atomics: the PTX that became the machine code has it.
 
-Machine code keeps neither `volatile` in shared memory nor an acquire in block scope. The PTX of the
-same compilation has both, by source line: all accesses of a kind on a line are of one order, or
-there are as many in the machine code, in the same sequence. Elsewhere the machine code alone
-decides: an acquire in a wider scope drops the lines of the L1 cache (`CCTL.IVALL`).
+Machine code keeps neither `volatile` in shared memory nor an acquire in block scope. Its rows name
+the instructions of PTX with both. Without PTX the machine code alone decides: an acquire in a wider
+scope drops the lines of the L1 cache (`CCTL.IVALL`).
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gpusim.isa.ops import OPS, Memory
 from gpusim.sass.decode import Micro
 from gpusim.sass.listing import Row
+from gpusim.sass.ptx import Ptx, PtxRow
 
-_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
-_FUNCTION = re.compile(r"^(?:\.\w+\s+)*\.(entry|func)\b.*?([\w$]+)\s*\(", re.MULTILINE)
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(.*)")
-_INLINED = re.compile(r"inlined_at\s+(\d+)\s+(\d+)")
-_ACCESS = re.compile(r"(?:@!?%\w+\s+)?(ld|st|atom|red)((?:\.\w+)+)[\s\[]")
-_KINDS = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
+KINDS = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
 _ORDERS = ("volatile", "relaxed", "acquire", "release", "acq_rel")
-_MEETING = re.compile(r"(?:@!?%\w+\s+)?(?:vote|redux|shfl|match|activemask|bar\.warp)\b")
 _NO_FLAGS = {"param", "const", "local", "nc"}  # spaces and caches without strong accesses
 _ACQUIRES = ("acquire", "acq_rel")
 
-Bucket = tuple[int, str, bool]  # source line, kind of access, whether to shared memory
+
+def joins_atomics(micro: Micro, row: Row, ptx: Ptx) -> bool:
+    """Return whether the compiler lets lanes meet there, to make one atomic of theirs."""
+    became_of = ptx.rows(row.ptx_line)
+    return OPS[micro.op].orders_lanes and any(KINDS.get(o.mnemonic) == "atomic" for o in became_of)
 
 
-@dataclass(frozen=True)
-class PtxOrders:
-    """The orders of a kernel's accesses in PTX, in their sequence: "" for a weak one.
-
-    `meetings` are the lines with operations among the lanes of a warp.
-    """
-
-    by_bucket: Mapping[Bucket, Sequence[str]]
-    meetings: frozenset[int]
-
-    @classmethod
-    def of(cls, ptx: str, symbol: str, file: str) -> PtxOrders:
-        """Return the orders of a kernel and of functions that it may call, by lines of a file."""
-        own = {number for number, name in _FILE.findall(ptx) if name == file}
-        found: dict[Bucket, list[str]] = defaultdict(list)
-        meetings: set[int] = set()
-        for text in _bodies(ptx, symbol):
-            line = 0
-            for row in text.splitlines():
-                if place := _LOC.search(row):
-                    line = _line(place, own)
-                elif access := _ACCESS.match(row.strip()):
-                    words = access[2].split(".")
-                    if _NO_FLAGS.isdisjoint(words):
-                        bucket = line, _KINDS[access[1]], "shared" in _spaces(words)
-                        found[bucket].append(_order(access[1], words))
-                elif _MEETING.match(row.strip()):
-                    meetings.add(line)
-        return cls(found, frozenset(meetings))
-
-    def joins_atomics(self, micro: Micro, row: Row) -> bool:
-        """Return whether the compiler lets lanes meet there, to make one atomic of theirs."""
-        line = row.place.line
-        has_atomic = (line, "atomic", False) in self.by_bucket
-        has_atomic |= (line, "atomic", True) in self.by_bucket
-        return OPS[micro.op].orders_lanes and has_atomic and line not in self.meetings
-
-    def given_to(self, micros: Sequence[Micro], rows: Sequence[Row]) -> dict[int, str]:
-        """Return the order of each step of the machine code for which PTX decides."""
-        buckets: dict[Bucket, list[int]] = defaultdict(list)
-        for step, micro in enumerate(micros):
-            memory = micro.memory
-            if memory is not None and micro.issued and not OPS[micro.op].copies:
-                line, kind = rows[micro.row].place.line, OPS[micro.op].kind
-                buckets[line, kind, memory.space == "shared"].append(step)
-        found: dict[int, str] = {}
-        for bucket, steps in buckets.items():
-            orders = self.by_bucket.get(bucket, ())
-            if len(set(orders)) == 1:
-                found |= dict.fromkeys(steps, orders[0])
-            elif len(orders) == len(steps):
-                found |= dict(zip(steps, orders, strict=True))
-        return found
-
-
-def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: PtxOrders | None) -> Iterator[Micro]:
+def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: Ptx | None) -> Iterator[Micro]:
     """Yield the steps of a kernel, their accesses with the order that PTX or machine code has."""
-    known = {} if ptx is None else ptx.given_to(micros, rows)
-    for step, micro in enumerate(micros):
-        memory = micro.memory
-        if memory is None or not OPS[micro.op].kind or OPS[micro.op].copies:
+    for micro in micros:
+        memory, op = micro.memory, OPS[micro.op]
+        if memory is None or not op.kind or op.copies:
             yield micro
-        elif step in known:
-            is_atomic = OPS[micro.op].kind == "atomic"
-            yield replace(micro, memory=_with_order(memory, known[step], is_atomic=is_atomic))
-        else:
+            continue
+        order = None if ptx is None else _known(ptx.rows(rows[micro.row].ptx_line), op.kind)
+        if order is None:
             yield replace(micro, memory=_as_the_code_says(memory, micro, rows))
+        else:
+            made = _with_order(memory, order, is_atomic=op.kind == "atomic")
+            yield replace(micro, memory=made)
 
 
-def _bodies(ptx: str, symbol: str) -> Iterator[str]:
-    """Yield the texts of a kernel and of all functions that are no kernels."""
-    starts = list(_FUNCTION.finditer(ptx))
-    ends = [*(one.start() for one in starts[1:]), len(ptx)]
-    for one, end in zip(starts, ends, strict=False):
-        if one[1] == "func" or one[2] == symbol:
-            yield ptx[one.start() : end]
+def _known(became_of: Sequence[PtxRow], kind: str) -> str | None:
+    """Return the order of an access in PTX: "" for a weak one, None where that is not known."""
+    orders = {
+        _order(one)
+        for one in became_of
+        if KINDS.get(one.mnemonic) == kind and _NO_FLAGS.isdisjoint(one.words)
+    }
+    return orders.pop() if len(orders) == 1 else None
 
 
-def _line(place: re.Match[str], own: set[str]) -> int:
-    """Return the line of the outermost place in the user's own file, as for machine code."""
-    chain = [(place[1], place[2]), *_INLINED.findall(place[3])]
-    mine = [line for file, line in chain if file in own]
-    return int((mine or [line for _, line in chain])[-1])
-
-
-def _spaces(words: Sequence[str]) -> set[str]:
-    return {word.partition("::")[0] for word in words}
-
-
-def _order(mnemonic: str, words: Sequence[str]) -> str:
+def _order(row: PtxRow) -> str:
     """Return an access's order; an atomic without one is relaxed (PTX ISA, atom)."""
-    named = next((word for word in words if word in _ORDERS), "")
-    return named or ("relaxed" if _KINDS[mnemonic] == "atomic" else "")
+    named = next((word for word in row.words if word in _ORDERS), "")
+    return named or ("relaxed" if KINDS[row.mnemonic] == "atomic" else "")
 
 
 def _with_order(memory: Memory, order: str, *, is_atomic: bool) -> Memory:

@@ -18,8 +18,9 @@ from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
-from gpusim.sass.memory_order import PtxOrders, ordered
+from gpusim.sass.memory_order import joins_atomics, ordered
 from gpusim.sass.provenance import named
+from gpusim.sass.ptx import Ptx
 from gpusim.sass.register_banks import bank_reads
 from gpusim.sass.shared_arrays import shared_arrays
 from gpusim.sass.table import MNEMONICS, Mnemonic
@@ -59,7 +60,7 @@ FIRST_ARCH_WITH_RESERVE = 90
 class Code:
     """A kernel's rows and its facts in the cubin, ready to be made a program.
 
-    `orders` are those of its accesses in PTX, if that is known.
+    `ptx` is what it became of, if that is known.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Code:
     cubin: Cubin
     section: Section
     generator: str
-    orders: PtxOrders | None = None
+    ptx: Ptx | None = None
 
     @property
     def registers(self) -> int:
@@ -152,7 +153,7 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     """
     rows = list(without_padding(code.section.rows))
     found = list(decoded(rows, Decoder(code.window, code.section.labels, code.cubin.arch)))
-    micros = [_settled(micro) for micro in ordered(found, rows, code.orders)]
+    micros = [_settled(micro) for micro in ordered(found, rows, code.ptx)]
     barrier = () if code.grid_barrier is None else code.grid_barrier[1:]
     bank_words.check(micros, rows, code.cubin.arch, code.kernel, barrier)
     first = _first_steps(micros, len(rows))
@@ -232,15 +233,15 @@ class _Translation:
 
         A result is shuffled to all lanes: they know what the one of them has seen.
         """
-        orders = self.code.orders
-        if orders is None:
+        ptx = self.code.ptx
+        if ptx is None:
             return frozenset()
-        shared = {row.place.line for row in self.rows if row.mnemonic == "SHFL"}
+        shared = {row.ptx_line for row in self.rows if row.mnemonic == "SHFL"}
         return frozenset(
             step
             for step, micro in enumerate(self.micros)
-            if orders.joins_atomics(micro, self.rows[micro.row])
-            and self.rows[micro.row].place.line not in shared
+            if joins_atomics(micro, self.rows[micro.row], ptx)
+            and self.rows[micro.row].ptx_line not in shared
         )
 
     def _predicates_at_start(self) -> dict[int, np.generic]:
