@@ -82,12 +82,12 @@ class Races:
             shadow.read(touch)
         elif kind == "atomic":
             shadow.update(touch)
-            if now.is_narrow:
-                self._narrow_at_once(touch, now, name)
         else:
             lost = shadow.write(touch)
-            if lost is not None:
+            if lost is not None and not now.is_relaxed:
                 self.at_once(lost, touch, now, name)
+        if now.is_narrow and now.is_relaxed and kind != "load":
+            self._narrow_at_once(touch, now, name)
 
     def meanwhile(self, begun: Array, touch: ElementAccess, now: Access, name: Name) -> None:
         """Compare one step with pending copies of its elements, 0 for none."""
@@ -246,7 +246,7 @@ class Races:
         return self._lines[self._timeline.pc_at(time)]
 
     def _narrow_at_once(self, touch: ElementAccess, now: Access, name: Name) -> None:
-        """Report blocks that update one element in one instruction, each in block scope."""
+        """Report blocks that write one element in one instruction, each in block scope."""
         order = np.lexsort((touch.thread, touch.element))
         element, thread = touch.element[order], touch.thread[order]
         pair = (element[1:] == element[:-1]) & _in_other_blocks(thread[1:], thread[:-1])

@@ -8,7 +8,6 @@ from types import TracebackType
 from typing import Any
 
 from gpusim.cli.output import complain, has_terminal
-from gpusim.host.files import printable
 
 
 class Bar:
@@ -49,7 +48,7 @@ class Bar:
         """Record that a piece is finished; `what` is shown beside the bar."""
         self._done += 1
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, what=printable(what))
+            self._bar.update(self._task, completed=self._done, what=what)
 
     def _show(self) -> None:
         from rich.console import Console
@@ -60,7 +59,7 @@ class Bar:
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[what]}", style="dim", markup=False),
+            TextColumn("{task.fields[what]}", style="dim"),
             console=Console(file=sys.stderr),
             transient=True,
         )

@@ -1,0 +1,94 @@
+"""Objects of `cuda::atomic` never race with themselves, in any scope and order."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.sass import wheels
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+# Orders of loads, of stores, and of read-modify-write operations.
+ORDERS = (
+    ("relaxed", "relaxed", "relaxed"),
+    ("acquire", "release", "acq_rel"),
+    ("seq_cst", "seq_cst", "seq_cst"),
+)
+OBJECTS = {
+    "object": "cuda::atomic<int> &a = *reinterpret_cast<cuda::atomic<int> *>(x);",
+    "reference": "cuda::atomic_ref<int> a(*x);",
+    "standard": "cuda::std::atomic_ref<int> a(*x);",
+    "device": "cuda::atomic_ref<int, cuda::thread_scope_device> a(*x);",
+    "shared": """__shared__ cuda::atomic<int> a;
+        if (threadIdx.x == 0) new (&a) cuda::atomic<int>(0);
+        __syncthreads();""",
+}
+HEAD = "#include <cuda/atomic>\n#include <cuda/std/atomic>\n#include <new>\n"
+KERNEL = """__global__ void {name}(int *x, int *out) {{
+    {declared}
+    int i = blockIdx.x * blockDim.x + threadIdx.x, expected = 3;
+    if (a.load(cuda::memory_order_{load}) < 5) a.store(1, cuda::memory_order_{store});
+    a.store(threadIdx.x & 3, cuda::memory_order_{store});
+    a.fetch_add(1, cuda::memory_order_{update});
+    a.compare_exchange_strong(expected, 4, cuda::memory_order_{update});
+    out[i] = a.load(cuda::memory_order_{load}) + expected;
+}}
+"""
+NAMES = [f"{name}_{orders[0]}" for name in OBJECTS for orders in ORDERS]
+
+
+@cache
+def kernels() -> Any:
+    texts = [
+        KERNEL.format(
+            name=f"{name}_{load}", declared=declared, load=load, store=store, update=update
+        )
+        for name, declared in OBJECTS.items()
+        for load, store, update in ORDERS
+    ]
+    return gpusim.cuda_source(HEAD + "".join(texts))
+
+
+def found(kernel: Any, blocks: int = 2, threads: int = 64) -> list[tuple[str, str]]:
+    arrays = np.zeros(8, np.int32), np.zeros(blocks * threads, np.int32)
+    return [(one.rule, one.array) for one in gpusim.check(kernel[blocks, threads], *arrays)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_atomic_object_is_clean_in_any_order(name: str) -> None:
+    assert found(kernels()[name]) == []
+
+
+def test_a_volatile_counter_is_not_an_atomic() -> None:
+    """Its accesses have the machine code of relaxed ones of system scope."""
+    text = """__global__ void k(volatile int *x, int *out) {
+        if (x[0] < 5) x[0] = threadIdx.x;
+        out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
+    }"""
+    assert ("block-race", "x") in found(gpusim.cuda_source(text)["k"])
+
+
+def test_a_plain_access_races_with_an_atomic_object() -> None:
+    text = """#include <cuda/atomic>
+    __global__ void k(int *x, int *out) {
+        cuda::atomic_ref<int> a(x[0]);
+        if (threadIdx.x == 0) a.store(blockIdx.x, cuda::memory_order_relaxed);
+        out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
+    }"""
+    assert ("block-race", "x") in found(gpusim.cuda_source(text)["k"])
+
+
+def test_stores_of_block_scope_race_between_blocks_in_one_instruction() -> None:
+    text = """#include <cuda/atomic>
+    __global__ void k(int *x, int *out) {
+        cuda::atomic_ref<int, cuda::thread_scope_block> a(x[0]);
+        a.store(threadIdx.x, cuda::memory_order_relaxed);
+    }"""
+    kernel = gpusim.cuda_source(text)["k"]
+    assert found(kernel, blocks=2) == [("block-race", "x")]
+    assert found(kernel, blocks=1) == []
