@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import csv
 import os
 import re
 import shutil
@@ -10,6 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from gpusim.cli.app import main
+from gpusim.testing.grading import Assignment, Grade
 
 ROOT = Path(__file__).parent.parent
 ASSIGNMENT = ROOT / "docs" / "assignment"
@@ -45,14 +50,7 @@ def test_the_skeleton_has_none(tmp_path: Path) -> None:
     code, output = marked(folder)
     assert code == 1, output
     assert "points: 0 of 20" in output
-    assert output.count("AssertionError") >= 6  # it runs, and its sums are wrong
-
-
-def test_the_instructions_list_the_points_of_the_tests() -> None:
-    listed = re.findall(r"^\| +(\d+) \|", (ASSIGNMENT / "README.md").read_text("utf-8"), re.M)
-    tests = (ASSIGNMENT / "test_row_sums.py").read_text("utf-8")
-    assert listed == re.findall(r"gpusim_points\((\d+)\)", tests)
-    assert sum(map(int, listed)) == 20
+    assert output.count("AssertionError") >= 9  # it runs, and its sums are wrong
 
 
 def test_points_that_are_no_number_are_refused(tmp_path: Path) -> None:
@@ -62,3 +60,128 @@ def test_points_that_are_no_number_are_refused(tmp_path: Path) -> None:
     code, output = marked(tmp_path)
     assert code == pytest.ExitCode.USAGE_ERROR
     assert "a mark is gpusim_points(3), a number" in output
+
+
+SKELETON = """
+import numpy as np
+from gpusim import cuda
+THREADS = 256
+
+@cuda.jit
+def row_sums(matrix, sums):
+    row, tid = cuda.blockIdx.x, cuda.threadIdx.x
+"""
+BY_ONE_THREAD = f"""{SKELETON}
+    if tid == 0:
+        total = np.float32(0)
+        for column in range(matrix.shape[1]):
+            total += matrix[row, column]
+        sums[row] = total
+"""
+WITHOUT_A_BARRIER = f"""{SKELETON}
+    parts = cuda.shared.array(256, np.float32)
+    total = np.float32(0)
+    for column in range(tid, matrix.shape[1], 256):
+        total += matrix[row, column]
+    parts[tid] = total
+    distance = 128
+    while distance > 0:
+        if tid < distance:
+            parts[tid] += parts[tid + distance]
+        cuda.syncthreads()
+        distance //= 2
+    if tid == 0:
+        sums[row] = parts[0]
+"""
+
+
+def handed_in(folder: Path, text: str) -> Path:
+    folder.mkdir()
+    (folder / "row_sums.py").write_text(text)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def assignment() -> Assignment:
+    return Assignment(ASSIGNMENT, seconds=300)
+
+
+def test_the_instructions_list_the_points_of_the_tests(assignment: Assignment) -> None:
+    listed = re.findall(r"^\| +(\d+) \|", (ASSIGNMENT / "README.md").read_text("utf-8"), re.M)
+    assert list(map(int, listed)) == list(assignment.possible.values())
+    assert sum(assignment.possible.values()) == 20
+
+
+def reasons(grade: Grade) -> dict[str, str]:
+    return {part.test: part.reason for part in grade.parts if not part.points}
+
+
+def test_a_row_summed_by_one_thread_has_the_points_of_correct_sums_alone(
+    tmp_path: Path, assignment: Assignment
+) -> None:
+    grade = assignment.grade(handed_in(tmp_path / "one", BY_ONE_THREAD))
+    reached = {part.test for part in grade.parts if part.points}
+    assert reached == {"test_no_race_and_no_error", "test_the_sums_are_right"}
+    assert "32.0 sectors loaded" in reasons(grade)["test_loads_are_coalesced"]
+
+
+def test_a_missing_barrier_is_named_as_a_race_and_keeps_the_points_of_speed(
+    tmp_path: Path, assignment: Assignment
+) -> None:
+    grade = assignment.grade(handed_in(tmp_path / "racing", WITHOUT_A_BARRIER))
+    race = reasons(grade)["test_no_race_and_no_error"]
+    assert re.match(r"race in shared memory between warps, line \d+", race)
+    assert {"test_loads_are_coalesced", "test_all_threads_do_the_work"}.isdisjoint(reasons(grade))
+
+
+def test_a_syntax_error_is_named_with_its_line(tmp_path: Path, assignment: Assignment) -> None:
+    grade = assignment.grade(handed_in(tmp_path / "broken", "THREADS = 256\ndef x(:\n"))
+    assert (grade.points, grade.possible) == (0, 20)
+    assert grade.remark == "row_sums.py, line 2: invalid syntax"
+
+
+def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path, assignment: Assignment) -> None:
+    grade = assignment.grade(handed_in(tmp_path / "other", "import nosuchmodule\n"))
+    assert grade.points == 0
+    assert "No module named 'nosuchmodule'" in grade.remark
+
+
+def test_tests_handed_in_do_not_replace_those_of_the_assignment(
+    tmp_path: Path, assignment: Assignment
+) -> None:
+    folder = handed_in(tmp_path / "cheat", BY_ONE_THREAD)
+    (folder / "test_row_sums.py").write_text("def test_nothing(): pass\n")
+    assert assignment.grade(folder).points == 8
+
+
+def test_work_that_does_not_end_has_no_points(tmp_path: Path, assignment: Assignment) -> None:
+    hurried = copy.copy(assignment)
+    hurried.seconds = 0.2
+    grade = hurried.grade(SOLUTION)
+    assert (grade.points, grade.remark) == (0, "no result within 0.2 s")
+
+
+def test_a_table_has_a_row_for_each_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = handed_in(tmp_path / "broken", "def x(:\n")
+    assert main(["grade", str(ASSIGNMENT), str(SOLUTION), str(broken), "--csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["points"] for row in rows] == ["20", "0"]
+    assert rows[0]["test_the_sums_are_right"] == "4"
+    assert rows[1]["remark"] == "row_sums.py, line 1: invalid syntax"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((str(ASSIGNMENT), "absent"), "absent is not there"),
+        (("absent", str(SOLUTION)), "absent is no folder"),
+        ((str(ASSIGNMENT), str(SOLUTION), "--seconds", "nan"), "--seconds is a number above 0"),
+    ],
+)
+def test_what_cannot_be_graded_is_refused(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["grade", *words]) == 2
+    assert said in capsys.readouterr().err

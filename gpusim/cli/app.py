@@ -36,6 +36,7 @@ MODULES = {
     "sweep": "sweep",
     "tune": "tune",
     "ci": "ci",
+    "grade": "grade",
     "plot": "plot",
     "report": "report",
     "devices": "devices",
@@ -57,6 +58,7 @@ EXAMPLES = """examples:
   gpusim compare reduce1 reduce7           two launches: time, counters, results
   gpusim tune reduce7 -n 2^24              the fastest block, grid, coarsening
   gpusim ci                                limits of pyproject.toml
+  gpusim grade docs/assignment work/*      points of handed-in kernels
   gpusim plot banks reduce2 --out b.svg    bank conflicts, as a picture
   gpusim report reduce2 --block 128        a page with findings and a stepper
   gpusim run -- python app.py              a whole CUDA program, without a GPU

@@ -45,8 +45,10 @@ def assert_correct(
 
 def assert_none_wrong(found: Findings, *, strict: bool = False) -> None:
     """Assert that findings hold no error; with `strict`, no warning either."""
-    if found.errors or (strict and found.warnings):
-        raise AssertionError(_report(found))
+    wrong = [*found.errors, *(found.warnings if strict else ())]
+    if wrong:
+        titles = "; ".join(f"{one.about.title}, line {one.lines[-1]}" for one in wrong)
+        raise AssertionError(f"{titles}\n\n{_report(found)}")
 
 
 def _report(found: Findings) -> str:
@@ -140,13 +142,12 @@ def _hold(
     verdict = judged(subject, Limits(own=_by_measure(limits), common={}))
     if verdict.is_within:
         return
-    lines = [f"{configured.kernel.__name__} takes too much:"]
+    exceeded = "; ".join(map(str, verdict.exceeded))
+    lines = [f"{configured.kernel.__name__}: {exceeded or verdict.fault}"]
     for held in verdict.exceeded:
-        lines.append(f"  {held}")
         shares = held.shares[:MOST_SHOWN]
-        lines += [f"    line {one.line}: {one.text.removeprefix(f'line {one.line}: ')}"
+        lines += [f"  line {one.line}: {one.text.removeprefix(f'line {one.line}: ')}"
                   for one in shares if one.line]  # fmt: skip
-    lines += [f"  {verdict.fault}"] * bool(verdict.fault)
     raise AssertionError("\n".join(lines))
 
 
