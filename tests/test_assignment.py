@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import csv
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,22 +33,22 @@ def marked(folder: Path) -> tuple[int, str]:
     return ran.returncode, ran.stdout + ran.stderr
 
 
-def test_a_solution_has_all_points(tmp_path: Path) -> None:
-    folder = tmp_path / "assignment"
-    shutil.copytree(ASSIGNMENT, folder)
-    shutil.copy(SOLUTION / "row_sums.py", folder)
-    code, output = marked(folder)
-    assert code == 0, output
-    assert "points: 20 of 20" in output
+def small_assignment(folder: Path) -> Path:
+    """Two tests with points, of which the skeleton passes one."""
+    folder.mkdir()
+    (folder / "work.py").write_text("answer = 1\n")
+    (folder / "test_work.py").write_text(
+        "import pytest, work\n"
+        "@pytest.mark.gpusim_points(1)\ndef test_one(): assert work.answer >= 1\n"
+        "@pytest.mark.gpusim_points(2)\ndef test_two(): assert work.answer == 2, 'not two'\n"
+    )
+    return folder
 
 
-def test_the_skeleton_has_none(tmp_path: Path) -> None:
-    folder = tmp_path / "assignment"
-    shutil.copytree(ASSIGNMENT, folder)
-    code, output = marked(folder)
+def test_points_of_tests_that_pass_are_summed(tmp_path: Path) -> None:
+    code, output = marked(small_assignment(tmp_path / "small"))
     assert code == 1, output
-    assert "points: 0 of 20" in output
-    assert output.count("AssertionError") >= 9  # it runs, and its sums are wrong
+    assert "points: 1 of 3" in output
 
 
 def test_points_that_are_no_number_are_refused(tmp_path: Path) -> None:
@@ -116,6 +114,14 @@ def reasons(grade: Grade) -> dict[str, str]:
     return {part.test: part.reason for part in grade.parts if not part.points}
 
 
+def test_a_solution_has_all_points(assignment: Assignment) -> None:
+    assert assignment.grade(SOLUTION).points == 20
+
+
+def test_the_skeleton_has_none(assignment: Assignment) -> None:
+    assert assignment.skeleton == 0
+
+
 def test_a_row_summed_by_one_thread_has_the_points_of_correct_sums_alone(
     tmp_path: Path, assignment: Assignment
 ) -> None:
@@ -146,30 +152,37 @@ def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path, assignment: A
     assert "No module named 'nosuchmodule'" in grade.remark
 
 
-def test_tests_handed_in_do_not_replace_those_of_the_assignment(
-    tmp_path: Path, assignment: Assignment
-) -> None:
-    folder = handed_in(tmp_path / "cheat", BY_ONE_THREAD)
-    (folder / "test_row_sums.py").write_text("def test_nothing(): pass\n")
-    assert assignment.grade(folder).points == 8
+def test_tests_handed_in_do_not_replace_those_of_the_assignment(tmp_path: Path) -> None:
+    small = small_assignment(tmp_path / "small")
+    cheat = small_assignment(tmp_path / "cheat")
+    (cheat / "test_work.py").write_text("def test_two(): pass\n")
+    assert Assignment(small, seconds=60).grade(cheat).points == 1
 
 
-def test_work_that_does_not_end_has_no_points(tmp_path: Path, assignment: Assignment) -> None:
-    hurried = copy.copy(assignment)
-    hurried.seconds = 0.2
-    grade = hurried.grade(SOLUTION)
-    assert (grade.points, grade.remark) == (0, "no result within 0.2 s")
+def test_work_that_does_not_end_has_no_points(tmp_path: Path) -> None:
+    assignment = Assignment(small_assignment(tmp_path / "small"), seconds=60)
+    (tmp_path / "work.py").write_text("while True: pass\n")
+    assignment.seconds = 1
+    grade = assignment.grade(tmp_path / "work.py")
+    assert (grade.points, grade.possible, grade.remark) == (0, 3, "no result within 1 s")
 
 
 def test_a_table_has_a_row_for_each_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    broken = handed_in(tmp_path / "broken", "def x(:\n")
-    assert main(["grade", str(ASSIGNMENT), str(SOLUTION), str(broken), "--csv"]) == 0
+    small = small_assignment(tmp_path / "small")
+    (tmp_path / "solved").mkdir()
+    solved, broken = tmp_path / "solved" / "work.py", tmp_path / "work.py"
+    solved.write_text("answer = 2\n")
+    broken.write_text("def x(:\n")
+    words = ["grade", str(small), str(small), str(solved), str(broken)]
+    assert main([*words, "--csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [row["points"] for row in rows] == ["20", "0"]
-    assert rows[0]["test_the_sums_are_right"] == "4"
-    assert rows[1]["remark"] == "row_sums.py, line 1: invalid syntax"
+    assert [row["points"] for row in rows] == ["1", "3", "0"]
+    assert [row["test_two"] for row in rows] == ["0", "2", "0"]
+    assert rows[2]["remark"] == "work.py, line 1: invalid syntax"
+    assert main(words) == 0
+    assert "0 of 2  test_two: not two" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ class Grade:
 class Assignment:
     """The tests of a folder, marked `gpusim_points`, beside the file that students complete.
 
+    `possible` are the points of each test, `skeleton` the points of the file as it is.
     Raises InputError where the folder has no such tests, or where they cannot run as they are.
     """
 
@@ -70,6 +71,7 @@ class Assignment:
         if remark:
             raise InputError(f"the tests of {folder} do not run as they are: {remark}")
         self.possible = {one.test: one.possible for one in parts}
+        self.skeleton = sum(one.points for one in parts)
         if not self.possible:
             raise InputError(f"{folder} has no test marked gpusim_points(3)")
 
