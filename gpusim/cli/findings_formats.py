@@ -11,6 +11,7 @@ from gpusim.cli import output
 from gpusim.cli.options import Option, json_parts
 from gpusim.cli.timing import one_of
 from gpusim.errors import InputError
+from gpusim.host.files import harmless, printable
 
 if TYPE_CHECKING:
     from gpusim.advice.records import Advice
@@ -46,7 +47,8 @@ def formatted(found: Iterable[Diagnostic], kind: str) -> Iterator[str]:
         return
     from gpusim.reports.diagnostics import FORMATS
 
-    yield from (f"{line}\n" for line in FORMATS[kind](found))
+    for line in map(printable, FORMATS[kind](found)):
+        yield f"{line if kind == 'github' else harmless(line)}\n"
 
 
 def print_advice(

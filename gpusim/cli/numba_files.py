@@ -17,7 +17,7 @@ from gpusim import cuda
 from gpusim.compiler.signatures import scalar_type, void
 
 NOTE = (
-    "gpusim: {file} is run as the dialect: numba's words, with integers that wrap and divide as in "
+    "{file} is run as the dialect: numba's words, with integers that wrap and divide as in "
     "CUDA C (docs/dialect.md, coming from numba.cuda)"
 )
 _ASKS = re.compile(r"^\s*(?:from|import)\s+(numba|gpusim)\b", re.MULTILINE)

@@ -247,19 +247,19 @@ def plain(value: Any) -> Any:
 
 def print_lines(report: Callable[[int], Iterable[Text]]) -> None:
     """Print the lines of a report for the terminal's width; longer ones fold at spaces."""
-    output.write(printed(report, output.standard_output()))
+    output.write_all([printed(report, output.standard_output())])
 
 
 def printed(report: Callable[[int], Iterable[Text]], stream: TextIO) -> str:
     """Return the lines of a report as they are printed to a stream."""
-    from gpusim.reports.layout import console
+    from gpusim.reports.layout import console, harmless
 
     screen = console(stream)
     width = screen.width
     screen.file = page = io.StringIO()  # rich leaves the process where a reader has left
     for line in report(width):
-        for part in _folded(line, width):
-            screen.print(part, no_wrap=True, crop=True)
+        for part in _folded(harmless(line), width):
+            screen.print(harmless(part), no_wrap=True, crop=True)
     return page.getvalue()
 
 

@@ -1,5 +1,8 @@
 """The one way to standard output and standard error, either of them possibly full or closed.
 
+Text passes as harmless (`files.harmless`), so that no file or name controls a terminal or a log;
+`write_all` and `tell` print colours, documents and the output of kernels as they are.
+
 A reader may leave early, as in `gpusim list | head -1`: the rest is dropped, and the exit code
 still says how the work went. If standard output is closed or its disk is full the answer is
 lost, an error.
@@ -14,7 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gpusim.errors import GpusimError, GpusimWarning
-from gpusim.host.files import shown
+from gpusim.host.files import harmless, shown
 
 MOST_LETTERS = 1000  # of a line of an error message, which may repeat input
 MOST_LINES = 30
@@ -41,11 +44,11 @@ def standard_output() -> TextIO:
 
 def write(*parts: str) -> None:
     """Print texts, all of them before this returns; OutputError where that cannot be."""
-    write_all(parts)
+    write_all(map(harmless, parts))
 
 
 def write_all(parts: Iterable[str]) -> None:
-    """Print text in parts, as it may be too long to hold at once."""
+    """Print text in parts as it is, since it may be too long to hold at once."""
     stream = standard_output()
     try:
         for part in parts:
@@ -61,7 +64,7 @@ def write_all(parts: Iterable[str]) -> None:
 def complain(message: str) -> None:
     """Print a message for the user; nothing if even that is impossible."""
     lines = [shown(line, MOST_LETTERS) for line in message.split("\n")[:MOST_LINES]]
-    tell("gpusim: " + "\n".join(lines) + "\n")
+    tell(harmless("gpusim: " + "\n".join(lines) + "\n"))
 
 
 def tell(text: str) -> None:

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from gpusim.cli.output import complain, has_terminal
+from gpusim.host.files import printable
 
 
 class Bar:
@@ -48,7 +49,7 @@ class Bar:
         """Record that a piece is finished; `what` is shown beside the bar."""
         self._done += 1
         if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, what=what)
+            self._bar.update(self._task, completed=self._done, what=printable(what))
 
     def _show(self) -> None:
         from rich.console import Console
@@ -59,7 +60,7 @@ class Bar:
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.total:,.0f}"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[what]}", style="dim"),
+            TextColumn("{task.fields[what]}", style="dim", markup=False),
             console=Console(file=sys.stderr),
             transient=True,
         )

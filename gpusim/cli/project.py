@@ -11,7 +11,7 @@ from typing import Any
 
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host import files
-from gpusim.host.files import shown
+from gpusim.host.files import printable, shown
 
 FILE = "pyproject.toml"
 LAUNCH_EXAMPLE = """\
@@ -220,6 +220,10 @@ def _text(value: Any, key: str, where: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str) and value:
+        if printable(value) != value:
+            raise InputError(
+                f"{where}: {key} is a line that can be shown, not {shown(ascii(value))}"
+            )
         return value
     if isinstance(value, int | float):
         return str(value)

@@ -13,7 +13,7 @@ from threading import current_thread, main_thread
 from types import CodeType, MappingProxyType
 from typing import Any
 
-from gpusim.cli import numba_files
+from gpusim.cli import numba_files, output
 from gpusim.cli.code_files import parted
 from gpusim.cli.inputs import number
 from gpusim.cuda import Kernel, refused_when_used
@@ -116,7 +116,7 @@ def _of_the_dialect(kernel: Kernel) -> Kernel:
 
 def _of_numba(path: Path, values: Mapping[str, str]) -> dict[str, Any]:
     """Run a file that imports numba, with the dialect in its place, and return its names."""
-    print(numba_files.NOTE.format(file=path), file=sys.stderr)
+    output.complain(numba_files.NOTE.format(file=path))
     with numba_files.as_the_dialect():
         return _imported(path, values)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from gpusim.driver import shared_objects
 from gpusim.errors import GpusimError, InputError
+from gpusim.host.files import harmless
 from gpusim.sass import wheels
 
 INSTALL = "pip install 'gpusim[driver]'"
@@ -89,7 +90,7 @@ def main() -> int:
         given = with_device_runtime(sys.argv[1:])
         command = [str(compiler()), *arguments(given, architecture)]
     except GpusimError as error:
-        sys.stderr.write(f"gpusim: {error}\n")
+        sys.stderr.write(harmless(f"gpusim: {error}\n"))
         return 2
     return subprocess.run(command, check=False).returncode
 

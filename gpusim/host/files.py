@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import stat
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -32,7 +34,34 @@ def shown(given: str | os.PathLike[str], most: int = MAX_SHOWN) -> str:
     text = str(given).replace("\t", " ")
     if len(text) > most:
         text = f"{text[: most // 2]}...{text[-most // 2 :]}"
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+    return printable(text)
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Return text with "?" for characters that a terminal obeys instead of showing them.
+
+    Spaces of any width stay, and characters in `kept`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() or one in kept or unicodedata.category(one) == "Zs" else "?"
+        for one in text
+    )
+
+
+def harmless(text: str) -> str:
+    """Return lines of text, as long as before, that neither a terminal nor GitHub Actions obeys.
+
+    The log of a job takes a line that begins with "::", or has "##[" in it, for a command.
+    """
+    text = printable(text, "\n\t")
+    if "::" in text or "##[" in text:
+        text = _COMMAND.sub(r"\1?:", text).replace("##[", "#?[")
+    return text
+
+
+_COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from gpusim.host import files
+
 DEFAULT_WIDTH = 100
 LEAST_WIDTH = 40
 
@@ -36,6 +38,15 @@ def console(stream: IO[str]) -> Console:
         emoji=False,
         force_jupyter=False,  # a notebook would get a frame for each line
     )
+
+
+def harmless(line: Text) -> Text:
+    """Return a line without characters that control a terminal, or begin a command of a log."""
+    text = files.harmless(line.plain)
+    if text != line.plain:
+        line = line.copy()
+        line.plain = text
+    return line
 
 
 def linked(style: str, file: str) -> Style:

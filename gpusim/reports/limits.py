@@ -11,6 +11,7 @@ from rich.text import Text
 
 from gpusim.checking.findings import Finding, Findings
 from gpusim.checking.rules import RULES
+from gpusim.host.files import printable
 from gpusim.limits.verdicts import OF_BASELINE, Held, Verdict, number
 from gpusim.reports.checking import finding_lines
 from gpusim.reports.diagnostics import Diagnostic, of_finding, of_verdict
@@ -129,5 +130,6 @@ def limits_markdown(judged: Sequence[JudgedLaunch]) -> str:
         beyond += [one.verdict.fault] if one.verdict.fault else []
         said = "within its limits" if one.verdict.is_within else "; ".join(beyond)
         cells = (one.name, one.kernel, one.device, said)
-        rows.append(f"| {' | '.join(' '.join(c.replace('|', '&#124;').split()) for c in cells)} |")
+        shown = (printable(" ".join(cell.split())).replace("|", "&#124;") for cell in cells)
+        rows.append(f"| {' | '.join(shown)} |")
     return "\n".join(rows) + "\n"

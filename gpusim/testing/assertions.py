@@ -54,12 +54,12 @@ def assert_none_wrong(found: Findings, *, strict: bool = False) -> None:
 def _report(found: Findings) -> str:
     """Return the report of a check as plain text."""
     from gpusim.reports.checking import check_report
-    from gpusim.reports.layout import console
+    from gpusim.reports.layout import console, harmless
 
     page = StringIO()
     screen = console(page)
     for line in check_report(found, WIDTH):
-        screen.print(line, soft_wrap=True)
+        screen.print(harmless(line), soft_wrap=True)
     return page.getvalue()
 
 
