@@ -181,11 +181,11 @@ def bank(context: Context, group: Group, instruction: Instruction, on: Array) ->
     """Load words of a constant bank, or a part of one; a register may give the offset."""
     constants = _bank_offsets(group, instruction) if instruction.src else None
     words = context.constants.get(group.pc)
-    if words is None:
-        words = bank_values(context, group, instruction)
+    if words is None and (not instruction.src or np.count_nonzero(on)):
+        words = bank_values(context, group, instruction, on)
         if not instruction.src:
             context.constants[group.pc] = words
-    for register, value in zip(instruction.dst, words, strict=True):
+    for register, value in zip(instruction.dst, words or (), strict=words is not None):
         group.write(register, value, on)
     context.report(group, instruction, on, constants=constants)
 
@@ -208,15 +208,20 @@ def indexable(context: Context, number: int) -> tuple[int, int]:
     return begin, -(-end // WIDEST) * WIDEST
 
 
-def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
-    """Return the words that an instruction loads from a constant bank, a register each."""
+def bank_values(
+    context: Context, group: Group, instruction: Instruction, on: Array | None = None
+) -> list[Array]:
+    """Return the words that an instruction loads from a constant bank, a register each.
+
+    Lanes that are not `on` may name any offset.
+    """
     number, _, size, signed = instruction.detail[1]
     held = context.banks.get(number, _NO_BANK)
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))
     index = _bank_offsets(group, instruction)
     begin, end = indexable(context, number) if instruction.src else (0, len(held))
     last = end - kind.itemsize * len(instruction.dst)
-    beyond = ((index < begin) | (index > last)) & group.mask
+    beyond = ((index < begin) | (index > last)) & (group.mask if on is None else on)
     if beyond.any() or last < begin:
         raise KernelFault(
             f"line {instruction.line}: constant memory is read out of bounds: bank {number} has "

@@ -350,10 +350,7 @@ class Constants:
 
     @property
     def text(self) -> str:
-        """The function: its parameters are the lanes, a bank's entry, and a place of distances.
-
-        All lanes of the warp have to be within the bank, also lanes that a guard leaves out.
-        """
+        """The function: its parameters are the lanes, a bank's entry, and a place of distances."""
         size = {1: "8", 2: "16", 4: ""}[self.item]
         sign = f"_{'s' if self.signed else 'u'}" if size else ""
         moves, alike = [], []
