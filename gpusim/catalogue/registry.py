@@ -21,7 +21,7 @@ from gpusim.catalogue import oracle
 from gpusim.catalogue.oracle import Array, DType, Expected
 from gpusim.errors import InputError, LaunchError, did_you_mean
 from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec, array_spec
-from gpusim.launch.grid import Launch
+from gpusim.launch.grid import Launch, whole_number
 
 Kernel = Any  # the return type of cuda.jit; the catalogue does not import the dialect
 
@@ -205,7 +205,7 @@ class Entry:
 
         InputError or LaunchError for an operation, type or size that the kernel does not support.
         """
-        count = self.default_n if n is None else int(n)
+        count = self.default_n if n is None else whole_number(n, "n")
         if not 1 <= count <= MAX_ELEMENTS:
             raise InputError(f"n must be from 1 to {MAX_ELEMENTS:,}, not {count:,}")
         if operation not in self.operations:
@@ -278,7 +278,7 @@ class Entry:
             )
         if block is None:
             return n if self.one_block else self.default_block
-        if not self.block_rule.allows(block):
+        if not self.block_rule.allows(whole_number(block, "the block")):
             near = " or ".join(map(str, self.block_rule.nearest(block)))
             raise LaunchError(
                 f"{self.name} needs a block that is {self.block_rule}, not {block}; try {near}"
@@ -294,7 +294,7 @@ class Entry:
             return self.default_coarse or 1
         if self.default_coarse is None:
             raise InputError(f"{self.name} has no coarse factor")
-        if coarse < 1:
+        if whole_number(coarse, "the coarse factor") < 1:
             raise InputError(f"the coarse factor must be at least 1, not {coarse}")
         return coarse
 
@@ -315,12 +315,12 @@ class Entry:
         blocks = -(-n // chunk)
         if grid is None:
             return self.default_grid or blocks
-        if not self.grid_free and grid != blocks:
+        if not self.grid_free and whole_number(grid, "the grid") != blocks:
             raise LaunchError(
                 f"{self.name} needs {blocks:,} blocks for {n:,} elements, not {grid:,}: "
                 "its grid follows from n and the block"
             )
-        if grid < 1:
+        if whole_number(grid, "the grid") < 1:
             raise LaunchError(f"a grid has at least 1 block, not {grid}")
         return grid
 

@@ -22,6 +22,7 @@ from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
+from gpusim.launch.grid import whole_number
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
@@ -135,6 +136,7 @@ def check_prepared(
     the last warps and blocks first: a lock orders critical sections as the run took them. `order`
     is the seed of random turns.
     """
+    step_limit = whole_number(step_limit, "the step limit", least=1)
     allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised or (), allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None

@@ -64,6 +64,17 @@ class ComputeCapability:
         return 512 if self.major == 1 else MAX_THREADS_PER_BLOCK
 
 
+def whole_number(value: Any, name: str, least: int | None = None) -> int:
+    """Return `value` as an integer; LaunchError where it is none, or below `least`."""
+    try:
+        number = int(value.__index__())
+    except (AttributeError, TypeError):
+        raise LaunchError(f"{name} takes whole numbers, not {value!r}") from None
+    if least is not None and number < least:
+        raise LaunchError(f"{name} must be at least {least}, not {value!r}")
+    return number
+
+
 def dim3(value: int | Sequence[int], name: str) -> Dim3:
     """Return `value` as (x, y, z), filled up with ones; LaunchError where it is no size."""
     parts = tuple(value) if isinstance(value, Sequence) else (value,)
@@ -71,10 +82,7 @@ def dim3(value: int | Sequence[int], name: str) -> Dim3:
         raise LaunchError(f"{name} takes one to three sizes, not {value!r}")
     sizes = []
     for part in parts:
-        try:
-            size = part.__index__()
-        except AttributeError:
-            raise LaunchError(f"{name} takes whole numbers, not {part!r}") from None
+        size = whole_number(part, name)
         if size < 1:
             raise LaunchError(f"{name} must be at least 1 in each direction, not {value!r}")
         sizes.append(size)
@@ -104,7 +112,8 @@ class Launch:
         cls, grid: int | Sequence[int], block: int | Sequence[int], dynamic_shared_bytes: int = 0
     ) -> Launch:
         """Return the launch; LaunchError where no GPU would accept it."""
-        launch = cls(dim3(grid, "the grid"), dim3(block, "the block"), int(dynamic_shared_bytes))
+        dynamic = whole_number(dynamic_shared_bytes, "dynamic shared memory")
+        launch = cls(dim3(grid, "the grid"), dim3(block, "the block"), dynamic)
         for size, limit, axis in zip(launch.block, MAX_BLOCK, "xyz", strict=True):
             if size > limit:
                 raise LaunchError(f"a block has at most {limit} threads in {axis}, not {size}")

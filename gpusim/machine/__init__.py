@@ -15,7 +15,7 @@ import numpy as np
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
-from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.context import Context, OnFault
@@ -88,6 +88,7 @@ def run(
 
     A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
     """
+    step_limit = whole_number(step_limit, "the step limit", least=1)
     if prepared.rehearsal is not None and blocks is None and on_skip is None:
         run(_on_copies(prepared.rehearsal), step_limit=step_limit)
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments

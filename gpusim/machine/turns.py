@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.launch.grid import whole_number
+
 Array = np.ndarray[Any, Any]
 
 FAIR_TURNS = 4
@@ -22,7 +24,9 @@ class Turns:
 
     def __init__(self, seed: int | None = None) -> None:
         self._taken = 0
-        self._random = None if seed is None else np.random.default_rng(seed)
+        self._random = None
+        if seed is not None:
+            self._random = np.random.default_rng(whole_number(seed, "the order's seed", least=0))
 
     def first(self, last_run: Array, rows: Array) -> int:
         """Return the position of the split to run, given when each has last run, and its row."""

@@ -9,6 +9,7 @@ from gpusim.catalogue import Request
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import occupancy
+from gpusim.launch.grid import whole_number
 from gpusim.prediction.sweeps.jobs import Asked, job_of
 
 WAVES = "waves"
@@ -61,7 +62,9 @@ def with_choices(
     made = request.with_values(values) if values else request
     if WAVES not in choices:
         return made
-    return made.with_values({"grid": _grid(made, int(choices[WAVES]), device, code)})
+    return made.with_values(
+        {"grid": _grid(made, whole_number(choices[WAVES], "waves"), device, code)}
+    )
 
 
 def _grid(request: Request | Asked, waves: int, device: Device, code: str) -> int:
