@@ -71,9 +71,11 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     addresses = _addresses(group, instruction, memory)
     on, left = _writing(context, instruction, on), None
     if on.any():
-        tried = first_of_each(addresses, on) if instruction.op == SPIN else on
-        touched, tried = _touched(context, group, instruction, addresses, tried)
-        on = on if instruction.op == SPIN else tried
+        touched, found = _touched(context, group, instruction, addresses, on)
+        on, lost = found, on & ~found
+        if instruction.op == SPIN:
+            tried = first_of_each(addresses, on)
+            touched = [replace(one, mine=one.mine & tried) for one in touched]
         given = _operands(group, instruction, memory)
         # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
@@ -100,6 +102,9 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 left = elements.take(index, mode="clip")
         if result is not None:
             _give_old(group, instruction, result, on)
+        if instruction.dst and instruction.detail == "cas" and lost.any():
+            # Loops end that swap until the old value is the one expected.
+            _give_old(group, instruction, np.array(given[0]), lost)
     context.report(group, instruction, on, addresses, left=left)
 
 
@@ -212,6 +217,8 @@ def _touched(
         on = _aligned(context, group, instruction, addresses, on)
     item = memory.dtype.itemsize
     size = memory.size or batch.bytes_of(memory) // item
+    if instruction.may_overhang and not memory.size:
+        size = -(-batch.bytes_of(memory) // item)
     index = storage.element_index(addresses, memory.base, item)
     on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
@@ -284,8 +291,9 @@ def _within(
     """Return the lanes with a valid access; the others are faults."""
     memory, line = _memory(instruction), instruction.line
     who = partial(generic_addressing.lanes_of, group)
+    inside = 1 if instruction.may_overhang else memory.count
     for misfit in (
-        storage.outside(index, on, size, memory, line, who),
+        storage.outside(index, on, size, memory, line, who, inside=inside),
         storage.misaligned(index, on, memory, line, who),
     ):
         if misfit is not None:
