@@ -17,6 +17,7 @@ from gpusim.launch.grid import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 
 LARGEST_ELEMENT = 8
+WIDEST_ACCESS = 16  # bytes
 
 
 class Values(NamedTuple):
@@ -102,16 +103,15 @@ class Layout:
             found |= inside
         return found
 
-    @property
-    def keeps_some(self) -> bool:
-        """Whether a part of the shared memory that the program addresses is the system's."""
-        return self.program.layout is not None and self.program.layout.reserved_bytes > 0
+    @cached_property
+    def own_shared(self) -> int:
+        """Elements of a block's own shared memory: behind them lie the system's, or padding."""
+        own = self.program.shared_bytes + self.launch.dynamic_shared_bytes
+        return -(-own // self.element_bytes["shared"])
 
     def may_hold_nothing(self, element: Array) -> Array:
-        """Return a mask of elements in the program's shared memory: others the system keeps."""
-        own = self.program.shared_bytes + self.launch.dynamic_shared_bytes
-        each = self.element_bytes["shared"]
-        return np.asarray(element % max(self.sizes["shared"], 1) < -(-own // each))
+        """Return a mask of elements in a block's own shared memory."""
+        return np.asarray(element % max(self.sizes["shared"], 1) < self.own_shared)
 
     @cached_property
     def first_address(self) -> int:
@@ -126,7 +126,7 @@ class Layout:
         shared = self.program.addressable_shared(self.launch.dynamic_shared_bytes)
         sizes = {
             "global": end - self.first_address,
-            "shared": shared,
+            "shared": -(-shared // WIDEST_ACCESS) * WIDEST_ACCESS,  # loads may overhang
             "local": self.program.local_bytes,
         }
         return {space: -(-size // self.element_bytes[space]) for space, size in sizes.items()}

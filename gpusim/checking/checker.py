@@ -184,11 +184,8 @@ class Checker(Observer):
         rows = self._layout.program.instructions
         masked = tuple(pc for pc in gathers if rows[pc].detail != "all")
         sizes = layout.sizes
-        empty = sizes["shared"]
-        if layout.keeps_some:
-            own = layout.program.shared_bytes + layout.launch.dynamic_shared_bytes
-            empty = -(-own // layout.element_bytes["shared"])
-        cells = Cells(layout.first_address, sizes["global"], sizes["shared"], empty, sizes["local"])
+        own = layout.own_shared
+        cells = Cells(layout.first_address, sizes["global"], sizes["shared"], own, sizes["local"])
         return Detection(accesses, sums, meetings, masked, exchanges, conditions), cells
 
     def take(self, found: Examined) -> None:
@@ -322,7 +319,7 @@ class Checker(Observer):
             never = shadow.writer[touch.element] == 0
             if batch.on_their_way is not None:
                 never &= batch.on_their_way.begun[touch.element] == 0
-            if self._layout.keeps_some:
+            if self._layout.own_shared < elements:
                 never &= self._layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never)
         self._judge(touch, access, shadow, batch.on_their_way)

@@ -122,6 +122,18 @@ class Instruction:
         """Whether it loads from memory."""
         return OPS[self.op].kind == "load"
 
+    @property
+    def may_overhang(self) -> bool:
+        """Whether only the first byte has to lie in the memory.
+
+        nvcc loads a `float3` of shared memory in 16 bytes, also at the end of it: a block has whole
+        units of 128 bytes, which no aligned access crosses.
+        """
+        memory = self.memory
+        return (
+            self.is_load and memory is not None and memory.by_address and memory.space == "shared"
+        )
+
 
 def behind(shared: int) -> int:
     """Return where the system's shared memory begins behind a block's own, in bytes."""

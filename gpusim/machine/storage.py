@@ -290,10 +290,20 @@ class Misfit:
 
 
 def outside(
-    index: Array, on: Array, size: int, memory: Memory, line: int, who: Callable[[], Lanes]
+    index: Array,
+    on: Array,
+    size: int,
+    memory: Memory,
+    line: int,
+    who: Callable[[], Lanes],
+    *,
+    inside: int,
 ) -> Misfit | None:
-    """Return the lanes outside an array of `size` elements, None if there are none."""
-    limit = size - memory.count
+    """Return the lanes outside an array of `size` elements, None if there are none.
+
+    The first `inside` elements of each access have to be elements of the array.
+    """
+    limit = size - inside
     if index.size and index.min() >= 0 and index.max() <= limit:
         return None  # nor do lanes that are off
     wrong = ((index < 0) | (index > limit)) & on

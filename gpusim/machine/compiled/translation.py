@@ -905,6 +905,8 @@ class _Translator:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
         else:
             at, limit = self._own_memory(memory)
+            if row.may_overhang:
+                limit = f"(i32.add {limit} (i32.const {memory.width_bytes - 1}))"
             begins = self._queues if OPS[row.op].asynchronous else None
             own, warp = (
                 (access, "") if begins is None else (Begin(memory.count, begins), "(local.get $W)")
@@ -927,10 +929,11 @@ class _Translator:
             self._made.banks[number] = self._cell
             self._cell += layout.BANK_BYTES
         slot = self._slot("global")
-        return (
-            f"(call {access.name} (local.get $M) (i32.const {self._made.banks[number]})"
+        call = (
+            f"(call {access.name} (local.get $on) (i32.const {self._made.banks[number]})"
             f" (i32.const {slot}))"
         )
+        return f"(if (local.get $on) (then {call}))"
 
     def _slot(self, space: str) -> int:
         """Return the place of the distances between an access's addresses."""
