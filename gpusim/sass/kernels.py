@@ -456,7 +456,8 @@ def _code(held: cubin.Cubin, name: str, symbol: str, text: str, generator: str, 
     if section is None or kernel is None:
         raise InputError(f"{file}: the machine code of {name} is not there")
     whole = linked(kernel, held, section, text, (file,))
-    return Code(name, whole.kernel, whole.cubin, whole.section, generator)
+    ptx = ptx_of(held.ptx) if held.ptx else None
+    return Code(name, whole.kernel, whole.cubin, whole.section, generator, ptx)
 
 
 class CodeKernel(MachineCode):

@@ -17,7 +17,8 @@ BYTES_PER_ROW = 16
 _IMMEDIATE = 32  # bits below an immediate in an instruction (7.5 to 12.0)
 
 _PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)(.*)')
-_PTX_PLACE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt", line (\d+)')
+# A linked file has several texts of PTX, with numbers: their lines are not known here.
+_PTX_PLACE = re.compile(r'\s*//## File "\.nv_debug_ptx_txt(\.\d+)?", line (\d+)')
 _LABEL = re.compile(r"(\S+):\s*$")
 _ROW = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+\{?\s*(?:@(!?)(U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*)")
 _TARGETS = re.compile(r'\(\*"BRANCH_TARGETS\s+([^"]*)"\*\)')
@@ -136,7 +137,7 @@ def _section(name: str, text: str, own: frozenset[str], begin: int) -> Section:
             row = _row(match, place, made.labels)
             made.rows.append(replace(row, address=begin + row.address, ptx_line=ptx_line))
         elif match := _PTX_PLACE.match(line):
-            ptx_line = int(match[1])
+            ptx_line = 0 if match[1] else int(match[2])
         elif match := _PLACE.match(line):
             if not waits:
                 chain = []

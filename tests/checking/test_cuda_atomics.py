@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.sass import wheels
+from gpusim.sass import compiler, wheels
+from gpusim.sass.kernels import CubinFile
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
@@ -62,6 +63,16 @@ def found(kernel: Any, blocks: int = 2, threads: int = 64) -> list[tuple[str, st
 @pytest.mark.parametrize("name", NAMES)
 def test_an_atomic_object_is_clean_in_any_order(name: str) -> None:
     assert found(kernels()[name]) == []
+
+
+def test_a_cubin_has_the_orders_of_the_ptx_that_it_keeps() -> None:
+    text = """#include <cuda/atomic>
+    extern "C" __global__ void k(int *x, int *out) {
+        cuda::atomic_ref<int>(x[0]).store(threadIdx.x);
+    }
+    """
+    made = compiler.compiled(text, "source.cu", [], "sm_90")
+    assert found(CubinFile(made.cubin, "source.cubin")["k"]) == []
 
 
 def test_a_volatile_counter_is_not_an_atomic() -> None:

@@ -25,3 +25,13 @@ def test_addresses_of_labels_that_a_linker_sets_are_numbers() -> None:
 def test_a_row_is_read_without_the_disassemblers_annotations() -> None:
     row = row_of_text('STL.64 [R1], R146                         (*"SpillRefill"*)')
     assert row.text == "STL.64 [R1], R146"
+
+
+def test_lines_of_ptx_are_no_lines_of_the_source() -> None:
+    """A linked file has a text of PTX for each of its parts."""
+    places = '\t//## File "a.cu", line 7\n\t//## File ".nv_debug_ptx_txt{}", line 31\n'
+    for part, line in (("", 31), (".2335590954", 0)):
+        text = LISTING.replace("        /*0000*/", f"{places.format(part)}        /*0000*/")
+        found = section(text, "one", ("a.cu",))
+        assert found is not None
+        assert [(row.place.line, row.ptx_line) for row in found.rows] == [(7, line)] * 4
