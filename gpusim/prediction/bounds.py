@@ -12,7 +12,7 @@ from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.arithmetic.inner_product import inner
-from gpusim.prediction.arithmetic.ticks import TICKS
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes, InstructionTable, WarpStream
@@ -44,13 +44,16 @@ _ABLATED = {
 class _Costs:
     """Costs of instructions by pc: cycles of schedulers and tensor cores, L2 cycles of atomics.
 
+    An access to shared memory takes `shared` cycles, and `conflict` for each further wavefront.
+
     A pass takes `pass_cycles`, times `whole_sector` on a whole sector; a floating-point atomic at
     least `sector_cycles` for the passes on one sector.
     """
 
     slot: Array
     tensor: Array
-    is_shared: Array
+    shared: Array
+    conflict: Array
     is_constant: Array
     pass_cycles: Array
     sector_cycles: Array
@@ -64,11 +67,13 @@ class _Costs:
         answering = np.array([share.answering.get(pc, 0.0) for pc in range(len(rows))])
         is_float = [row.memory is not None and row.memory.dtype.kind == "f" for row in rows]
         costs = instruction_costs(program, device)
+        shared, conflict = np.transpose([_shared_cycles(row, device) for row in rows])
         float_cycles = interval.global_atomic_float_same_address * np.array(is_float)
         return cls(
             slot=np.array([cost.slot for cost in costs]) / TICKS,
             tensor=np.array([cost.interval * (cost.pipe == "tensor") for cost in costs]) / TICKS,
-            is_shared=np.array([_is_shared_access(row) for row in rows]),
+            shared=shared,
+            conflict=conflict,
             is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
             pass_cycles=interval.global_atomic_same_address * (1 / np.array(at_once) + answering),
             sector_cycles=float_cycles / np.array(at_once),
@@ -78,11 +83,11 @@ class _Costs:
 
 @dataclass(frozen=True)
 class _Work:
-    """Work of blocks: cycles of schedulers and tensor cores, wavefronts, constants, atomics' L2."""
+    """Work of blocks: cycles of schedulers, tensor cores, shared memory and L2; constants."""
 
     issue: float = 0.0
     tensor: float = 0.0
-    wavefronts: float = 0.0
+    shared: float = 0.0
     constants: float = 0.0
     atomics: float = 0.0
 
@@ -90,7 +95,7 @@ class _Work:
         return _Work(
             self.issue + more.issue,
             self.tensor + more.tensor,
-            self.wavefronts + more.wavefronts,
+            self.shared + more.shared,
             self.constants + more.constants,
             self.atomics + more.atomics,
         )
@@ -118,7 +123,7 @@ def bounds_of(
     blocks_on_sm = -(-prepared.launch.blocks // sms)
     by_name = {
         "issue": work.issue / sms / device.sm.schedulers,
-        "shared memory": work.wavefronts * interval.shared_wavefront / sms,
+        "shared memory": work.shared / sms,
         "constants": work.constants * interval.adu / sms,
         "atomics": work.atomics,
         "L2": through_l2 / sms / share.l2_bytes_per_cycle,
@@ -171,14 +176,18 @@ def _of_rows(table: InstructionTable, costs: _Costs) -> dict[str, Array]:
     work = {
         "issue": costs.slot[pc],
         "tensor": costs.tensor[pc],
-        "wavefronts": np.where(costs.is_shared[pc], asked, 0),
+        "shared": np.where(asked > 0, costs.shared[pc] + (asked - 1) * costs.conflict[pc], 0),
         "constants": np.where(costs.is_constant[pc], np.maximum(asked, 1), 0),
         "atomics": atomics,
     }
     return {name: column for name, column in work.items() if column.any()}
 
 
-def _is_shared_access(instruction: Instruction) -> bool:
-    found = instruction.memory
-    shared = found is not None and found.space == "shared"
-    return shared and OPS[instruction.op].kind != "atomic"
+def _shared_cycles(instruction: Instruction, device: Device) -> tuple[float, float]:
+    """Return the cycles of an access to shared memory, and of a further wavefront; else zeros."""
+    found, kind = instruction.memory, OPS[instruction.op].kind
+    if found is None or found.space != "shared" or kind == "atomic":
+        return 0.0, 0.0
+    interval = device.interval_cycles
+    further = interval.shared_store_conflict if kind == "store" else interval.shared_wavefront
+    return ticks(interval.shared_wavefront) / TICKS, ticks(further) / TICKS

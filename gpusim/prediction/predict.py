@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import require_observers
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.bounds import SPINNING, Bound, bounds_of
+from gpusim.prediction.bounds import SPINNING, Bound
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.memory import MemoryShare, memory_share
@@ -30,7 +31,6 @@ from gpusim.prediction.removals import Removal, Setting, removed
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify, with_fast_paths
 from gpusim.prediction.timeline import TimelineRecorder
-from gpusim.prediction.traffic import traffic_of
 from gpusim.prediction.workload import BUDGET, Budget, Workload
 from gpusim.program.polling import spins
 
@@ -99,28 +99,22 @@ def predict_prepared(
     for removal in removals:
         setting = removed(removal, setting)
     classes, memory = setting.classes, setting.memory
-    traffic = traffic_of(prepared, classes, memory, l2)
     work = setting.workload()
     recorder = TimelineRecorder(gpu.sm.schedulers, setting.resident) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
-    done = simulate_all(gpu, memory, work, setting.resident, heard)
-    bounds = [
-        *bounds_of(setting.prepared, classes, gpu, memory, traffic),
-        _latency(gpu, memory, work, setting.resident),
-    ]
-    cycles = done.cycles
-    certain = ("issue", "latency") if work.are_alike(0) else ("issue",)
-    least = max(bound.time_us for bound in bounds if bound.name in certain)
-    cycles = max(cycles, least * gpu.gpu.sm_clock_mhz)
-    cycles = setting.spread(cycles, bounds)
+    done = simulate_all(gpu, memory, work, setting.resident, heard, demand=setting.demand)
+    least = [*setting.bounds, _latency(gpu, memory, work, setting.resident)]
+    clock = gpu.gpu.sm_clock_mhz
+    cycles = max(done.cycles, *(bound.time_us * clock for bound in least))
+    cycles, bounds = setting.spread(cycles, least)
     if waiting is not None:
-        bounds.append(Bound(SPINNING, waiting.ends.cycles / gpu.gpu.sm_clock_mhz))
+        bounds.append(Bound(SPINNING, waiting.ends.cycles / clock))
         cycles = max(cycles, waiting.ends.cycles)
     return Prediction(
         prepared=prepared,
         device=gpu,
         l2=l2,
-        time_us=cycles / gpu.gpu.sm_clock_mhz + launch_overhead_us(gpu),
+        time_us=cycles / clock + launch_overhead_us(gpu),
         cycles=cycles,
         occupancy=held,
         stalls=_stalls(done),
@@ -136,7 +130,7 @@ def predict_prepared(
             classes=classes,
         ),
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
-        traffic=traffic,
+        traffic=setting.traffic,
         timeline=recorder.timeline if recorder is not None else None,
         assumes_ordinary_operands=usual is not prepared,
         setting=setting,
@@ -197,8 +191,15 @@ def _stalls(done: SmTime) -> dict[str, float]:
 def _latency(gpu: Device, memory: MemoryShare, work: Workload, resident: int) -> Bound:
     """Return the latency bound: blocks in turn on one SM, each with the duration of a lone block.
 
-    The number of turns is the SM's number of blocks over its places, rounded up.
+    The number of turns is the SM's number of blocks over its places, rounded up. Blocks that
+    differ take the shortest one's duration each, and the longest one's in all, at unlimited
+    bandwidth: a block may use what idle ones left.
     """
     in_turn = math.ceil(work.blocks_on_sm / resident)
-    alone = simulate_alone(gpu, memory, work, is_first=in_turn == 1)
-    return Bound("latency", in_turn * alone / gpu.gpu.sm_clock_mhz)
+    lone = partial(simulate_alone, share=memory, work=work, is_first=in_turn == 1)
+    if work.are_alike(0):
+        cycles = in_turn * lone(gpu, number=work.shortest)
+    else:
+        quick = gpu.without("bandwidth")
+        cycles = max(in_turn * lone(quick, number=work.shortest), lone(quick, number=work.longest))
+    return Bound("latency", cycles / gpu.gpu.sm_clock_mhz)

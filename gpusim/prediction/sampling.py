@@ -67,8 +67,15 @@ def simulate_all(
     work: Workload,
     resident: int,
     observers: Sequence[SpanObserver] = (),
+    *,
+    demand: float = 0.0,
 ) -> SmTime:
-    """Return the time of an SM for all its blocks, with `resident` of them at a time."""
+    """Return the time of an SM for all its blocks, with `resident` of them at a time.
+
+    `demand` is the service demand of a block at the busiest unit, in cycles: no steady state has
+    less between blocks (Denning and Buzen 1978), though queues of stores and atomics hide it from
+    the simulated blocks.
+    """
 
     def of_iterations(
         most: int, observers: Sequence[SpanObserver] = (), *, evenly: bool = False
@@ -77,7 +84,7 @@ def simulate_all(
             blocks = work.some(count, most, first=resident, evenly=evenly)
             return simulate(device, share, blocks, resident, observers)
 
-        return _all_waves(of_blocks, work, resident, _waves(work, resident, most))
+        return _all_waves(of_blocks, work, resident, _waves(work, resident, most), demand)
 
     longest = work.longest_loop
     done = _settled(partial(of_iterations, observers=observers), longest, work.budget)
@@ -96,14 +103,14 @@ def simulate_all(
 
 @uncollected()
 def simulate_alone(
-    device: Device, share: MemoryShare, work: Workload, *, is_first: bool = False
+    device: Device, share: MemoryShare, work: Workload, number: int, *, is_first: bool = False
 ) -> float:
-    """Return the cycles of a lone block on an SM: the SM's first one, or a later one.
+    """Return the cycles of one of the grid's blocks alone on an SM: its first one, or a later one.
 
     It ends without waiting for its stores.
     """
     iterations = work.budget.iterations
-    blocks = work.some(1, iterations)
+    blocks = work.of_blocks([number], iterations)
     alone = simulate(device, share, blocks, 1, is_steady=not is_first)
     simulated, whole = work.waits_for_memory(iterations)
     late = slowest_excess_cycles(device, share, (simulated, work.warps), (whole, work.warps))
@@ -147,11 +154,12 @@ def _waves(work: Workload, resident: int, iterations: int) -> int:
 
 
 def _all_waves(
-    simulate: Callable[[int], Outcome], work: Workload, resident: int, waves: int
+    simulate: Callable[[int], Outcome], work: Workload, resident: int, waves: int, demand: float
 ) -> SmTime:
     """Simulate some waves of blocks, then more of them, and extrapolate to all.
 
-    Whole waves are extrapolated, so that the simulated tail is as full as the launch's.
+    Whole waves are extrapolated, so that the simulated tail is as full as the launch's, at no less
+    than the blocks' `demand` on the busiest unit.
     """
     whole = work.blocks_on_sm
     budget = work.budget
@@ -170,6 +178,7 @@ def _all_waves(
         if settled or not _is_worth_twice(outcome.instructions, budget):
             break
         before = rate
+    rate = max(rate, demand * resident)
     return _sm_time(outcome, count, extrapolated, (whole - count) / resident * rate, spread)
 
 

@@ -8,14 +8,17 @@ from functools import cached_property
 
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.bounds import Bound
+from gpusim.prediction.bounds import Bound, bounds_of
 from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.removal import Removal
 from gpusim.prediction.streams import BlockStream, Classes
+from gpusim.prediction.traffic import Traffic, traffic_of
 from gpusim.prediction.workload import BUDGET, Budget, Workload
 
 ON_SM = ("issue", "shared memory", "constants", "latency")  # bounds that more SMs would lower
+
+QUEUED = ("atomics", "DRAM")  # units with queues of what a block sends before it ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +64,36 @@ class Setting:
             code_is_cached=self.code_is_cached,
         )
 
-    def spread(self, cycles: float, bounds: Sequence[Bound]) -> float:
-        """Return the cycles that are left, no less than the memory system of all SMs takes."""
-        if self.fraction == 1.0:
-            return cycles
+    @cached_property
+    def traffic(self) -> Traffic:
+        """The traffic of its loads and stores."""
+        return traffic_of(self.prepared, self.classes, self.memory, self.l2)
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """The lower bound of its duration by each limiter but latency."""
+        return bounds_of(self.prepared, self.classes, self.device, self.memory, self.traffic)
+
+    @property
+    def demand(self) -> float:
+        """The service demand of a block at the busiest unit behind queues, in cycles."""
         clock = self.device.gpu.sm_clock_mhz
-        shared = max((b.time_us * clock for b in bounds if b.name not in ON_SM), default=0.0)
-        return max(cycles * self.fraction, min(cycles, shared))
+        most = max(bound.time_us for bound in self.bounds if bound.name in QUEUED) * clock
+        return most * self.memory.sms / self.prepared.launch.blocks
+
+    def spread(self, cycles: float, bounds: Sequence[Bound]) -> tuple[float, list[Bound]]:
+        """Return the cycles and bounds that are left where work is spread more evenly.
+
+        The memory system of all SMs takes as long as before.
+        """
+        if self.fraction == 1.0:
+            return cycles, list(bounds)
+        clock = self.device.gpu.sm_clock_mhz
+        left = [
+            replace(b, time_us=b.time_us * self.fraction) if b.name in ON_SM else b for b in bounds
+        ]
+        shared = max((b.time_us * clock for b in left if b.name not in ON_SM), default=0.0)
+        return max(cycles * self.fraction, min(cycles, shared)), left
 
     def with_blocks(self, edit: Callable[[BlockStream], BlockStream]) -> Setting:
         """Return the same launch with the streams of its blocks edited."""

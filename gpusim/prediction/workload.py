@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -200,6 +200,23 @@ class Workload:
     def are_alike(self, but: int) -> bool:
         """Return whether all but `but` of the SM's blocks are equal."""
         return max(count for _, count in self._counted) >= self.blocks_on_sm - but
+
+    @property
+    def shortest(self) -> int:
+        """The first of the SM's blocks with the fewest instructions."""
+        return min(self._firsts(), key=lambda number: self._stream(number).instructions)
+
+    @property
+    def longest(self) -> int:
+        """The first of the SM's blocks with the most instructions."""
+        return max(self._firsts(), key=lambda number: self._stream(number).instructions)
+
+    def _firsts(self) -> Iterator[int]:
+        """Yield the SM's first block in each range of equal blocks."""
+        for first, last, _ in self._ranges:
+            place = bisect_left(self._own, first)
+            if place < len(self._own) and self._own[place] <= last:
+                yield self._own[place]
 
     def _own_streams(self) -> list[tuple[BlockStream, int]]:
         """Return the distinct streams of the SM's blocks, with their numbers of blocks."""

@@ -53,8 +53,10 @@ def played_us(prediction: Prediction, setting: Setting) -> float:
     cycles = prediction.cycles
     if not setting.is_simulated_as(prediction.setting):
         work = setting.workload()
-        cycles = simulate_all(setting.device, setting.memory, work, setting.resident).cycles
-    cycles = setting.spread(cycles, prediction.bounds)
+        cycles = simulate_all(
+            setting.device, setting.memory, work, setting.resident, demand=setting.demand
+        ).cycles
+    cycles, _ = setting.spread(cycles, prediction.bounds)
     clock = setting.device.gpu.sm_clock_mhz
     waiting = [bound.time_us for bound in prediction.bounds if bound.name == SPINNING]
     overhead = prediction.time_us - prediction.cycles / clock
