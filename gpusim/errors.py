@@ -56,6 +56,10 @@ class InputError(GpusimError):
     """A value, file or option that cannot be used as given."""
 
 
+class MissingElementsError(InputError):
+    """A launch whose course depends on elements of arrays that are given without any."""
+
+
 class LaunchError(GpusimError):
     """A grid, block, shared-memory size or argument list that no GPU would launch."""
 

@@ -121,6 +121,8 @@ def _one_a_block(setup: Setup) -> int:
 REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_block, _one_a_block, _partial_results)
 SCAN = Family("scan", ("sum",), lambda setup: setup.length, lambda setup: setup.n, _prefix_sums)
 
+PREDICTED_N = 2**24
+
 Factory = Callable[[Template], Kernel]
 # "input", "output" and the type of the count of elements, in the order of the kernel's parameters.
 Signature = tuple[str | type[np.integer[Any]], ...]
@@ -159,6 +161,11 @@ class Entry:
 
     def __repr__(self) -> str:
         return f"<catalogue kernel {self.name}>"
+
+    @property
+    def predicted_n(self) -> int:
+        """The number of elements of a prediction where none is given: enough to fill a GPU."""
+        return self.default_n if self.one_block else PREDICTED_N
 
     @property
     def fixed_by(self) -> str | None:

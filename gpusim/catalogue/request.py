@@ -53,10 +53,15 @@ class Request:
         return replace(self, n=data.size, dtype=data.dtype)
 
     def sized(self, n: int | None, block: int | str | None) -> Request:
-        """Return the same request for another size and block; LaunchError for one of more axes."""
+        """Return the same request for another size and block; None leaves them as they are.
+
+        LaunchError for a block of more axes.
+        """
         if isinstance(block, str):
             raise LaunchError(f"a block of {self.kernel} has one dimension, not {block}")
-        return replace(self, n=n, block=block)
+        return replace(
+            self, n=self.n if n is None else n, block=self.block if block is None else block
+        )
 
     def with_values(self, values: Mapping[str, int | str]) -> Request:
         """Return the same request with another block, grid or coarse factor.

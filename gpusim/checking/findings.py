@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusim.checking.coverage import Coverage
 from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
+from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.languages import PYTHON
 from gpusim.launch.views import Shown
 
@@ -124,7 +125,8 @@ class Findings(Shown, Sequence[Finding], shown_as="findings"):
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
     `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
     `lenient` took locks and flags for acquires without a fence; `order` is the seed of random
-    turns of warps and blocks. `coverage` counts what was compared.
+    turns of warps and blocks. `coverage` counts what was compared. `description` says where the
+    launch's members are from.
     """
 
     kernel: str
@@ -138,6 +140,7 @@ class Findings(Shown, Sequence[Finding], shown_as="findings"):
     lenient: bool = False
     order: int | None = None
     coverage: Coverage = field(default_factory=Coverage)
+    description: LaunchDescription | None = field(default=None, repr=False, compare=False)
     found: tuple[Finding, ...] = field(default=())
 
     def __repr__(self) -> str:
@@ -173,6 +176,7 @@ class Findings(Shown, Sequence[Finding], shown_as="findings"):
             "source_file": self.source_file,
             "grid": list(self.grid),
             "block": list(self.block),
+            **described(self.description),
             "compute_capability": self.compute_capability,
             "generator": self.generator,
             "lenient": self.lenient,

@@ -128,24 +128,27 @@ def run(arguments: Sequence[str]) -> int:
     if chosen.command is None:
         parser().print_help()
         return 0
-    if chosen.command in MODULES:
-        chosen.given = names_given(command(chosen.command).options, arguments)
-    if isinstance(getattr(chosen, "kernel", None), str):
-        from gpusim.cli.project import with_launch
-
-        chosen = with_launch(chosen)
     code: int = chosen.function(chosen)
     return code
 
 
 def chosen_of(arguments: Sequence[str]) -> Namespace:
-    """Return the options of a command line; InputError for unknown ones."""
+    """Return the options of a command line, with those of a launch that it names.
+
+    InputError for unknown ones.
+    """
     first = arguments[0] if arguments else ""
     whole = parser([first] if first in MODULES else MODULES)
     chosen, unknown = whole.parse_known_args(arguments)
     if unknown:
         _refuse(unknown, first)
-    return chosen
+    if chosen.command in MODULES:
+        chosen.given = names_given(command(chosen.command).options, arguments)
+    if not isinstance(getattr(chosen, "kernel", None), str):
+        return chosen
+    from gpusim.cli.project import with_launch
+
+    return with_launch(chosen)
 
 
 def _may_be_a_program(arguments: Sequence[str]) -> bool:

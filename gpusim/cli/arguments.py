@@ -72,26 +72,23 @@ class Argument:
     text: str
 
 
-def argument(
-    text: str,
-    *,
-    with_elements: bool = True,
-    filling: str = "zeros",
-    names: Mapping[str, int] = NO_NAMES,
-) -> Argument:
+def parted_by_name(text: str) -> tuple[str | None, str]:
+    """Return the name and the value of `[NAME=]VALUE`; no name where none is given."""
+    named = _NAMED.fullmatch(text.strip())
+    return (named[1], named[2].strip()) if named else (None, text.strip())
+
+
+def argument(text: str, *, filling: str = "", names: Mapping[str, int] = NO_NAMES) -> Argument:
     """Return the argument that `[NAME=]VALUE` describes.
 
-    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, full:NUMBER, random,
+    VALUE is an array, `DTYPE[SHAPE]=FILLING` (zeros, ones, arange, a number, random,
     random:SEED or random:SEED:LEAST:MOST);
     a file, `@FILE` or `DTYPE@FILE`; null, a pointer to nothing (None); or a number, plain or as
-    `DTYPE(NUMBER)`. An array without a filling has `filling`; without elements, it is an
-    `array_spec`. In shapes and for numbers may stand expressions of `names`.
+    `DTYPE(NUMBER)`. An array without a filling has `filling`, or is an `array_spec` without
+    elements. In shapes and for numbers may stand expressions of `names`.
     """
-    named = _NAMED.fullmatch(text.strip())
-    filling = filling if with_elements else ""
-    if named:
-        return Argument(named[1], _argument_value(named[2].strip(), text, filling, names), text)
-    return Argument(None, _argument_value(text.strip(), text, filling, names), text)
+    name, value = parted_by_name(text)
+    return Argument(name, _argument_value(value, text, filling, names), text)
 
 
 def _argument_value(value: str, text: str, filling: str, names: Mapping[str, int]) -> Any:
@@ -131,15 +128,16 @@ def _described_array(
         raise InputError(f"--arg {shown(text)!r}: an array has at most {MAX_ELEMENTS:,} elements")
     if not filling:
         return array_spec(shape, kind)
-    if filling.startswith("full:"):
-        return np.full(shape, _scalar(filling.removeprefix("full:"), kind, text), dtype=kind)
+    number_text = filling.removeprefix("full:")
+    if number_text != filling or _plain_number(filling) is not None:
+        return np.full(shape, _scalar(number_text, kind, text), dtype=kind)
     if match := _RANDOM.fullmatch(filling):
         seed, low, high = match.groups()
         if low is None:
             return _random(shape, kind, int(seed))
         return _random_between(shape, kind, int(seed), (low, high), text)
     if filling not in FILLINGS:
-        known = ", ".join([*FILLINGS, "random:SEED", "random:SEED:LEAST:MOST", "full:NUMBER"])
+        known = ", ".join([*FILLINGS, "random:SEED", "random:SEED:LEAST:MOST", "a number"])
         raise InputError(
             f"--arg {shown(text)!r}: unknown filling {shown(filling)!r}"
             f"{did_you_mean(filling, FILLINGS)} (known: {known})"

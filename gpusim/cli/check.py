@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import BINARY, COMPILING
+from gpusim.cli.code_files import COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
+from gpusim.cli.launch_options import LAUNCHING
+from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
 from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_document, print_lines
-from gpusim.cli.own_kernels import LAUNCHING, own_kernel, refuse
 from gpusim.cli.progress import Patience
+from gpusim.cli.references import Reference
 from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
 
 if TYPE_CHECKING:
@@ -135,14 +138,6 @@ COMMAND = Command(
 )
 
 
-# Options that a kernel of the catalogue does not take; not every command has them.
-OWN = {
-    "--arg": "arg",
-    "--shared-bytes": "shared_bytes",
-    "--uninitialised": "uninitialised",
-}
-
-
 def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Findings:
     """Return the findings of a check of the launch that the options describe.
 
@@ -150,39 +145,25 @@ def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Fi
     """
     from gpusim.checking.check import check as judge
     from gpusim.checking.check import check_call
-    from gpusim.cli.selection import selected, step_limit
-    from gpusim.cli.user_files import names_a_file
+    from gpusim.cli.selection import step_limit
 
-    name = getattr(chosen, "device", None) or DEFAULT_DEVICE
-    device, limit = device_of(name, None), step_limit(chosen)
-    lenient, order = getattr(chosen, "lenient", False), _seed(chosen, "order")
     if getattr(chosen, "debug", False):
         _require_a_source(chosen.kernel)
-    if names_a_file(chosen.kernel):
-        configured, values = own_kernel(chosen, kernel=kernel)
+    launch = resolved(chosen, kernel=kernel)
+    configured, values = launch.filled()
+    settings: dict[str, Any] = {
+        "device": device_of(getattr(chosen, "device", None) or DEFAULT_DEVICE, None),
+        "step_limit": step_limit(chosen),
+        "progress": Patience(configured.launch.blocks),
+        "lenient": getattr(chosen, "lenient", False),
+        "order": _seed(chosen, "order"),
+    }
+    if isinstance(launch, CatalogueLaunch):
+        found = check_call(launch.call, **settings)
+    else:
         nothing = getattr(chosen, "uninitialised", None) or ()
-        patience = Patience(configured.launch.blocks)
-        return judge(
-            configured,
-            *values,
-            device=device,
-            step_limit=limit,
-            uninitialised=nothing,
-            progress=patience,
-            lenient=lenient,
-            order=order,
-        )
-    refuse(
-        {name: getattr(chosen, field, None) for name, field in OWN.items()},
-        "a kernel of the catalogue makes its own arguments",
-    )
-    from gpusim.catalogue import find
-
-    call = selected(find(chosen.kernel), chosen).call()
-    patience = Patience(call.configured.launch.blocks)
-    return check_call(
-        call, device=device, step_limit=limit, progress=patience, lenient=lenient, order=order
-    )
+        found = judge(configured, *values, uninitialised=nothing, **settings)
+    return replace(found, description=launch.description)
 
 
 def _seed(chosen: Namespace, name: str) -> int | None:
@@ -217,10 +198,8 @@ def _explore(chosen: Namespace, kind: str) -> int:
 
 def _require_a_source(kernel: str) -> None:
     """Raise InputError where -G has nothing to compile."""
-    from gpusim.cli.user_files import code_of, names_a_file
-
-    path, _ = code_of(kernel) if names_a_file(kernel) else ("", "")
-    if path.endswith(BINARY):
+    reference = Reference.of(kernel)
+    if reference.is_binary:
         refuse({"-G": True}, "machine code is checked as it is")
-    if not path:
+    if not reference.is_code:
         refuse({"-G": True}, "a Python kernel is always checked without optimisation")

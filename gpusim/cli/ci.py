@@ -15,6 +15,7 @@ from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diag
 from gpusim.cli.options import JSON, Command, Option, document_of, print_document, print_lines
 from gpusim.cli.progress import Bar
 from gpusim.cli.project import EXAMPLE, FILE, LAUNCH_EXAMPLE, NamedLaunch, Project, found_project
+from gpusim.cli.references import Reference
 from gpusim.errors import GpusimError, InputError
 from gpusim.host import files
 
@@ -169,18 +170,10 @@ def _judge(project: Project, launch: NamedLaunch, stored: Recorded | None) -> Ju
     )
     verdict = judged(subject, limits)
     traced, checked = vars(subject).get("trace"), vars(subject).get("check")
-    source = getattr(traced or checked, "source_file", "") or _file_of(launch.kernel)
+    source = getattr(traced or checked, "source_file", "") or Reference.of(launch.kernel).file
     made_by = _generator(subject)
     device = options.device
     return JudgedLaunch(launch.name, launch.kernel, device, made_by, source, verdict, checked)
-
-
-def _file_of(kernel: str) -> str:
-    """Return the file that a kernel is named by, "" for one of the catalogue."""
-    from gpusim.cli.code_files import parted
-    from gpusim.cli.user_files import names_a_file, python_file
-
-    return (parted(kernel)[0] or str(python_file(kernel)[0])) if names_a_file(kernel) else ""
 
 
 def _generator(subject: Subject) -> str:
@@ -239,7 +232,9 @@ def options_of(launch: NamedLaunch) -> Namespace:
     for command in (trace.COMMAND, check.COMMAND, predict.COMMAND):
         defaults |= command.defaults
     options = dict(launch.options)
-    return Namespace(**{**defaults, **options, "kernel": launch.kernel})
+    return Namespace(
+        **{**defaults, **options, "kernel": launch.kernel, "of_project": frozenset(options)}
+    )
 
 
 def subject_of(options: Namespace) -> Subject:

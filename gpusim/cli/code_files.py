@@ -7,32 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli.options import Option
+from gpusim.cli.references import BINARY, CACHES
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeFile
 
-CACHES = (".nbc", ".db")  # of numba-cuda and tinygrad
-BINARY = (".cubin", *CACHES)
-SUFFIXES = (".cu", ".cuh", *BINARY)
 CODE = Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE")
 COMPILING = (
     Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
     Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),
     Option("--std", "the C++ that FILE.cu is written in (c++17)", "STANDARD", None, False, "std"),
 )
-
-
-def parted(text: str) -> tuple[str, str]:
-    """Return the file and the kernel that `FILE.cu:KERNEL` names; no file where it names none."""
-    for suffix in SUFFIXES:
-        before, colon, kernel = text.partition(f"{suffix}:")
-        if colon:
-            return before + suffix, kernel.strip()
-        if text.endswith(suffix):
-            return text, ""
-    return "", text
 
 
 def code_file(path: str, chosen: Namespace) -> CodeFile:

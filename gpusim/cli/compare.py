@@ -6,9 +6,11 @@ import json
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import CODE, COMPILING
+from gpusim.cli.launch_options import LAUNCHING
+from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
     JSON,
     STEP_LIMIT,
@@ -17,7 +19,7 @@ from gpusim.cli.options import (
     print_document,
     print_lines,
 )
-from gpusim.cli.own_kernels import LAUNCHING
+from gpusim.cli.references import Reference
 from gpusim.cli.sides import side
 from gpusim.cli.timing import DEVICE, L2, SET, WITHOUT, device_of, how, removals_of
 from gpusim.errors import InputError
@@ -25,7 +27,6 @@ from gpusim.errors import InputError
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
     from gpusim.cli.outputs import Agreement, Outputs
-    from gpusim.launch.configured import ConfiguredKernel
     from gpusim.launch.grid import ComputeCapability
     from gpusim.reports.comparison import Comparison, Side
 
@@ -96,9 +97,7 @@ def _agreements(both: Sequence[Namespace], sides: Sequence[Side]) -> list[Agreem
 
 def _results(both: Sequence[Namespace]) -> list[Outputs] | None:
     """Return the final results of two kernels of the catalogue, of all passes; else None."""
-    from gpusim.cli.user_files import names_a_file
-
-    if any(names_a_file(chosen.kernel) for chosen in both):
+    if any(Reference.of(chosen.kernel).file for chosen in both):
         return None
     from gpusim import machine
     from gpusim.catalogue import find
@@ -133,7 +132,8 @@ def _side(chosen: Namespace) -> Side:
 
     mechanisms, removals = removals_of(chosen.without)
     device = device_of(chosen.device, mechanisms, chosen.changed)
-    configured, values = _launch(chosen)
+    launch = resolved(chosen)
+    configured, values = launch.filled()
     limit = step_limit(chosen)
     job = own_job(configured, values).in_code(chosen.code)
     forecast = job.on(device, l2=how(chosen)[1], step_limit=limit, removals=removals)
@@ -144,23 +144,6 @@ def _side(chosen: Namespace) -> Side:
     traced = trace_prepared(prepared, step_limit=limit, progress=progress)
     prepared.give_back()
     return launched_side(chosen.kernel, forecast, traced, outputs(arrays, before))
-
-
-def _launch(chosen: Namespace) -> tuple[ConfiguredKernel, list[Any]]:
-    """Return a side's launch with its data: random where none is given."""
-    from gpusim.cli.outputs import RANDOM
-    from gpusim.cli.own_kernels import own_kernel
-    from gpusim.cli.user_files import names_a_file
-
-    if names_a_file(chosen.kernel):
-        return own_kernel(chosen, filling=RANDOM)
-    from gpusim.catalogue import find
-    from gpusim.cli.selection import selected
-
-    if chosen.arg is not None:
-        raise InputError("--arg cannot be given here: a kernel of the catalogue makes its own")
-    call = selected(find(chosen.kernel), chosen).call()
-    return call.configured, list(call.arguments)
 
 
 COMMAND = Command(

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import Entry
-from gpusim.cli.arguments import FILLINGS, argument
+from gpusim.cli.arguments import FILLINGS, argument, parted_by_name
+from gpusim.cli.data import ZEROS
 from gpusim.cli.expressions import parts_of
 from gpusim.cli.inputs import DType, fits, whole_number
-from gpusim.cli.own_kernels import grid_of, sizes_given
+from gpusim.cli.launches import grid_of, named_in_order, sizes_given
 from gpusim.isa.ops import OPS, Program
 from gpusim.program.influence import Influence, influence
 from gpusim.program.polling import polls
@@ -88,12 +89,12 @@ def catalogue_axes(entry: Entry, block: int, n: int) -> list[Axis]:
 
 def own_axes(chosen: Namespace, program: Program, parameters: Sequence[str]) -> list[Axis]:
     """Return the sizes, numbers, elements and orders of one's own kernel."""
-    names = _names_of(chosen, parameters)
+    names = named_in_order([parted_by_name(one)[0] for one in chosen.arg or ()], parameters)
     sizes, tied = _size_axis(chosen)
     axes = [sizes]
     known = sizes_given(chosen)
     for at, text in enumerate(chosen.arg or ()):
-        value = argument(text, names=known).value
+        value = argument(text, filling=ZEROS, names=known).value
         if isinstance(value, np.ndarray):
             used = influence(program, names[at], is_array=True)
             axes.append(_elements(at, text, value, used))
@@ -287,7 +288,7 @@ def _elements(at: int, text: str, array: Any, used: Influence) -> Axis:
     ranges = [one for one in ranges if one[0] < one[1]]
     fillings = [*("random:1:{}:{}".format(*one) for one in ranges), *fillings]
     by_seed = partial(_random_elements, at, ranges) if ranges else None
-    given = found["filling"] or "zeros"
+    given = found["filling"] or ZEROS
     return Axis(
         [partial(_refilled, at, one) for one in dict.fromkeys(fillings) if one != given], by_seed
     )
@@ -342,11 +343,3 @@ def _constants(used: Influence, kind: DType) -> list[Any]:
         if fits(value, kind):
             found[value] = None
     return list(found)
-
-
-def _names_of(chosen: Namespace, parameters: Sequence[str]) -> list[str]:
-    """Return the parameter of each argument in the order of the command line."""
-    texts = chosen.arg or ()
-    given = [argument(text, with_elements=False, names=sizes_given(chosen)).name for text in texts]
-    left = iter([name for name in parameters if name not in given])
-    return [name if name is not None else next(left) for name in given]

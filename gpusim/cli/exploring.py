@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpusim.checking.explored import Explored, Tried, alike
 from gpusim.cli.exploration import Axis, catalogue_axes, own_axes, variants
 from gpusim.cli.launch_examples import command_line
+from gpusim.cli.launches import CatalogueLaunch, grid_of, resolved, sizes_given
 from gpusim.cli.options import Option
 from gpusim.cli.progress import Bar
 from gpusim.errors import GpusimError
@@ -110,23 +111,16 @@ def _described(
     chosen: Namespace,
 ) -> tuple[Namespace, Kernel | MachineCode | None, list[Axis]]:
     """Return the options of the whole launch, the kernel of a file, and what may vary of it."""
-    from gpusim.cli.user_files import names_a_file
-
-    if not names_a_file(chosen.kernel):
-        from gpusim.catalogue import find
-        from gpusim.cli.selection import selected
-
-        setup = selected(find(chosen.kernel), chosen).request.setup()
+    launch = resolved(chosen)
+    if isinstance(launch, CatalogueLaunch):
+        setup = launch.selection.request.setup()
         return chosen, None, catalogue_axes(setup.entry, setup.block, setup.n)
     from gpusim.checking.check import LEVEL
-    from gpusim.cli.kept_launches import with_kept_launch
-    from gpusim.cli.own_kernels import kernel_of, own_kernel
     from gpusim.cli.timing import DEFAULT_DEVICE, device_of
     from gpusim.codegen.programs import prepare
 
-    chosen = with_kept_launch(chosen)
-    kernel = kernel_of(chosen)
-    configured, values = own_kernel(chosen, kernel=kernel)
+    kernel, chosen = launch.kernel, launch.explicit
+    configured, values = launch.filled()
     cc = device_of(chosen.device or DEFAULT_DEVICE, None).cc
     program = prepare(configured, values, cc, LEVEL, asks=True).program
     return chosen, kernel, own_axes(chosen, program, kernel.source.parameters)
@@ -135,14 +129,13 @@ def _described(
 def _size(chosen: Namespace, findings: Findings | None = None) -> int:
     """Return the number of elements that options give a launch, and of its threads."""
     from gpusim.cli.arguments import argument
-    from gpusim.cli.own_kernels import grid_of, sizes_given
     from gpusim.launch.arguments import ArraySpec
 
     try:
         names = sizes_given(chosen)
         size = names.get("n", 0)
         for text in chosen.arg or ():
-            value = argument(text, with_elements=False, names=names).value
+            value = argument(text, names=names).value
             if isinstance(value, ArraySpec):
                 size += math.prod(value.shape)
         if findings is not None:

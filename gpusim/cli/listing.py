@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Callable, Collection
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.code_files import BINARY, COMPILING, code_file
+from gpusim.cli.code_files import COMPILING, code_file
 from gpusim.cli.options import JSON, Command, Option, print_document, print_lines
+from gpusim.cli.references import Reference
 from gpusim.errors import GpusimError, InputError
 
 if TYPE_CHECKING:
@@ -51,19 +51,20 @@ def _list_file(chosen: Namespace) -> int:
 
 def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileKernel:
     """Return a kernel with its parameters and its launch, or with the reason for none."""
-    from gpusim.cli.kept_launches import kept_launch
+    from gpusim.cli.file_launches import kept_launch
     from gpusim.cli.launch_examples import command_line, example_of, parameters_of
     from gpusim.reports.kernels import FileKernel
 
-    whole, path = f"{chosen.file}:{name}", Path(chosen.file)
+    whole = f"{chosen.file}:{name}"
     try:
         found = kernel()
         parameters = tuple((one.name, one.type) for one in parameters_of(found))
-        kept = {} if path.suffix in BINARY else kept_launch(path, name)
+        kept = kept_launch(Reference.of(whole))
         words = [] if kept else example_of(found).words
     except GpusimError as error:
         return FileKernel(whole, error=str(error).partition("\n")[0])
-    return FileKernel(whole, parameters, kept, command_line("trace", whole, words))
+    options = {} if kept is None else kept.options
+    return FileKernel(whole, parameters, options, command_line("trace", whole, words))
 
 
 def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
@@ -72,15 +73,16 @@ def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
     InputError where there is no such file.
     """
     from gpusim.cli.launch_examples import instance
-    from gpusim.cli.user_files import code_of, kernels_of_file, names_a_file
+    from gpusim.cli.user_files import kernels_of_file
 
     file = chosen.file
-    if not names_a_file(file):
+    reference = Reference.of(file)
+    if not reference.file:
         raise InputError(
             f"{file} is no file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list without it "
             "lists the catalogue"
         )
-    if code_of(file)[0]:
+    if reference.is_code:
         held = code_file(file, chosen)
         templates = getattr(held, "templates", {})
         names = [instance(_short(name, held.names), templates) for name in held.names]

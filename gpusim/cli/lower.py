@@ -6,6 +6,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import COMPILING
+from gpusim.cli.launch_options import ARGUMENT, ARGUMENT_ORDER
+from gpusim.cli.launches import kernel_and_types
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -20,12 +22,9 @@ from gpusim.cli.options import (
     print_document,
     print_lines,
 )
-from gpusim.cli.own_kernels import ARGUMENT, ARGUMENT_ORDER, own_arguments, refuse
 from gpusim.cli.timing import DEVICE, device_of
 
 if TYPE_CHECKING:
-    from gpusim.cuda import Kernel
-    from gpusim.launch.configured import MachineCode
     from gpusim.reports.lowered import Lowered
 
 
@@ -105,7 +104,6 @@ COMMAND = Command(
 
 def _lowered(chosen: Namespace) -> Lowered:
     from gpusim.cli.inputs import lowering_level
-    from gpusim.cli.user_files import names_a_file
     from gpusim.codegen.generators import LOWERING
     from gpusim.codegen.programs import bind, prepare, program_in_stages
     from gpusim.launch.configured import MachineCode
@@ -115,7 +113,7 @@ def _lowered(chosen: Namespace) -> Lowered:
     level = lowering_level(chosen.level)
     device = device_of(chosen.device, None)
     cc = ComputeCapability.parse(chosen.cc or device.gpu.compute_capability)
-    kernel, values = (_own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel)(chosen)
+    kernel, values = kernel_and_types(chosen)
     file = kernel.source.file
     if isinstance(kernel, MachineCode):  # as the compiler left it: there are no passes to show
         prepared = kernel.prepare(Launch.of(1, 1), values, cc)
@@ -127,30 +125,13 @@ def _lowered(chosen: Namespace) -> Lowered:
     return Lowered(program, file, str(cc), device, stages)
 
 
-def _catalogue_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any]]:
-    refuse(
-        {"--arg": chosen.arg},
-        "a kernel of the catalogue makes its own arguments",
-    )
-    from gpusim.catalogue import find
-    from gpusim.cli.selection import selected
-
-    setup = selected(find(chosen.kernel), chosen).request.setup()
-    return setup.kernel, list(setup.specs)
-
-
-def _own_kernel(chosen: Namespace) -> tuple[Kernel | MachineCode, list[Any]]:
-    return own_arguments(chosen, with_elements=False)
-
-
 def _as_cuda(chosen: Namespace) -> str:
     """Return a Python kernel as CUDA C++."""
-    from gpusim.cli.user_files import names_a_file
     from gpusim.codegen.programs import as_cuda
     from gpusim.cuda import Kernel
     from gpusim.errors import InputError
 
-    kernel, values = (_own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel)(chosen)
+    kernel, values = kernel_and_types(chosen)
     if not isinstance(kernel, Kernel):
         raise InputError(f"{chosen.kernel} is CUDA C++ already")
     return as_cuda(kernel, values)

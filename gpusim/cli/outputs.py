@@ -18,7 +18,6 @@ Array = np.ndarray[Any, Any]
 EQUAL, ROUNDED, DIFFERENT = "equal", "equal within rounding", "different"
 # Sums in another order differ by some units of the last place for each doubling of their length.
 _MOST_ULPS = 1024
-RANDOM, ZEROS = "random", "zeros"
 
 
 @dataclass(frozen=True)

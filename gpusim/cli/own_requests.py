@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.kept_launches import with_kept_launch
-from gpusim.cli.own_kernels import depends_on, kernel_of, own_kernel
+from gpusim.cli import inputs
+from gpusim.cli.launches import FileLaunch, completed, depends_on, kernel_of, of_a_file
+from gpusim.cli.references import Reference
 from gpusim.cli.tuning_parameters import require_used, with_values
-from gpusim.cli.user_files import code_of, python_file
 from gpusim.errors import InputError
 from gpusim.host import files
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
     from gpusim.cuda import Kernel
-    from gpusim.launch.configured import ConfiguredKernel, MachineCode
+    from gpusim.launch.configured import MachineCode
     from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.sweeps.jobs import Job
 
@@ -56,18 +56,23 @@ class OwnRequest:
         """
         if chosen.passes != "one":
             raise InputError(f"--passes all is for reductions of the catalogue, not {kernel}")
-        chosen = with_kept_launch(Namespace(**{**vars(chosen), "kernel": kernel}))
-        options = tuple((name, _frozen(getattr(chosen, name, None))) for name in TAKEN)
         first = {name: values[0] for name, values in (getattr(chosen, "axes", None) or {}).items()}
-        made = cls(kernel, None, None, options, parameters=tuple(first.items()))
-        digest = hashlib.sha256("\0".join(_headers(kernel_of(made._chosen()), ccs)).encode())
+        chosen = Namespace(**{**vars(chosen), "kernel": kernel, "n": None, "block": None})
+        made = cls(kernel, None, None, _options(chosen), parameters=tuple(first.items()))
+        found = kernel_of(made._chosen())
+        complete, _ = completed(chosen, found.source.parameters)
+        n = None if complete.n is None else inputs.count(complete.n)
+        made = replace(made, n=n, block=complete.block, options=_options(complete))
+        digest = hashlib.sha256("\0".join(_headers(found, ccs)).encode())
         for path in dict.fromkeys(made._files()):
             with files.opened(path, again=True) as file:
                 digest.update(str(path).encode() + b"\0" + file.read())
         return replace(made, digest=digest.hexdigest())
 
     def sized(self, n: int | None, block: int | str | None) -> OwnRequest:
-        """Return the same for another size and block."""
+        """Return the same for another size and block; None leaves them as they are."""
+        n = self.n if n is None else n
+        block = self.block if block is None else block
         return replace(self, n=n if depends_on("n", self._chosen()) else None, block=block)
 
     def with_values(self, values: Mapping[str, int | str]) -> OwnRequest:
@@ -85,24 +90,20 @@ class OwnRequest:
 
     def job(self) -> Job:
         """Return its launch, ready to be predicted; GpusimError where it cannot be."""
-        from gpusim.prediction.sweeps.jobs import own_job
+        return replace(self.launch().job(), name=self.kernel)
 
-        configured, values = own_kernel(self._chosen(), with_elements=False)
-        return replace(own_job(configured, values), name=self.kernel)
-
-    def launch(self, filling: str) -> tuple[ConfiguredKernel, list[Any]]:
-        """Return its launch with elements; arrays that are given no filling have this one."""
-        return own_kernel(self._chosen(), filling=filling)
+    def launch(self) -> FileLaunch:
+        """Return its launch, resolved; InputError where a member is missing."""
+        return of_a_file(self._chosen())
 
     def _files(self) -> Iterator[Path]:
         """Yield its own file, that file's imports from its folder, and its data."""
         options = dict(self.options)
-        file = code_of(self.kernel)[0]
-        if file:
-            yield Path(file)
+        reference = Reference.of(self.kernel)
+        if reference.is_code:
+            yield reference.path
         else:
-            path = python_file(self.kernel)[0]
-            yield from sorted({path.resolve(), *_modules_beside(path)})
+            yield from sorted({reference.path.resolve(), *_modules_beside(reference.path)})
         data = (Path(text.partition("@")[2]) for text in options["arg"] or ())
         yield from (path for path in data if path.is_file())
 
@@ -111,6 +112,10 @@ class OwnRequest:
         block = None if self.block is None else str(self.block)
         chosen = Namespace(kernel=self.kernel, n=n, block=block, **dict(self.options))
         return with_values(chosen, dict(self.parameters))
+
+
+def _options(chosen: Namespace) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, _frozen(getattr(chosen, name, None))) for name in TAKEN)
 
 
 def _frozen(value: Any) -> Any:
@@ -147,8 +152,8 @@ def request_of(
     """Return the request for a kernel, yet without a size; InputError if there is none."""
     from gpusim.cli.project import with_launch
     from gpusim.cli.selection import asked_of
-    from gpusim.cli.user_files import names_a_file
 
     chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
     name = chosen.kernel
-    return OwnRequest.of(name, chosen, ccs) if names_a_file(name) else asked_of(name, chosen)
+    is_own = bool(Reference.of(name).file)
+    return OwnRequest.of(name, chosen, ccs) if is_own else asked_of(name, chosen)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.code_files import CODE, COMPILING
+from gpusim.cli.launch_options import LAUNCHING
+from gpusim.cli.launches import refuse
 from gpusim.cli.options import (
     KERNELS,
     LEVEL,
@@ -17,7 +19,7 @@ from gpusim.cli.options import (
     Command,
     Option,
 )
-from gpusim.cli.own_kernels import LAUNCHING, refuse
+from gpusim.cli.references import Reference
 from gpusim.cli.timing import (
     DEVICE,
     L2,
@@ -163,7 +165,6 @@ NOT_OF_ACCURACY = {
 def _accuracy(chosen: Namespace) -> Any:
     """Draw measured times of the launches that the options name, beside their predictions."""
     from gpusim.catalogue import find
-    from gpusim.cli.user_files import names_a_file
     from gpusim.cli.validation import beside_predictions
     from gpusim.codegen import generators
     from gpusim.reports.plots.accuracy import Timed, plot_times
@@ -172,7 +173,7 @@ def _accuracy(chosen: Namespace) -> Any:
         {flag: getattr(chosen, name) or None for flag, name in NOT_OF_ACCURACY.items()},
         "what was measured is drawn as it was launched",
     )
-    if any(map(names_a_file, chosen.kernels)):
+    if any(Reference.of(name).file for name in chosen.kernels):
         raise InputError(
             "what was measured are kernels of gpusim list; your own times are drawn from Python: "
             "prediction.plot_accuracy(measured_us=[...])"

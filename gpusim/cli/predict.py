@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
+from gpusim.cli.launch_options import (
+    ARGUMENT,
+    ARGUMENT_ORDER,
+    SHARED_BYTES,
+    SIZES_OF_N,
+    WITH_ELEMENTS,
+)
+from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -26,15 +34,6 @@ from gpusim.cli.options import (
     print_document,
     print_lines,
 )
-from gpusim.cli.own_kernels import (
-    ARGUMENT,
-    ARGUMENT_ORDER,
-    SHARED_BYTES,
-    SIZES_OF_N,
-    WITH_ELEMENTS,
-    own_kernel,
-    refuse,
-)
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEVICE,
@@ -46,7 +45,6 @@ from gpusim.cli.timing import (
     how,
     removals_of,
 )
-from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.gpu.device import Device
@@ -142,12 +140,9 @@ COMMAND = Command(
 
 def job_of(chosen: Namespace) -> Job:
     """Return the requested job; InputError if it is impossible."""
-    from gpusim.cli.user_files import names_a_file
-
-    passes, _ = how(chosen)
-    if names_a_file(chosen.kernel):
-        return _own_job(chosen)
-    return _catalogue_job(chosen, passes)
+    how(chosen)
+    launch = resolved(chosen, is_timed=True)
+    return replace(launch.job(), description=launch.description)
 
 
 def forecast(
@@ -183,25 +178,3 @@ def _why(made: Forecast) -> list[Ablation]:
     with Bar(len(names), "mechanisms") as bar:
         bar.start()
         return ablations(made, names, progress=bar.advance)
-
-
-def _catalogue_job(chosen: Namespace, passes: str) -> Job:
-    refuse(
-        {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
-        "a kernel of the catalogue makes its own arguments",
-    )
-    from gpusim.catalogue import find
-    from gpusim.cli.selection import selected
-    from gpusim.prediction.sweeps.jobs import catalogue_job
-
-    request = selected(find(chosen.kernel), chosen).request
-    return catalogue_job(replace(request, passes=passes))
-
-
-def _own_job(chosen: Namespace) -> Job:
-    if chosen.passes != "one":
-        raise InputError(f"--passes all is for reductions of the catalogue, not {chosen.kernel}")
-    from gpusim.prediction.sweeps.jobs import own_job
-
-    configured, values = own_kernel(chosen, with_elements=False)
-    return own_job(configured, values)

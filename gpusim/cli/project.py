@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gpusim.cli.references import Reference
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import printable, shown
@@ -141,10 +142,8 @@ def with_launch(chosen: Namespace) -> Namespace:
     Options `given` on the command line stay as they are; those that the command does not have are
     left out.
     """
-    from gpusim.cli.user_files import names_a_file
-
     name = getattr(chosen, "kernel", None)
-    if not isinstance(name, str) or names_a_file(name):
+    if not isinstance(name, str) or Reference.of(name).file:
         return chosen
     found = found_project()
     if found is None or name not in found.names:
@@ -155,7 +154,9 @@ def with_launch(chosen: Namespace) -> Namespace:
         for key, value in launch.options.items()
         if hasattr(chosen, key) and key not in given
     }
-    return Namespace(**{**vars(chosen), **options, "kernel": launch.kernel})
+    return Namespace(
+        **{**vars(chosen), **options, "kernel": launch.kernel, "of_project": frozenset(options)}
+    )
 
 
 def _launch(
@@ -231,9 +232,7 @@ def _text(value: Any, key: str, where: str) -> str:
 
 
 def _placed_kernel(kernel: str, folder: Path) -> str:
-    from gpusim.cli.user_files import names_a_file
-
-    return _placed(kernel, folder) if names_a_file(kernel) else kernel
+    return _placed(kernel, folder) if Reference.of(kernel).file else kernel
 
 
 def _with_placed_file(argument: str, folder: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import CODE
+from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
     BLOCK,
     DATA_TYPE,
@@ -19,11 +20,9 @@ from gpusim.cli.options import (
     print_document,
     print_lines,
 )
-from gpusim.cli.own_kernels import OWN
 from gpusim.cli.progress import Bar
 from gpusim.cli.project import with_launch
 from gpusim.cli.timing import (
-    DEFAULT_SIZE,
     DEVICE,
     L2,
     PASSES,
@@ -34,7 +33,7 @@ from gpusim.cli.timing import (
     how,
     with_corrections,
 )
-from gpusim.errors import GpusimError, InputError, KernelFault
+from gpusim.errors import GpusimError, InputError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
@@ -119,19 +118,11 @@ def _different_work(
 
 def _outputs_of(request: OwnRequest, device: Device, code: str | None, limit: int) -> Outputs:
     """Return what a launch leaves; InputError where it has too many threads to be run for it."""
-    from gpusim.cli.outputs import RANDOM, ZEROS, ran
+    from gpusim.cli.outputs import ran
     from gpusim.codegen.programs import prepare
 
-    small = _small(request)
-    for filling in (RANDOM, ZEROS):
-        configured, values = small.launch(filling)
-        prepared = prepare(configured, values, device.cc, code=code)
-        try:
-            return ran(configured, values, prepared, limit)
-        except KernelFault:  # random numbers may be no indices
-            if filling == ZEROS:
-                raise
-    raise AssertionError
+    configured, values = _small(request).launch().filled()
+    return ran(configured, values, prepare(configured, values, device.cc, code=code), limit)
 
 
 def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
@@ -140,7 +131,7 @@ def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
     from gpusim.cli.own_requests import OwnRequest, request_of
 
     chosen = with_launch(Namespace(**{**vars(chosen), "kernel": name}))
-    n, block = inputs.count(chosen.n), chosen.block
+    n, block = None if chosen.n is None else inputs.count(chosen.n), chosen.block
     request = request_of(chosen.kernel, chosen)
     if block is None or isinstance(request, OwnRequest):
         return request.sized(n, block)
@@ -166,7 +157,7 @@ COMMAND = Command(
     (
         KERNELS_OR_SERIES,
         DEVICE,
-        Option("-n", "number of elements: 4096, 2^20, 1e6 (2^26)", "N", DEFAULT_SIZE),
+        Option("-n", "number of elements: 4096, 2^20 (2^24, or the launch's)", "N"),
         BLOCK,
         PASSES,
         L2,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.code_files import CODE, parted
+from gpusim.cli.code_files import CODE
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
@@ -26,6 +25,7 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.output import has_terminal
+from gpusim.cli.references import CODE_SUFFIXES, PYTHON, Reference
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -96,14 +96,13 @@ COMMAND = Command(
 
 def _refuse_files(kernel: str) -> None:
     """Raise InputError for a file: only kernels of the catalogue have a right result."""
-    from gpusim.cli.user_files import names_a_file, python_file
-
-    if not names_a_file(kernel):
+    reference = Reference.of(kernel)
+    if not reference.file:
         return
-    path = Path(parted(kernel)[0] or python_file(kernel)[0])
+    path = reference.path
     if not path.exists():
         raise InputError(f"{path}: there is no such file")
-    if parted(kernel)[0] or path.suffix == ".py":
+    if path.suffix in (*CODE_SUFFIXES, PYTHON):
         raise InputError(
             "run takes kernels of the catalogue, and whole programs; "
             f"gpusim trace {kernel} (or predict, check, report) takes a kernel of {path}"

@@ -52,10 +52,12 @@ class Selection:
 
 
 def asked_of(name: str, chosen: Namespace) -> Request:
-    """Return the request of a ranking or a sweep for a kernel, yet without a size."""
+    """Return the request of a ranking or a sweep for a kernel, of the usual size."""
     kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
     entry, operation = find(name), chosen.op or "sum"
-    return Request(entry.name, operation=operation, dtype=kind, passes=chosen.passes)
+    return Request(
+        entry.name, entry.predicted_n, operation=operation, dtype=kind, passes=chosen.passes
+    )
 
 
 def step_limit(chosen: Namespace) -> int:
@@ -65,10 +67,14 @@ def step_limit(chosen: Namespace) -> int:
     return inputs.count(chosen.step_limit, "the step limit", most=2**62)
 
 
-def selected(entry: Entry, chosen: Namespace) -> Selection:
-    """Return the kernel with its options; InputError or LaunchError if they do not fit."""
+def selected(entry: Entry, chosen: Namespace, *, is_timed: bool = False) -> Selection:
+    """Return the kernel with its options; InputError or LaunchError if they do not fit.
+
+    Without a size it has the kernel's own, or that of predictions where it `is_timed`.
+    """
     kind = inputs.dtype(chosen.dtype) if chosen.dtype is not None else None
-    count = inputs.count(chosen.n) if chosen.n is not None else None
+    usual = entry.predicted_n if is_timed else None
+    count = inputs.count(chosen.n) if chosen.n is not None else usual
     data = None
     file = getattr(chosen, "input", None)  # commands that need no data have no such option
     if file is not None:
@@ -77,7 +83,7 @@ def selected(entry: Entry, chosen: Namespace) -> Selection:
         data = numbers(Path(file), kind)
         if data.ndim != 1:
             raise InputError(f"{file} holds an array of shape {data.shape}; give a row of numbers")
-        if count is not None and count > data.size:
+        if chosen.n is not None and count is not None and count > data.size:
             raise InputError(f"{file} holds {data.size:,} numbers, fewer than n = {count:,}")
         data = data[:count]
         count, kind = data.size, data.dtype

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import CODE
 from gpusim.cli.distribution import DISTRIBUTION, distribution
+from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
@@ -22,11 +23,9 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.output import complain
-from gpusim.cli.own_kernels import OWN
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_DEVICE,
-    DEFAULT_SIZE,
     L2,
     PASSES,
     SERIES,
@@ -39,8 +38,10 @@ from gpusim.cli.timing import (
 )
 
 if TYPE_CHECKING:
+    from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.sweeps.sweep import Case, Swept
 
+USUAL_BLOCK = 256  # of a kernel in a file without a launch
 ALTERNATIVES = ("op", "dtype", "passes", "l2", "code")  # beside kernels, blocks, sizes, devices
 
 
@@ -104,7 +105,6 @@ def swept(chosen: Namespace) -> Swept:
 def _cases(chosen: Namespace) -> list[Case]:
     """Return every combination of the alternatives, once."""
     from gpusim.cli import inputs
-    from gpusim.cli.own_requests import request_of
     from gpusim.cli.selection import step_limit
     from gpusim.codegen.generators import chosen as code_chosen
     from gpusim.prediction.sweeps.sweep import crossed
@@ -116,9 +116,9 @@ def _cases(chosen: Namespace) -> list[Case]:
     for one in _alternatives(chosen):
         _, l2 = how(one)
         cases += crossed(
-            [request_of(name, one, ccs) for name in one.kernels or with_corrections(SERIES)],
-            inputs.blocks(one.block, "--block"),
-            inputs.counts(one.n, "-n", "a size"),
+            [_request(name, one, ccs) for name in one.kernels or with_corrections(SERIES)],
+            [None] if one.block is None else inputs.blocks(one.block, "--block"),
+            [None] if one.n is None else inputs.counts(one.n, "-n", "a size"),
             gpus,
             l2=l2,
             without=tuple(sorted(devices[0].ablations)),
@@ -127,6 +127,16 @@ def _cases(chosen: Namespace) -> list[Case]:
             code=code_chosen(one.code),
         )
     return list(dict.fromkeys(cases))
+
+
+def _request(name: str, chosen: Namespace, ccs: Sequence[ComputeCapability]) -> Any:
+    """Return the request for a kernel, with the usual block where nothing gives one."""
+    from gpusim.catalogue import Request
+    from gpusim.cli.own_requests import request_of
+
+    made = request_of(name, chosen, ccs)
+    is_open = not isinstance(made, Request) and made.block is None
+    return made.sized(None, USUAL_BLOCK) if is_open else made
 
 
 def _alternatives(chosen: Namespace) -> Iterator[Namespace]:
@@ -146,8 +156,8 @@ COMMAND = Command(
     sweep,
     (
         KERNELS_OR_SERIES,
-        Option("--block", "threads per block: 64,128 or 8x8 (256)", "64,128,...", "256"),
-        Option("-n", "numbers of elements (2^26)", "2^20..2^24", DEFAULT_SIZE),
+        Option("--block", "threads per block: 64,128 or 8x8 (256, or the launch's)", "64,128,..."),
+        Option("-n", "numbers of elements (2^24, or the launch's)", "2^20..2^24"),
         Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("--out", "the table: a file that ends in .csv, .json or .parquet", "FILE"),
         Option("--plot", "a picture of times by size: a file that ends in .svg or .png", "FILE"),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 SERIES = tuple(f"reduce{number}" for number in range(1, 8))
 
 DEFAULT_DEVICE = "h200"
-DEFAULT_SIZE = "2^26"
 PASSES_KNOWN = ("one", "all")
 L2_KNOWN = ("cold", "warm")
 

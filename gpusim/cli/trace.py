@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from gpusim.cli import output
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
+from gpusim.cli.launch_options import ARGUMENT_ORDER, LAUNCHING, SIZES_OF_N
+from gpusim.cli.launches import CatalogueLaunch, ResolvedLaunch, resolved
 from gpusim.cli.options import (
     JSON,
     LEVEL,
@@ -21,7 +24,6 @@ from gpusim.cli.options import (
     print_document,
     print_lines,
 )
-from gpusim.cli.own_kernels import ARGUMENT_ORDER, LAUNCHING, SIZES_OF_N, own_kernel, refuse
 from gpusim.cli.progress import Patience
 from gpusim.errors import InputError
 
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from gpusim.advice.records import Advice
     from gpusim.gpu.device import Device
     from gpusim.launch.events import Observer
-    from gpusim.prediction.sweeps.jobs import Job
     from gpusim.tracing.records import Trace
 
 
@@ -138,23 +139,8 @@ def _timed_findings(chosen: Namespace, made: Trace, device: Device) -> list[Advi
     from gpusim.advice.findings import find
     from gpusim.cli.selection import step_limit
 
-    job = _job(chosen).in_code(chosen.code)
+    job = resolved(chosen, is_timed=True).job().in_code(chosen.code)
     return find(made, job.on(device, step_limit=step_limit(chosen)).first)
-
-
-def _job(chosen: Namespace) -> Job:
-    """Return the launch that is traced as a job, without its elements where none are given."""
-    from gpusim.cli.user_files import names_a_file
-    from gpusim.prediction.sweeps.jobs import Job, KernelLaunch, own_job
-
-    if names_a_file(chosen.kernel):
-        configured, values = own_kernel(chosen, with_elements=False)
-        return own_job(configured, values)
-    from gpusim.catalogue import find
-    from gpusim.cli.selection import selected
-
-    setup = selected(find(chosen.kernel), chosen).call().setup
-    return Job(chosen.kernel, (KernelLaunch(setup.configured, setup.specs, setup),))
 
 
 def _exported(chosen: Namespace) -> tuple[Trace, str]:
@@ -176,50 +162,33 @@ def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace
     """
     from gpusim.cli.inputs import count, lowering_level
     from gpusim.cli.selection import step_limit
-    from gpusim.cli.user_files import names_a_file
-
-    settings = {
-        "cc": chosen.cc,
-        "level": lowering_level(chosen.level),
-        "code": chosen.code,
-        "block_index": count(chosen.block_index, "the block index", least=0),
-        "step_limit": step_limit(chosen),
-        "observers": observers,
-    }
-    run = _own_kernel if names_a_file(chosen.kernel) else _catalogue_kernel
-    made, remark = run(chosen, settings)
-    output.tell(made.printed.decode(errors="replace"))
-    return made, remark
-
-
-def _catalogue_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
-    """Return the trace, and a remark on the result where the kernel has a known defect."""
-    refuse(
-        {"--arg": chosen.arg, "--shared-bytes": chosen.shared_bytes},
-        "a kernel of the catalogue makes its own arguments",
-    )
-    from gpusim.catalogue import find
-    from gpusim.cli.selection import selected
     from gpusim.tracing.trace import trace as run_traced
 
-    entry = find(chosen.kernel)
-    call = selected(entry, chosen).call()
-    progress = Patience(call.configured.launch.blocks)
-    made = run_traced(call.configured, *call.arguments, progress=progress, **settings)
-    if not entry.defect:
-        return made, ""
+    launch = resolved(chosen)
+    configured, values = launch.filled()
+    made = run_traced(
+        configured,
+        *values,
+        cc=chosen.cc,
+        level=lowering_level(chosen.level),
+        code=chosen.code,
+        block_index=count(chosen.block_index, "the block index", least=0),
+        step_limit=step_limit(chosen),
+        observers=observers,
+        progress=Patience(configured.launch.blocks),
+    )
+    output.tell(made.printed.decode(errors="replace"))
+    return replace(made, description=launch.description), _remark(launch)
+
+
+def _remark(launch: ResolvedLaunch) -> str:
+    """Return a remark on the result of a launch where the kernel has a known defect."""
+    if not isinstance(launch, CatalogueLaunch) or not launch.entry.defect:
+        return ""
     from gpusim.reports.runs import known_defect
 
-    count = f"{call.wrong():,} of {len(call.result):,} results are wrong"
-    return made, f"{count} in this run. {known_defect(entry)}"
-
-
-def _own_kernel(chosen: Namespace, settings: dict[str, Any]) -> tuple[Trace, str]:
-    from gpusim.tracing.trace import trace as run_traced
-
-    configured, values = own_kernel(chosen)
-    progress = Patience(configured.launch.blocks)
-    return run_traced(configured, *values, progress=progress, **settings), ""
+    count = f"{launch.call.wrong():,} of {len(launch.call.result):,} results are wrong"
+    return f"{count} in this run. {known_defect(launch.entry)}"
 
 
 def _document(made: Trace, line: int | None, warp: int | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.code_files import CODE
 from gpusim.cli.distribution import DISTRIBUTION, distribution
+from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
     DATA_TYPE,
     JSON,
@@ -21,11 +22,9 @@ from gpusim.cli.options import (
     print_lines,
 )
 from gpusim.cli.output import complain
-from gpusim.cli.own_kernels import OWN
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_DEVICE,
-    DEFAULT_SIZE,
     L2,
     L2_KNOWN,
     SET,
@@ -135,7 +134,7 @@ def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
         if text is not None
     }
     most_steps, code = step_limit(chosen), code_chosen(chosen.code)
-    sizes = inputs.counts(chosen.n, "-n", "a size")
+    sizes = [None] if chosen.n is None else inputs.counts(chosen.n, "-n", "a size")
     cases = []
     compared = set()
     for name in chosen.kernels:
@@ -230,7 +229,7 @@ COMMAND = Command(
     (
         KERNELS,
         Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
-        Option("-n", "numbers of elements (2^26)", "2^20,2^24", DEFAULT_SIZE),
+        Option("-n", "numbers of elements (2^24, or the launch's)", "2^20,2^24"),
         Option("--block", "threads per block: 64..1024, or 8x8,16x16", "64,128,..."),
         Option("--waves", "grids of so many full waves, for kernels of any grid", "1..8"),
         Option("--coarse", "coarsening factors, for kernels of the catalogue", "1..32"),

@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from gpusim.cli.code_files import BINARY, parted
 from gpusim.cli.inputs import counts, listed, whole_number
-from gpusim.cli.user_files import python_file
+from gpusim.cli.references import Reference
 from gpusim.errors import InputError
 from gpusim.host import files
 from gpusim.host.files import shown
@@ -73,14 +71,13 @@ def with_values(chosen: Namespace, values: Mapping[str, str]) -> Namespace:
             several = isinstance(given, list | tuple)
             made = [_substituted(text, values, used) for text in (given if several else [given])]
             changed[option] = made if several else made[0]
-    path, kernel = parted(chosen.kernel)
-    base, bracket, template = kernel.partition("<")
+    reference = Reference.of(chosen.kernel)
+    base, bracket, template = reference.kernel.partition("<")
     in_template: set[str] = set()
-    if path and bracket:
+    if bracket:
         name = f"{base}<{_substituted(template, values, in_template)}"
-        changed["kernel"] = f"{path}:{name}"
-    file = path or str(python_file(chosen.kernel)[0])
-    text = "" if file.endswith(BINARY) else files.text(Path(file), MAX_BYTES, again=True)
+        changed["kernel"] = f"{reference.file}:{name}"
+    text = "" if reference.is_binary else files.text(reference.path, MAX_BYTES, again=True)
     words = {name for name in values if re.search(rf"\b{name}\b", text)} - in_template
     unused = values.keys() - used - in_template - words
     in_file = {name: value for name, value in values.items() if name in words}

@@ -14,57 +14,19 @@ from types import CodeType, MappingProxyType
 from typing import Any
 
 from gpusim.cli import numba_files, output
-from gpusim.cli.code_files import parted
 from gpusim.cli.inputs import number
+from gpusim.cli.references import MAX_SOURCE_BYTES, Reference
 from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
-MAX_SOURCE_BYTES = 2**22  # hundreds of times the size of usual files
-
-
-def names_a_file(text: str) -> bool:
-    """Return whether a kernel is given as `path/to/file.py:function` rather than by name."""
-    is_python = ".py:" in text or text.endswith(".py")
-    return is_python or bool(parted(text)[0]) or "/" in text or "\\" in text
-
-
-def python_file(text: str) -> tuple[Path, str]:
-    """Return the file and the function that `path/to/file.py:function` names, "" for none."""
-    path, colon, function = text.rpartition(":")
-    if not colon or function.endswith(".py"):
-        return Path(text), ""
-    return Path(path), function
-
-
-def code_of(text: str) -> tuple[str, str]:
-    """Return the file of CUDA C++ or machine code, and the kernel, that a name means.
-
-    A Python file is meant where its strings hold kernels and it has none of the dialect. No file
-    where it means none.
-    """
-    path, name = parted(text)
-    if path:
-        return path, name
-    file, name = python_file(text)
-    return (str(file), name) if file.suffix == ".py" and holds_cuda(file) else ("", text)
-
-
-def holds_cuda(path: Path) -> bool:
-    """Return whether a Python file has kernels in its strings, and none of the dialect."""
-    from gpusim.sass.embedded import cuda_of
-
-    if not path.is_file():
-        return False
-    text = files.text(path, MAX_SOURCE_BYTES, again=True)
-    return not numba_files.has_kernels(text) and bool(cuda_of(text, str(path)))
 
 
 def kernels_of_file(text: str) -> dict[str, Kernel]:
     """Return the kernels of a Python file by name; InputError where it does not import."""
-    return _kernels(_names_of(python_file(text)[0]))
+    return _kernels(_names_of(Reference.of(text).path))
 
 
 def _names_of(path: Path, values: Mapping[str, str] = NO_VALUES) -> dict[str, Any]:
@@ -88,7 +50,8 @@ def kernel_of_file(text: str, values: Mapping[str, str] = NO_VALUES) -> Kernel:
     constants, by name. Raises InputError where the file does not import or has no such kernel,
     KernelSourceError for syntax outside the dialect.
     """
-    path, function = python_file(text)
+    reference = Reference.of(text)
+    path, function = reference.path, reference.kernel
     module = _names_of(path, values)
     kernels = _kernels(module)
     if not function:

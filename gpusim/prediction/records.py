@@ -67,6 +67,7 @@ class Prediction(Shown, shown_as="prediction"):
     `bounds` are lower bounds by limiter; the largest is the binding one. `outcome` is that of the
     simulated SM. `timeline` is kept on request. `assumes_ordinary_operands` says whether elements
     without given values are assumed to be ordinary: no quotient or root has special operands.
+    `depends_on_data` says whether elements were assumed that decide its course.
     `setting` is the input of the simulation, for replays without a mechanism.
     """
 
@@ -85,6 +86,7 @@ class Prediction(Shown, shown_as="prediction"):
     traffic: Traffic
     timeline: Timeline | None = None
     assumes_ordinary_operands: bool = False
+    depends_on_data: bool = False
     setting: Setting | None = field(default=None, repr=False, compare=False)
 
     plot_timeline = View("gpusim.reports.plots.timeline", "plot_timeline")
@@ -218,6 +220,7 @@ class Prediction(Shown, shown_as="prediction"):
             ],
             "simulated": self.extent.to_dict(),
             **({"assumes_ordinary_operands": True} if self.assumes_ordinary_operands else {}),
+            **({"depends_on_data": True} if self.depends_on_data else {}),
             **({"timeline": self.timeline.to_dict()} if self.timeline is not None else {}),
         }
 

@@ -15,6 +15,7 @@ from gpusim.checking.explored import Explored
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import ERROR, NOTE, SEVERITIES, WARNING
 from gpusim.reports.generators import made_by
+from gpusim.reports.launches import description_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, linked, plural, size
 
 MOST_SHOWN = 100
@@ -24,7 +25,7 @@ NONE = "no hazards found in this launch with these inputs"
 
 def check_report(findings: Findings, width: int) -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`."""
-    yield from _heading(findings)
+    yield from _heading(findings, width)
     if not findings:
         for number, part in enumerate(wrap(f"{NONE}: {findings.coverage}", width)):
             yield Text(part if number else f"\n{part}", "green")
@@ -77,12 +78,13 @@ def _command(command: str, width: int) -> Iterator[Text]:
         yield Text(line if number == len(lines) else f"{line} \\", TITLE)
 
 
-def _heading(findings: Findings) -> Iterator[Text]:
+def _heading(findings: Findings, width: int) -> Iterator[Text]:
     text = Text(findings.kernel, TITLE)
     text.append(f"  grid {size(findings.grid)}, block {size(findings.block)}", "not bold")
     yield text
     code = made_by(findings.compiler, findings.lowering)
     yield Text(f"compute capability {findings.compute_capability}, {code}", DIM)
+    yield from description_lines(findings.description, width)
     if findings.lenient:
         yield Text("--lenient: locks and flags acquire without a fence behind them", DIM)
     if findings.order is not None:

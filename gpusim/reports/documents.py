@@ -23,6 +23,37 @@ class Head(TypedDict):
     schema_version: int
 
 
+# -- launches ------------------------------------------------------------------------------
+
+
+class Member(TypedDict):
+    """A member of a launch as an option has it, its origin, and a line of the file."""
+
+    value: str
+    origin: Literal[
+        "option",
+        "pyproject.toml",
+        "comment in the file",
+        "the kernel's rule",
+        "host code",
+        "default",
+    ]
+    line: NotRequired[int]
+
+
+class Launch(TypedDict):
+    """A launch by its members; `data` are fillings of arrays for which nothing is given."""
+
+    kernel: str
+    n: Member | None
+    grid: Member | None
+    block: Member | None
+    shared_bytes: NotRequired[Member]
+    device: Member | None
+    arguments: dict[str, Member]
+    data: dict[str, str]
+
+
 # -- findings ------------------------------------------------------------------------------
 
 
@@ -84,6 +115,7 @@ class Findings(TypedDict):
     source_file: str
     grid: Size
     block: Size
+    launch: NotRequired[Launch]
     compute_capability: str
     generator: str
     lenient: bool
@@ -183,6 +215,7 @@ class Trace(Head):
     grid: Size
     block: Size
     dynamic_shared_bytes: int
+    launch: NotRequired[Launch]
     lowering: str
     generator: str
     fallback: str | None
@@ -393,6 +426,7 @@ class PredictedPass(TypedDict):
     lines: Times
     classes: list[BlockClass]
     simulated: Simulated
+    depends_on_data: NotRequired[bool]
     timeline: NotRequired[Timeline]
 
 
@@ -423,6 +457,7 @@ class Prediction(TypedDict):
     operation: str | None
     dtype: str | None
     defect: str | None
+    launch: NotRequired[Launch]
     time_us: float
     interval_us: Interval
     gbps: float

@@ -24,6 +24,7 @@ from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
+from gpusim.reports.launches import description_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
 from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import (
@@ -70,6 +71,7 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`."""
     forecast, first = answer.forecast, answer.forecast.first
     yield from _title(forecast)
+    yield from description_lines(forecast.job.description, width)
     yield from fallback_lines(first.prepared.fallback, width)
     yield from assumption_lines([forecast], width)
     yield Text()
@@ -162,7 +164,8 @@ def interval_note(forecast: Forecast) -> str:
     """Return the kind that the interval of a forecast's first launch has."""
     found = forecast.first.interval
     gpu = "" if found.gpu == MEASURED else ", a GPU known by its description"
-    return ", ".join([f"{found.code}'s code", found.kind, *found.unknown]) + gpu
+    data = ["depends on the assumed data"] if forecast.first.depends_on_data else []
+    return ", ".join([f"{found.code}'s code", found.kind, *found.unknown, *data]) + gpu
 
 
 def _time_note(forecast: Forecast) -> str:

@@ -13,6 +13,7 @@ from gpusim.reports import line_counts
 from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
+from gpusim.reports.launches import description_lines
 from gpusim.reports.layout import BAD, DIM, KIND_STYLES, TITLE, heading, integer, plural, size
 from gpusim.reports.quantities import volume
 from gpusim.reports.warps import warp_lines
@@ -26,6 +27,7 @@ WIDTH_FOR_UNITS = 125  # in fewer columns a unit stands behind the names that do
 def trace_report(trace: Trace, width: int, remark: str = "") -> Iterator[Text]:
     """Yield the lines of the report, none wider than `width`; a remark comes last."""
     yield from launch_lines(trace)
+    yield from description_lines(trace.description, width)
     yield from fallback_lines(trace.fallback, width)
     yield heading("Totals", "exact: from source and addresses; model: what the compiler emits")
     yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)

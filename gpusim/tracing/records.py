@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import Shown, View
@@ -86,7 +87,7 @@ class Trace(Shown, shown_as="trace"):
     them each line touches. `printed` is the output of printf, in the order of execution.
     `plot_...(theme="dark")` return Matplotlib figures of that block, `to_dataframe()` the lines as
     a pandas DataFrame. `show()` is the page of `gpusim report` in a notebook; it runs the launch
-    again, as `repeat` keeps it.
+    again, as `repeat` keeps it. `description` says where the launch's members are from.
     """
 
     kernel: str
@@ -111,6 +112,7 @@ class Trace(Shown, shown_as="trace"):
     repeat: Repeat | None = field(default=None, repr=False, compare=False)
     traced_blocks: int = 1
     printed: bytes = b""
+    description: LaunchDescription | None = field(default=None, repr=False, compare=False)
 
     plot_tree = View("gpusim.reports.plots.tree", "plot_tree")
     plot_divergence = View("gpusim.reports.plots.divergence", "plot_divergence")
@@ -159,6 +161,7 @@ class Trace(Shown, shown_as="trace"):
             "grid": list(self.launch.grid),
             "block": list(self.launch.block),
             "dynamic_shared_bytes": self.launch.dynamic_shared_bytes,
+            **described(self.description),
             "lowering": self.lowering,
             "generator": self.generator,
             "fallback": self.fallback or None,

@@ -461,7 +461,7 @@ def test_an_index_out_of_bounds_names_all_there_is_to_know(run: Run, mine: Path)
 def test_a_kernel_that_makes_no_progress_is_stopped(run: Run, mine: Path) -> None:
     message = refused(
         run, "trace", f"{mine}:never_met", "--grid", 1, "--block", 64,
-        "--arg", "int32[1]", "--step-limit", 10000,
+        "--arg", "int32[1]=0", "--step-limit", 10000,
     )  # fmt: skip
     assert "livelock" in message
 

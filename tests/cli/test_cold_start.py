@@ -70,7 +70,8 @@ def test_a_prediction_that_is_played_by_the_compiled_clock_comes_without_simpy()
 def test_a_command_imports_no_other_command() -> None:
     commands = [name for name in loaded(["list"]) if name.startswith("gpusim.cli.")]
     assert commands == ["gpusim.cli.output", "gpusim.cli.options", "gpusim.cli.app",
-                        "gpusim.cli.code_files",
+                        "gpusim.cli.references",
+                            "gpusim.cli.code_files",
                         "gpusim.cli.listing"]  # fmt: skip
 
 

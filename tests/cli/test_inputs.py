@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from gpusim.cli import arguments, arrays, inputs, user_files
+from gpusim.cli.references import Reference
 from gpusim.errors import InputError, KernelSourceError
+from gpusim.launch.arguments import ArraySpec
 
 KERNELS = """
 import numpy as np
@@ -224,11 +226,12 @@ def test_infinity_is_a_number_that_has_to_be_meant(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("int32[4]=arange", np.arange(4, dtype=np.int32)),
-        ("int32[4]", np.zeros(4, np.int32)),
         ("float32[2,3]=ones", np.ones((2, 3), np.float32)),
         ("float64[2, 2]=arange", np.arange(4.0).reshape(2, 2)),
         ("uint8[3]=full:7", np.full(3, 7, np.uint8)),
         ("float32[2]=full:-0.5", np.full(2, -0.5, np.float32)),
+        ("float32[2]=1", np.ones(2, np.float32)),
+        ("bool[2]=true", np.ones(2, bool)),
         ("int32[2^3]=zeros", np.zeros(8, np.int32)),
     ],
 )
@@ -237,6 +240,12 @@ def test_arrays_are_described_by_type_shape_and_filling(text: str, expected: np.
     assert described.name is None
     assert described.value.dtype == expected.dtype
     np.testing.assert_array_equal(described.value, expected)
+
+
+def test_an_array_without_a_filling_has_no_elements_or_the_assumed_ones() -> None:
+    assert arguments.argument("x=int32[4]").value == ArraySpec((4,), np.dtype("int32"))
+    assert arguments.argument("x=int32[2]", filling="zeros").value.tolist() == [0, 0]
+    assert arguments.argument("x=int32[2]=ones", filling="zeros").value.tolist() == [1, 1]
 
 
 def test_random_arrays_are_the_same_every_time() -> None:
@@ -340,8 +349,8 @@ def test_arguments_that_do_not_match_the_parameters(texts: list[str], message: s
 
 @pytest.mark.parametrize("text", ["mine.py:f", "./mine.py:f", "mine.py", "a/b:f"])
 def test_a_kernel_with_a_path_is_one_of_the_users_own(text: str) -> None:
-    assert user_files.names_a_file(text)
-    assert not user_files.names_a_file("reduce2")
+    assert Reference.of(text).file
+    assert not Reference.of("reduce2").file
 
 
 def test_a_kernel_comes_out_of_its_file(kernel_file: Path) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from gpusim.cli.kept_launches import kept_launch
+from gpusim.cli.file_launches import kept_launch
+from gpusim.cli.references import Reference
 from gpusim.errors import InputError
 from gpusim.sass import wheels
 from gpusim.sass.embedded import cuda_of
@@ -83,8 +84,10 @@ def test_all_that_is_missing_is_one_message_with_a_command_line_that_runs(
     assert "--block 8x8" in command
     assert run(*shlex.split(command)[1:])[0] == 0
     file.write_text(CUDA.replace("__global__ void product", f"{comment}\n__global__ void product"))
-    kept = kept_launch(file, "product")
-    assert (kept["grid"], kept["block"], len(kept["arg"])) == ("4x4", "16x16", 4)
+    kept = kept_launch(Reference.of(f"{file}:product"))
+    assert kept is not None
+    options = kept.options
+    assert (options["grid"], options["block"], len(options["arg"])) == ("4x4", "16x16", 4)
 
 
 def test_types_are_shown_and_templates_are_given_arguments(run: Run, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import InputError
+from gpusim.errors import MissingElementsError
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.prepared import Prepared
 from gpusim.program.fast_paths import on_fast_paths
@@ -54,14 +54,14 @@ def _fields(spec: ArraySpec) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def refuse_missing_elements(prepared: Prepared) -> None:
-    """Raise InputError where control flow or addresses depend on arrays without elements."""
+    """Raise MissingElementsError where control flow or addresses depend on missing elements."""
     program = prepared.program
     without = [name for name in prepared.arguments if name in without_elements(prepared)]
     unknown = data_dependent_lines(program, set(without))
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
         needed = [name for name in without if data_dependent_lines(program, {name})] or without
-        raise InputError(
+        raise MissingElementsError(
             f"what {prepared.kernel} does at line {where} depends on the arrays' elements: give "
             f"those of {', '.join(needed)}, with the arrays themselves in place of array_spec, "
             f"or on the command line with a filling, as in {needed[0]}=TYPE[SHAPE]=random"

@@ -6,16 +6,18 @@ is one launch. `predict`, `rank` and `sweep` all start here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from gpusim.catalogue import Request, Setup
 from gpusim.codegen.programs import prepare
+from gpusim.errors import KernelFault, MissingElementsError
 from gpusim.gpu import device as devices
 from gpusim.gpu.device import Device
 from gpusim.launch.configured import ConfiguredKernel
+from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine import DEFAULT_STEP_LIMIT
@@ -30,12 +32,16 @@ COMPULSORY = "sectors loaded and stored, each once"
 
 @dataclass(frozen=True, eq=False)
 class KernelLaunch:
-    """A kernel with grid, block and arguments, for any device; `setup` if from the catalogue."""
+    """A kernel with grid, block and arguments, for any device; `setup` if from the catalogue.
+
+    `fill` returns the arguments with elements, for a launch whose course depends on them.
+    """
 
     configured: ConfiguredKernel
     arguments: tuple[Any, ...]
     setup: Setup | None = None
     code: str | None = None
+    fill: Callable[[], Sequence[Any]] | None = None
     _made: dict[ComputeCapability, Prepared] = field(default_factory=dict, init=False, repr=False)
 
     def prepared(self, cc: ComputeCapability) -> Prepared:
@@ -44,18 +50,25 @@ class KernelLaunch:
             self._made[cc] = prepare(self.configured, self.arguments, cc, code=self.code)
         return self._made[cc]
 
+    def filled(self) -> KernelLaunch:
+        """Return the launch with elements in all of its arrays."""
+        assert self.fill is not None
+        return replace(self, arguments=tuple(self.fill()), fill=None)
+
 
 @dataclass(frozen=True, eq=False)
 class Job:
     """Launches one after the other on a stream.
 
     `elements_bytes` is the size of a catalogue kernel's n elements, without repeated reads or
-    results of a pass; None for any other kernel, because it is unknown.
+    results of a pass; None for any other kernel, because it is unknown. `description` says where
+    the launch's members are from.
     """
 
     name: str
     launches: tuple[KernelLaunch, ...]
     elements_bytes: int | None = None
+    description: LaunchDescription | None = None
 
     def in_code(self, code: str | None) -> Job:
         """Return the job with machine code from a generator: lowering, nvcc or auto.
@@ -81,19 +94,39 @@ class Job:
         `predict_prepared`.
         """
         gpu = devices.load(device)
-        made = [
-            predict_prepared(
-                launch.prepared(gpu.cc),
-                gpu,
-                l2="warm" if number else l2,
-                step_limit=step_limit,
-                timeline=timeline and not number,
-                budget=budget,
-                removals=removals,
-            )
-            for number, launch in enumerate(self.launches)
-        ]
-        return Forecast(self, tuple(made))
+        launches = list(self.launches)
+        made = []
+        for number, launch in enumerate(launches):
+            settings: dict[str, Any] = {
+                "l2": "warm" if number else l2,
+                "step_limit": step_limit,
+                "timeline": timeline and not number,
+                "budget": budget,
+                "removals": removals,
+            }
+            one, launches[number] = _predicted(launch, gpu, settings)
+            made.append(one)
+        return Forecast(replace(self, launches=tuple(launches)), tuple(made))
+
+
+def _predicted(
+    launch: KernelLaunch, gpu: Device, settings: Mapping[str, Any]
+) -> tuple[Prediction, KernelLaunch]:
+    """Return the prediction of a launch, and the launch: filled where elements decide its course.
+
+    MissingElementsError where nothing fills it, or where it fails with what does.
+    """
+    try:
+        return predict_prepared(launch.prepared(gpu.cc), gpu, **settings), launch
+    except MissingElementsError as missing:
+        if launch.fill is None:
+            raise
+        filled = launch.filled()
+        try:
+            made = predict_prepared(filled.prepared(gpu.cc), gpu, **settings)
+        except KernelFault:
+            raise missing from None
+    return replace(made, depends_on_data=True), filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,8 +197,9 @@ class Forecast:
     def to_dict(self) -> dict[str, Any]:
         """Return the job and its launches as plain data."""
         setup = self.job.launches[0].setup
+        size = self.job.description.n if self.job.description is not None else None
         about = {
-            "n": setup.n if setup else None,
+            "n": setup.n if setup else size and int(size.value),
             "operation": setup.operation if setup else None,
             "dtype": setup.dtype.name if setup else None,
             "defect": setup.entry.defect if setup else None,
@@ -177,6 +211,7 @@ class Forecast:
             "without": [*sorted(self.device.ablations), *map(str, self.removals)],
             "set": dict(self.device.changed),
             **about,
+            **described(self.job.description),
             "time_us": self.time_us,
             "interval_us": list(self.interval_us),
             "gbps": self.gbps,
@@ -242,7 +277,11 @@ def catalogue_job(request: Request) -> Job:
     return Job(request.kernel, tuple(launches), setups[0].n * setups[0].dtype.itemsize)
 
 
-def own_job(configured: ConfiguredKernel, arguments: Sequence[Any]) -> Job:
-    """Return a single launch of any kernel as a job."""
+def own_job(
+    configured: ConfiguredKernel,
+    arguments: Sequence[Any],
+    fill: Callable[[], Sequence[Any]] | None = None,
+) -> Job:
+    """Return a single launch of any kernel as a job; `fill` returns its arguments with elements."""
     name = configured.kernel.__name__
-    return Job(name, (KernelLaunch(configured, tuple(arguments)),))
+    return Job(name, (KernelLaunch(configured, tuple(arguments), fill=fill),))

@@ -76,8 +76,8 @@ class Case:
 
 def crossed(
     requests: Sequence[Request | Asked],
-    blocks: Sequence[int | str],
-    sizes: Sequence[int],
+    blocks: Sequence[int | str | None],
+    sizes: Sequence[int | None],
     gpus: Sequence[str],
     **settings: Any,
 ) -> list[Case]:

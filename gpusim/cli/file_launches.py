@@ -7,14 +7,15 @@ take precedence, each for itself.
 from __future__ import annotations
 
 import re
-from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from gpusim.cli.code_files import BINARY, parted
+from gpusim.cli.references import Reference
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
+from gpusim.launch.description import Origin
 
 # Keys of the comment, by the destination of the option with that meaning.
 KEYS = {
@@ -29,31 +30,34 @@ _NEXT_KERNEL = re.compile(
 )
 
 
-def with_kept_launch(chosen: Namespace) -> Namespace:
-    """Return options with those that the kernel's file keeps for it; InputError for others there.
+class FileLaunch(NamedTuple):
+    """A launch that a file has for a kernel: options by destination, origin, and line."""
 
-    An option that is given stays as it is.
+    options: Mapping[str, str | list[str]]
+    origin: Origin
+    line: int
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments, in the kernel's order or by name."""
+        return list(self.options.get("arg", ()))
+
+
+def kept_launch(reference: Reference) -> FileLaunch | None:
+    """Return the launch that the comment in a file keeps for a kernel; the first one's, None else.
+
+    Without a kernel's name the file's first launch is taken.
     """
-    path, kernel = _file_and_kernel(chosen.kernel)
-    if not path.is_file() or path.suffix in BINARY:
-        return chosen
-    kept = kept_launch(path, kernel)
-    given = {name for name, value in vars(chosen).items() if value is not None}
-    return Namespace(**{**vars(chosen), **{k: v for k, v in kept.items() if k not in given}})
-
-
-def kept_launch(path: Path, kernel: str) -> dict[str, str | list[str]]:
-    """Return the options that a file keeps for a kernel, by destination; of the first comment.
-
-    Without a `kernel` the file's first launch is taken.
-    """
+    path = reference.path
+    if not path.is_file() or reference.is_binary:
+        return None
     text = files.text(path, MOST_BYTES, again=True)
     for line, words, following in _comments(text):
         found = _options(words, path, line)
         named = str(found.pop("kernel", following))
-        if not kernel or named == kernel.partition("<")[0].rpartition("::")[2]:
-            return found
-    return {}
+        if not reference.kernel or named == reference.plain_kernel:
+            return FileLaunch(found, Origin.COMMENT, line)
+    return None
 
 
 def _comments(text: str) -> Iterator[tuple[int, str, str]]:
@@ -87,12 +91,3 @@ def _arguments(text: str) -> Iterator[str]:
             yield text[begin:place]
             begin = place + 1
     yield text[begin:]
-
-
-def _file_and_kernel(text: str) -> tuple[Path, str]:
-    path, kernel = parted(text)
-    if path:
-        return Path(path), kernel
-    from gpusim.cli.user_files import python_file
-
-    return python_file(text)

@@ -1,0 +1,31 @@
+"""What a launch is made of, as lines under a heading: its size, its origin, its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+
+from rich.text import Text
+
+from gpusim.launch.description import LaunchDescription
+from gpusim.reports.layout import DIM
+
+
+def description_lines(description: LaunchDescription | None, width: int) -> Iterator[Text]:
+    """Yield the size of a launch with its origin, and the data that was assumed."""
+    if description is None:
+        return
+    for text in (made_of(description), data_of(description)):
+        for part in wrap(text, width, subsequent_indent="  "):
+            yield Text(part, DIM)
+
+
+def made_of(description: LaunchDescription) -> str:
+    """Return the size, and the origin of what was not typed; "" for a launch without either."""
+    size = "" if description.n is None else f"n {int(description.n.value):,}"
+    return "; ".join(filter(None, (size, description.origin)))
+
+
+def data_of(description: LaunchDescription) -> str:
+    """Return the data that was assumed, "" for none."""
+    return f"data, assumed: {description.assumptions}" if description.data else ""
