@@ -390,7 +390,7 @@ _LONE = (
 _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match",
-    "elect", "reduce_lanes", "agrees", "warpsync", "collect", "bssy",
+    "elect", "reduce_lanes", "differs", "warpsync", "collect", "bssy",
     "get_token", "set_token", "texture", "surface_load", "surface_store", "matrix_product",
     "rows_to_fragments", "fragments_to_rows", "transpose",
 )  # fmt: skip
@@ -647,7 +647,7 @@ OPS |= {
         is_replayed=True,
         redirects=True,
     ),
-    "R2UR.AGREES": Op("alu", kind="agrees", convergent=True, sets_predicate=True),
+    "R2UR.DIFFERS": Op("alu", kind="differs", convergent=True, sets_predicate=True),
     "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
     "CS2R.CLOCK": Op("alu", kind="clock"),
     "TEX": Op("tex", kind="texture"),  # at coordinates, filtered

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.isa.ops import Instruction
-from gpusim.machine import barrier, convergence, named_barrier, warp
+from gpusim.machine import barrier, convergence, gathering, named_barrier
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
@@ -72,7 +72,7 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
     context.batch.splits = splits.without(group.which[leave & ~stay])
     if leave.any():
         convergence.release(context, group.rows)
-        warp.release(context)
+        gathering.release(context)
         barrier.release(context)
         named_barrier.release(context)
     return True
@@ -81,19 +81,15 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
 def branch_if_apart(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Branch where not all live lanes that a mask names are here, or where they are together.
 
-    Lanes with a guard that is false are not here, and do not branch.
+    A guard does not choose the lanes that branch: where it is false, they are not here. Compilers
+    put one on it that is false where lanes of a warp name different masks.
     """
     here = on if instruction.guard is not None else None
-    apart = warp.misses_lanes(group, group.read(instruction.src[0], np.uint32), here)
+    apart = gathering.misses_lanes(group, group.read(instruction.src[0], np.uint32), here)
     if instruction.detail == "together":
         apart = ~apart
-    taken = on & apart[None, :, None]
-    ways = (group.decided(taken), group.decided(group.mask & ~taken)) if here is not None else None
-    context.report(group, instruction, on, taken=taken)
-    if ways is not None:
-        _send(context, group, instruction, taken, ways)
-    else:
-        context.batch.splits.pc[group.which] = np.where(apart, instruction.target, group.pc + 1)
+    context.report(group, instruction, on, taken=on & apart[None, :, None])
+    context.batch.splits.pc[group.which] = np.where(apart, instruction.target, group.pc + 1)
     return True
 
 

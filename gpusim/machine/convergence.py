@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.ops import Instruction
-from gpusim.machine import warp
+from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, Batch, lanes_of_bits
@@ -150,13 +150,15 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
 def let_go(context: Context) -> bool:
     """Let splits go on at a BSYNC for which lanes of their warp wait; return whether any did.
 
-    A spin loop yields to other lanes by YIELD, and a WARPSYNC waits for
-    the lanes in its mask: also to and for lanes of their own warp that wait for them at a
+    A spin loop yields to other lanes by YIELD, and lanes wait at a warp barrier, a shuffle or a
+    vote for those in its mask: also to and for lanes of their own warp that wait for them at a
     convergence barrier (independent thread scheduling; on an H200, these go on together).
     """
     batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
     going = waiting[np.isin(splits.row[waiting], _rows_that_wait_for_lanes(batch))]
+    if context.on_fault is not None and len(going):
+        _tell_of_barriers(context, splits.row[going])
     tokens, _ = _tokens(context, going)
     for one in going.tolist():
         number = int(context.instructions[int(splits.pc[one])].detail)
@@ -167,11 +169,19 @@ def let_go(context: Context) -> bool:
 
 
 def _rows_that_wait_for_lanes(batch: Batch) -> Array:
-    """Return the rows with lanes in a loop that yields, or at a WARPSYNC while no lane runs."""
+    """Return the rows with lanes in a loop that yields, or at a mask while no lane runs."""
     splits = batch.splits
     runs = splits.state == READY
     spinning = splits.row[yielding(batch.program)[splits.pc] & runs]
-    waits = np.flatnonzero(splits.state == AT_WARP)
-    waits = waits[warp.corresponding(batch.program)[splits.pc[waits]] < 0]
-    gathering = np.setdiff1d(splits.row[waits], splits.row[runs])
+    gathering = np.setdiff1d(splits.row[splits.state == AT_WARP], splits.row[runs])
     return np.concatenate([spinning, gathering])
+
+
+def _tell_of_barriers(context: Context, rows: Array) -> None:
+    """Report warp barriers of whole warps, in some rows, whose other lanes are let go."""
+    splits = context.batch.splits
+    for one in np.flatnonzero((splits.state == AT_WARP) & np.isin(splits.row, rows)).tolist():
+        instruction = context.instructions[int(splits.pc[one])]
+        if instruction.detail == "all":
+            group = Group(context.batch, np.array([one]))
+            participation.tell_absent(context, group, instruction, np.ones_like(group.mask))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.errors import KernelFault
 from gpusim.host import fast
 from gpusim.isa.ops import Program
 from gpusim.launch.prepared import Prepared
@@ -45,6 +46,11 @@ _refused: dict[Same[Program], None] = {}
 def forget() -> None:
     """Forget which programs had something to report."""
     _refused.clear()
+
+
+def _end(fault: KernelFault) -> None:
+    """End the attempt at a fault that only checks report."""
+    raise fault
 
 
 @dataclass
@@ -123,7 +129,7 @@ class Examination:
         prepared = self.prepared
         program, launch = prepared.program, prepared.launch
         one = Batch(program, launch, np.zeros(1, np.int64), Liveness(program))
-        context = Context(one, prepared.arguments, self._allocations)
+        context = Context(one, prepared.arguments, self._allocations, on_fault=_end)
         try:
             find = getattr(modules, source)
             module = examination.module_for(context, prepared.cc.major, self.detection, find)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -35,12 +36,24 @@ class Group:
         self.rows = splits.row if everyone else splits.row[which]
         self.is_all = len(which) == batch.rows and is_range(self.rows)
         self.mask = splits.mask if everyone else splits.mask.take(which, axis=1)
-        self._lanes = np.count_nonzero(self.mask)
-        self.is_full = self._lanes == self.mask.size
+        self._count()
+        self.is_gathered = False  # does not wait for further lanes at its first instruction
         # The last guard that was read, and its lanes: instructions in a row mostly share one.
         self._guarded: tuple[Array, bool, Array] | None = None
         self._held: dict[int, Array] = {}  # registers of some rows
         self._written: set[int] = set()  # the dirty ones, not yet in the batch
+
+    def _count(self) -> None:
+        self._lanes = np.count_nonzero(self.mask)
+        self.is_full = self._lanes == self.mask.size
+
+    def joined(self, others: Sequence[Group]) -> Group:
+        """Return a group of the same rows that has the lanes of others, elsewhere, too."""
+        whole = Group(self.batch, self.which)
+        for other in others:
+            whole.mask = whole.mask | other.mask
+        whole._count()
+        return whole
 
     @cached_property
     def has_whole_rows(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from gpusim.errors import BarrierError, FaultPlace
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer
-from gpusim.machine import cas_loops, convergence
+from gpusim.machine import cas_loops, convergence, gathering
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
@@ -135,15 +135,18 @@ class Interpreter:
             if self._loops is not None and group.pc in self._loops.heads:
                 self._loops.arrive(group)
                 self.repetition.is_endless = self._loops.is_endless
-            before = self.context.executed
-            try:
-                self._run_group(group)
-            except BlocksDisagreeError:
-                group = self._unfolded(group)
-                self._run_group(group)
-            warps = len(group.which) * self.batch.placement.copies
-            self.warps_run += (self.context.executed - before) * warps
+            self._take_turn(group)
         return True
+
+    def _take_turn(self, group: Group) -> None:
+        before = self.context.executed
+        try:
+            self._run_group(group)
+        except BlocksDisagreeError:
+            group = self._unfolded(group)
+            self._run_group(group)
+        warps = len(group.which) * self.batch.placement.copies
+        self.warps_run += (self.context.executed - before) * warps
 
     def _unfolded(self, group: Group) -> Group:
         """Return a group of a folded batch as one of all its blocks, in the midst of its turn."""
@@ -162,22 +165,30 @@ class Interpreter:
         return Group(self.batch, which)
 
     def _goes_on(self) -> bool:
-        """Release lanes of a warp that wait for each other, if all lanes wait; report a fault.
+        """Release lanes of warps that wait for each other, if all lanes wait; else report a fault.
 
-        CUDA leaves this undefined. It is run as on a GPU, and reported to checks.
+        CUDA leaves this undefined. It is run as on a GPU, and masks are reported to checks.
         """
-        deadlock = self._deadlock()
-        goes_on = convergence.let_go(self.context)
-        if not goes_on or self.context.on_fault is not None:
-            self.context.fault(deadlock)
+        goes_on = self._lets_go()
+        if not goes_on:
+            self.context.fault(self._deadlock())
         return goes_on
 
     def yields(self) -> bool:
-        """Release lanes that spinning lanes of their warp wait for; return whether any exist."""
-        if not convergence.let_go(self.context):
+        """Release lanes that other lanes of their warp wait for; return whether any exist."""
+        if not self._lets_go():
             return False
         self.repetition.begin_again(self.context.executed)
         return True
+
+    def _lets_go(self) -> bool:
+        """Release lanes at convergence barriers, or else lanes at a mask with those present."""
+        if convergence.let_go(self.context):
+            return True
+        group = gathering.with_those_present(self.context)
+        if group is not None:
+            self._take_turn(group)
+        return group is not None
 
     def _look_for_endless_loops(self) -> None:
         """Follow the iterations of loops in the 4th, 8th, 16th ... turn.

@@ -1,10 +1,11 @@
 """Checks of the lanes that take part in a shuffle, a vote or a warp barrier, against its mask.
 
 The faults here are undefined in CUDA (CUDA C++ Programming Guide, "Warp Vote Functions" and
-"Warp Shuffle Functions"): a lane that is not in its own mask, a mask that names lanes that have
-left, a value read from a lane that the mask does not name or that is not there. It is one for
-every compute capability, also where the hardware looks at no mask, as below 7.0. Lanes that the
-block does not have may be named; they hold no value.
+"Warp Shuffle Functions"): a lane that is not in its own mask, a mask that names lanes that do not
+come there, a value read from a lane that the mask does not name or that is not there. They are
+faults for every compute capability, also where the hardware looks at no mask, as below 7.0. Only
+checks report lanes of the block that do not come: GPUs go on without them, and their value is 0.
+Lanes that the block does not have may be named; they hold no value.
 """
 
 from __future__ import annotations
@@ -49,21 +50,32 @@ def check(
     """Report the faults of active lanes; `source` are their source lanes."""
     if group.is_full and mask.size == 1 and int(mask.reshape(-1)[0]) & EVERY_LANE == EVERY_LANE:
         return
-    batch = group.batch
     bits = np.where(on, mask.astype(np.uint32), np.uint32(0))
     _tell(
         context, group, instruction, on & ((bits & LANE_BITS) == 0), "{who} not in their own mask"
     )
     union = np.bitwise_or.reduce(bits, axis=2, keepdims=True)
-    exists = group.of_rows(batch.thread_number()) < batch.launch.threads_per_block
-    live = batch.splits.lanes(batch.rows)[:, group.rows]
-    left = ((union & LANE_BITS) != 0) & exists & ~live & on.any(axis=2, keepdims=True)
-    _tell(context, group, instruction, left, "the mask names {who}, which have left the kernel")
+    there = _exists(group) if context.on_fault is None else group.mask
+    if context.on_fault is not None:
+        named = ((union & LANE_BITS) != 0) & on.any(axis=2, keepdims=True)
+        tell_absent(context, group, instruction, named)
     if source is not None:
-        named = (bits >> source.astype(np.uint32)) & 1 != 0
-        there = np.take_along_axis(*_alike(on, source), axis=2)
+        is_named = (bits >> source.astype(np.uint32)) & 1 != 0
+        is_there = np.take_along_axis(*_alike(on | there, source), axis=2)
         text = "{who} read from a lane that their mask does not name or that is not there"
-        _tell(context, group, instruction, on & ~(named & there), text)
+        _tell(context, group, instruction, on & ~(is_named & is_there), text)
+
+
+def tell_absent(context: Context, group: Group, instruction: Instruction, named: Array) -> None:
+    """Report the named lanes of the block that are not in the group."""
+    absent = named & _exists(group) & ~group.mask
+    _tell(context, group, instruction, absent, "the mask names {who}, which do not come there")
+
+
+def _exists(group: Group) -> Array:
+    """Return the lanes that the block has."""
+    batch = group.batch
+    return group.of_rows(batch.thread_number()) < batch.launch.threads_per_block
 
 
 def _alike(lanes: Array, source: Array) -> tuple[Array, Array]:

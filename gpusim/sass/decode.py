@@ -1025,9 +1025,9 @@ def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
 
 
 def _to_uniform(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Move to a uniform register, or compute the lanes that hold the common value.
+    """Move to a uniform register, or find the lanes with another value than the first one's.
 
-    Compilers do so for the masks of a vote: lanes with another value go their own way.
+    Compilers do so for the masks of a vote: where they differ, each mask's lanes are gathered.
     """
     if row.operands[0].kind != "P":
         yield from _compute(decoder, row, place, found)
@@ -1035,7 +1035,7 @@ def _to_uniform(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
     verdict, result, value = row.operands
     _expect(result.is_zero and not verdict.is_true, row)
     sources = _words(value, "u", row)
-    yield Micro("R2UR.AGREES", place, None, sources, (verdict.name,), row.guard)
+    yield Micro("R2UR.DIFFERS", place, None, sources, (verdict.name,), row.guard)
 
 
 _AXES_OF_TEXTURES = {

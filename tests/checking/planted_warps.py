@@ -314,7 +314,7 @@ def one_of_three_warp_barriers_missing():
     return bug, twin
 
 
-@planted("deadlock", 1, 32, ints(32), zeros(32))
+@planted("mask", 1, 32, ints(32), zeros(32))
 def shuffle_of_all_lanes_in_a_branch():
     @cuda.jit
     def bug(x, out):

@@ -232,7 +232,9 @@ class _OneWarp:
         batch = Batch(program, launch, blocks, Liveness(program))
         batch.placement = Placement(blocks, launch.warps_per_block, folded=False)
         self._batch = batch
-        self._context = Context(batch, context.arguments, context.allocations)
+        self._context = Context(
+            batch, context.arguments, context.allocations, on_fault=context.on_fault
+        )
         self._fixed = list(batch.registers)
         self._made = made
 

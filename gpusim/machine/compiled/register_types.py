@@ -15,7 +15,7 @@ WORD = np.dtype(np.uint32)
 _BOOL = np.dtype(np.bool_)
 # Results of instructions that are neither computed nor loaded, where no type is stated.
 _RESULTS: Mapping[str, DType] = {
-    "agrees": _BOOL,
+    "differs": _BOOL,
     "reduce_lanes": WORD,
     "bank": WORD,
     "clock": WORD,

@@ -42,7 +42,7 @@ MOST_NODES = 400  # of a segment: compilers take more than twice as long for twi
 BYTE = np.dtype(np.uint8)
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
-    "shuffle", "vote", "match", "elect", "reduce_lanes", "agrees", "warpsync",
+    "shuffle", "vote", "match", "elect", "reduce_lanes", "differs", "warpsync",
 ))  # fmt: skip
 # Kinds that end the run where they are reached.
 LEFT = frozenset(("trap", "call_driver", "part"))
@@ -1114,8 +1114,7 @@ class _Translator:
         if row.detail == "together":
             apart = f"(i32.eqz {apart})"
         target = self._block_of[row.target]
-        go = self._go(f"(i32.const {target})", backward=row.target <= pc)
-        taken = go if row.guard is None else self._parting("", go, f"(i32.const {target})")
+        taken = self._go(f"(i32.const {target})", backward=row.target <= pc)
         parts = [self._named(), f"(local.set $z {apart})"]
         if self._watching:
             chosen = "(i32.sub (i32.const 0) (local.get $z))"

@@ -46,8 +46,8 @@ FAR = np.int64(2**62)
 _READING = {"constant", "special"}  # kinds of instructions that read the launch's parameters
 _FOLLOWED = {
     *_READING, "compute", "bank", "load", "store", "atomic", "fence", "branch", "branch_if_apart",
-    "exit", "barrier", "bssy", "bsync", "shuffle", "vote", "match", "warpsync", "collect", "agrees",
-    "source_branch",
+    "exit", "barrier", "bssy", "bsync", "shuffle", "vote", "match", "warpsync", "collect",
+    "differs", "source_branch",
 }  # fmt: skip
 
 
