@@ -13,7 +13,7 @@ from gpusim.catalogue import Call
 from gpusim.checking import elements, residency
 from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.checker import Checker
-from gpusim.checking.faults import finding_of
+from gpusim.checking.faults import constant_indices, finding_of
 from gpusim.checking.findings import Findings, place_of
 from gpusim.checking.flags import takes_lock
 from gpusim.checking.sink import Sink
@@ -27,6 +27,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
+from gpusim.program.array_bounds import with_array_bounds
 
 # Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
@@ -137,6 +138,9 @@ def check_prepared(
     is the seed of random turns.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
+    launch = prepared.launch
+    program = with_array_bounds(prepared.program, launch.dynamic_shared_bytes)
+    prepared = replace(prepared, program=program)
     allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised or (), allocations)
     before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
@@ -159,6 +163,8 @@ def check_prepared(
                 turns=None if order is None else Turns(order),
             )
     sink.add_new(reversed_order)
+    for finding in constant_indices(program, checker.coverage.lines_not_run):
+        sink.add(finding)
     if before is not None and not sink.has("no-progress"):
         stuck = residency.finding(prepared, device, before, checker.steps)
         if stuck is not None:

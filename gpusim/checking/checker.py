@@ -20,7 +20,7 @@ from gpusim.checking.accessed_elements import (
 from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
-from gpusim.checking.coverage import LOCAL, Coverage
+from gpusim.checking.coverage import ARRAYS, LOCAL, Coverage
 from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
@@ -37,6 +37,7 @@ from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placem
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
+from gpusim.program.array_bounds import has_unknown_array
 from gpusim.program.polling import optimistic_loads, polls
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
@@ -90,6 +91,7 @@ class Checker(Observer):
             if row.memory is not None
         }
         self._accesses = accesses
+        self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         self._layout = Layout(program, launch, self._allocations, self._uninitialised)
         self._recorded = frozenset(
             space for space in ("global", "shared") if history.is_needed(program, self._of(space))
@@ -146,6 +148,8 @@ class Checker(Observer):
             return self._to_memory[row.memory.space]
         if row.op == ".CHECK":
             return self._ask
+        if row.looks_up_constants:
+            return self._look_up
         if OPS[row.op].copies:
             return {"commits": self._commit, "awaits": self._await}[OPS[row.op].copies]
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
@@ -186,7 +190,8 @@ class Checker(Observer):
         sizes = layout.sizes
         own = layout.own_shared
         cells = Cells(layout.first_address, sizes["global"], sizes["shared"], own, sizes["local"])
-        return Detection(accesses, sums, meetings, masked, exchanges, conditions), cells
+        unknown = tuple(sorted(self._of_unknown_arrays))
+        return Detection(accesses, sums, meetings, masked, exchanges, conditions, unknown), cells
 
     def take(self, found: Examined) -> None:
         """Take over the counts of a launch that race detection has examined."""
@@ -194,6 +199,8 @@ class Checker(Observer):
         coverage.accesses, coverage.ordered = found.accesses, found.ordered
         if self._follows and found.local_accesses:
             coverage.not_compared[LOCAL] = found.local_accesses
+        if found.of_unknown_arrays:
+            coverage.not_compared[ARRAYS] = found.of_unknown_arrays
         counted = (
             row.line
             for row, ran in zip(rows, found.ran.tolist(), strict=True)
@@ -315,6 +322,8 @@ class Checker(Observer):
         if copies > 1 or not placement.folded:
             element = element + owners(step, copies, by_lane=False) * elements
         touch, access = self._touch(step, batch, element, copies), self._access(step)
+        if step.pc in self._of_unknown_arrays:
+            self.coverage.not_compared[ARRAYS] += len(touch.element) * touch.blocks
         if access.kind != "store":
             never = shadow.writer[touch.element] == 0
             if batch.on_their_way is not None:
@@ -343,6 +352,14 @@ class Checker(Observer):
             written[touch.element] = True
         else:
             self._ask_written(step, batch, touch, access, ~written[touch.element])
+
+    def _look_up(self, step: Step, batch: Batch) -> None:
+        """Count a load of constants: nothing stores to them."""
+        shape = (step.placement.copies, len(step.rows), 32)
+        lanes = int(np.count_nonzero(np.broadcast_to(step.on, shape)))
+        self.coverage.accesses += lanes
+        if step.pc in self._of_unknown_arrays:
+            self.coverage.not_compared[ARRAYS] += lanes
 
     def _ask_written(
         self, step: Step, batch: Batch, touch: ElementAccess, access: Access, never: Array
@@ -471,6 +488,7 @@ _DETECTED = {
     "_access_global": "accesses",
     "_access_shared": "accesses",
     "_access_local": "accesses",
+    "_look_up": "",
     "_ask": "conditions",
     "_sync_warp": "meetings",
     "_gather": "gathers",

@@ -10,9 +10,11 @@ from typing import Any
 # Reasons why accesses were not compared, by their names in JSON.
 STRONG = "strong"
 LOCAL = "local"
+ARRAYS = "arrays"
 REASONS = {
     STRONG: "atomics and flags, which may be accessed at any time",
     LOCAL: "local memory, whose arrays the machine code does not tell apart",
+    ARRAYS: "bounds of arrays in shared or constant memory, which the machine code does not name",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.errors import (
@@ -14,6 +14,7 @@ from gpusim.errors import (
     OutOfBoundsError,
     ReadOnlyError,
 )
+from gpusim.isa.ops import Program
 
 # The rule of each kind of fault, and the verb in its finding.
 RULES: Mapping[type[KernelFault], tuple[str, str]] = {
@@ -37,3 +38,16 @@ def finding_of(fault: KernelFault) -> Finding:
         who = Thread(place.block, place.thread)
     where = Place(place.line, does, who)
     return Finding(rule, str(fault), (where,), place.array, place.index, count=place.lanes)
+
+
+def constant_indices(program: Program, lines_not_run: Container[int]) -> Iterator[Finding]:
+    """Yield the findings of constant indices outside their array, in lines that have run."""
+    for one in program.outside:
+        if one.line not in lines_not_run:
+            array, line = one.array.name, one.line
+            elements = (one.array.size or 0) // one.each
+            message = (
+                f"line {line}: {array}[{one.index}] is out of bounds: {array} has {elements} "
+                "elements (a constant index)"
+            )
+            yield Finding("bounds", message, (Place(line, "accesses"),), array, one.index)

@@ -15,13 +15,13 @@ import numpy as np
 
 from gpusim.driver.arena import Arena, Region
 from gpusim.driver.module import Function
-from gpusim.isa.ops import Program
+from gpusim.isa.ops import CONSTANT_BANK, Program
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Place, Prepared
 from gpusim.launch.textures import TEXTURES, Texture
 from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import CONSTANTS
-from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory
+from gpusim.sass.initial_memory import InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
 from gpusim.sass.structures import TYPES
 from gpusim.sass.symbols import language, parameter_types

@@ -26,6 +26,7 @@ Evaluate = Callable[..., Array | tuple[Array, ...]]
 SPACES = ("shared", "local", "generic")
 # Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
 SHARED_HIGH, LOCAL_HIGH = 0x7FFF, 0x7FFE
+CONSTANT_BANK = 3  # of variables in constant memory
 ANY_ARRAY = ""  # the name of an access by address to any array
 
 
@@ -123,6 +124,17 @@ class Instruction:
         return OPS[self.op].kind == "load"
 
     @property
+    def looks_up_constants(self) -> bool:
+        """Whether it loads variables in constant memory, at offsets in registers."""
+        is_bank = OPS[self.op].kind == "bank" and bool(self.src)
+        return is_bank and self.detail[1][0] == CONSTANT_BANK
+
+    @property
+    def array_of_constants(self) -> NamedArray | None:
+        """The array in constant memory that a load is held to, None for all of its bank."""
+        return self.detail[2] if self.looks_up_constants and len(self.detail) > 2 else None
+
+    @property
     def may_overhang(self) -> bool:
         """Whether only the first byte has to lie in the memory.
 
@@ -180,16 +192,34 @@ class BankLayout:
 
 
 @dataclass(frozen=True)
-class SharedArray:
-    """An array in shared memory: its first byte, and its bytes; None for dynamic shared memory."""
+class NamedArray:
+    """An array in shared or constant memory: its first byte, and its bytes.
+
+    None for dynamic shared memory.
+    """
 
     name: str
     first: int
     size: int | None
 
+    @property
+    def end(self) -> int:
+        """Where an array of known size ends."""
+        return self.first + (self.size or 0)
+
     def holds(self, low: int, high: int) -> bool:
         """Return whether it has the bytes at some addresses, from the lowest to the highest."""
         return self.first <= low and (self.size is None or high < self.first + self.size)
+
+
+@dataclass(frozen=True)
+class ConstantIndex:
+    """An access to an array at a constant index, `each` bytes an element."""
+
+    line: int
+    array: NamedArray
+    index: int
+    each: int
 
 
 @dataclass(frozen=True)
@@ -202,8 +232,12 @@ class Program:
     `immediates` are never written; registers among `initial` are, and hold a value before.
     Registers among `constants` hold 32-bit words of constant banks, given as bank and offset;
     `layout` has the contents of these. `compiler` names the compiler of this code, empty for a
-    lowering's. `shared_arrays` are known where accesses name no array of shared memory.
+    lowering's; `most_threads` are those of a block by its launch bounds, or 0. `shared_arrays` are
+    known where accesses name no array of shared memory.
     `joining` are the pcs where a compiler lets lanes meet to make one atomic of theirs.
+    `constant_arrays` are those of `CONSTANT_BANK`; `accessed_arrays` are the arrays in shared and
+    constant memory that accesses name, by pc, as far as they are known; `outside` are accesses at
+    constant indices that lie outside their array.
     """
 
     name: str
@@ -219,8 +253,12 @@ class Program:
     constants: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     layout: BankLayout | None = None
     compiler: str = ""
-    shared_arrays: tuple[SharedArray, ...] = ()
+    most_threads: int = 0
+    shared_arrays: tuple[NamedArray, ...] = ()
     joining: frozenset[int] = frozenset()
+    constant_arrays: tuple[NamedArray, ...] = ()
+    accessed_arrays: Mapping[int, NamedArray] = field(default_factory=dict)
+    outside: tuple[ConstantIndex, ...] = ()
 
     def shared_array(self, memory: Memory, touched: Sequence[int]) -> tuple[str, int]:
         """Return the array of an access that lanes make at some addresses, and its first byte."""

@@ -216,13 +216,13 @@ def _touched(
     if memory.by_address:
         on = _aligned(context, group, instruction, addresses, on)
     item = memory.dtype.itemsize
-    size = memory.size or batch.bytes_of(memory) // item
-    if instruction.may_overhang and not memory.size:
-        size = -(-batch.bytes_of(memory) // item)
+    size = memory.size
+    if size is None:
+        size = (batch.bytes_of(memory) + (item - 1) * instruction.may_overhang) // item
     index = storage.element_index(addresses, memory.base, item)
     on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
-    index = index + memory.base // item if memory.base else index
+    index = storage.element_index(addresses, 0, item) if memory.base else index
     if memory.space == "shared" and batch.placement.folded and len(index) == len(on) == 1:
         return [UniformLaneElements(bytes_each.view(memory.dtype), index, on)], on
     elements = bytes_each.reshape(-1).view(memory.dtype)
@@ -292,10 +292,10 @@ def _within(
     memory, line = _memory(instruction), instruction.line
     who = partial(generic_addressing.lanes_of, group)
     inside = 1 if instruction.may_overhang else memory.count
-    for misfit in (
-        storage.outside(index, on, size, memory, line, who, inside=inside),
-        storage.misaligned(index, on, memory, line, who),
-    ):
+    misfits = [storage.outside(index, on, size, memory, line, who, inside=inside)]
+    if not memory.by_address:  # addresses are aligned by now
+        misfits.append(storage.misaligned(index, on, memory, line, who))
+    for misfit in misfits:
         if misfit is not None:
             context.fault(misfit.fault)
             on = on & ~misfit.wrong

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import KernelFault
-from gpusim.isa.ops import OPS, SHARED_HIGH, Instruction
+from gpusim.errors import KernelFault, OutOfBoundsError
+from gpusim.gpu.memory import WORD_BYTES
+from gpusim.isa.ops import CONSTANT_BANK, OPS, SHARED_HIGH, Instruction, NamedArray
 from gpusim.launch.grid import Dim3, places_of
+from gpusim.machine import generic_addressing
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 
@@ -179,15 +181,56 @@ _PARTS = {(1, False): np.uint8, (1, True): np.int8, (2, False): np.uint16, (2, T
 
 def bank(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Load words of a constant bank, or a part of one; a register may give the offset."""
-    constants = _bank_offsets(group, instruction) if instruction.src else None
-    words = context.constants.get(group.pc)
-    if words is None and (not instruction.src or np.count_nonzero(on)):
-        words = bank_values(context, group, instruction, on)
-        if not instruction.src:
-            context.constants[group.pc] = words
-    for register, value in zip(instruction.dst, words or (), strict=words is not None):
+    if instruction.src:
+        offsets = _bank_offsets(group, instruction)
+        on = _within_bank(context, group, instruction, offsets, on)
+        words = bank_values(context, group, instruction) if np.count_nonzero(on) else []
+    else:
+        offsets = None
+        if group.pc not in context.constants:
+            context.constants[group.pc] = bank_values(context, group, instruction)
+        words = context.constants[group.pc]
+    for register, value in zip(instruction.dst, words, strict=False):
         group.write(register, value, on)
-    context.report(group, instruction, on, constants=constants)
+    context.report(group, instruction, on, constants=offsets)
+
+
+def _within_bank(
+    context: Context, group: Group, instruction: Instruction, offsets: Array, on: Array
+) -> Array:
+    """Return the lanes that load constants of their array; the others are faults.
+
+    The first byte has to be there: loads of vectors may overhang.
+    """
+    number, _, size, _ = instruction.detail[1]
+    array = instruction.array_of_constants
+    begin, end = indexable(context, number) if array is None else (array.first, array.end)
+    beyond = ((offsets < begin) | (offsets >= end)) & on
+    if not beyond.any():
+        return on
+    if array is None:
+        at = int(np.broadcast_to(offsets, beyond.shape)[beyond][0])
+        array = _nearest(context, number, at, NamedArray("constant memory", begin, end - begin))
+    width = size if size < WORD_BYTES else WORD_BYTES * len(instruction.dst)
+    index = (offsets - array.first) // width
+    block, thread, place = generic_addressing.lanes_of(group).first(
+        beyond, index, array.name, instruction.line
+    )
+    context.fault(
+        OutOfBoundsError(
+            f"line {instruction.line}: {array.name}[{place.index}] is out of bounds: {array.name} "
+            f"has {(array.size or 0) // width} elements (block {block}, thread {thread})",
+            place,
+        )
+    )
+    return on & ~beyond
+
+
+def _nearest(context: Context, bank: int, offset: int, whole: NamedArray) -> NamedArray:
+    """Return the variable in constant memory that begins last before an offset, or the `whole`."""
+    named = context.batch.program.constant_arrays if bank == CONSTANT_BANK else ()
+    before = [one for one in named if one.first <= offset] or named
+    return max(before, key=lambda one: one.first, default=whole)
 
 
 def _bank_offsets(group: Group, instruction: Instruction) -> Array:
@@ -208,25 +251,20 @@ def indexable(context: Context, number: int) -> tuple[int, int]:
     return begin, -(-end // WIDEST) * WIDEST
 
 
-def bank_values(
-    context: Context, group: Group, instruction: Instruction, on: Array | None = None
-) -> list[Array]:
+def bank_values(context: Context, group: Group, instruction: Instruction) -> list[Array]:
     """Return the words that an instruction loads from a constant bank, a register each.
 
-    Lanes that are not `on` may name any offset.
+    Offsets in registers that lie outside the bank stand for the nearest ones.
     """
-    number, _, size, signed = instruction.detail[1]
+    number, offset, size, signed = instruction.detail[1]
     held = context.banks.get(number, _NO_BANK)
     kind = np.dtype(_PARTS.get((size, signed), np.uint32))
-    index = _bank_offsets(group, instruction)
-    begin, end = indexable(context, number) if instruction.src else (0, len(held))
-    last = end - kind.itemsize * len(instruction.dst)
-    beyond = ((index < begin) | (index > last)) & (group.mask if on is None else on)
-    if beyond.any() or last < begin:
+    flat = held[: len(held) // kind.itemsize * kind.itemsize].view(kind)
+    if not len(flat) or (not instruction.src and offset + kind.itemsize > len(held)):
         raise KernelFault(
             f"line {instruction.line}: constant memory is read out of bounds: bank {number} has "
-            f"bytes {begin} to {end}"
+            f"{len(held)} bytes"
         )
-    first = np.clip(index, begin, last) // kind.itemsize
-    flat = held[: len(held) // kind.itemsize * kind.itemsize].view(kind)
-    return [flat[first + place].astype(np.uint32) for place in range(len(instruction.dst))]
+    first = _bank_offsets(group, instruction) // kind.itemsize
+    places = range(len(instruction.dst))
+    return [flat.take(first + place, mode="clip").astype(np.uint32) for place in places]

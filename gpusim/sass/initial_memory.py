@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.errors import LaunchError
-from gpusim.isa.ops import Link
+from gpusim.isa.ops import CONSTANT_BANK, Link
 from gpusim.sass.cubin import Cubin, Variable
 from gpusim.sass.translate import HEAP_BYTES, Code
 
 Array = np.ndarray[Any, Any]
-
-CONSTANT_BANK = 3
 
 
 class InitialMemory(NamedTuple):

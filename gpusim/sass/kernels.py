@@ -19,7 +19,7 @@ import numpy as np
 
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.host import files
-from gpusim.isa.ops import BankLayout, Program
+from gpusim.isa.ops import CONSTANT_BANK, BankLayout, Program
 from gpusim.launch.arguments import ArraySpec, NullPointer
 from gpusim.launch.configured import MachineCode
 from gpusim.launch.grid import ComputeCapability, Launch
@@ -45,7 +45,7 @@ from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
 from gpusim.sass.embedded import cuda_of
 from gpusim.sass.includes import includes, read
-from gpusim.sass.initial_memory import CONSTANT_BANK, InitialMemory, contents
+from gpusim.sass.initial_memory import InitialMemory, contents
 from gpusim.sass.linking import linked
 from gpusim.sass.missing_headers import left_out, with_folders_around
 from gpusim.sass.named_values import with_values

@@ -57,7 +57,7 @@ class Ptx:
     """The text of a compilation's PTX, by line."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.split("\n")
+        self.lines = text.split("\n")
         self._files = dict(_FILE.findall(text))
         self._names = {
             label: bytes(map(int, _BYTE.findall(held))).rstrip(b"\0").decode(errors="replace")
@@ -68,7 +68,7 @@ class Ptx:
     def rows(self, line: int) -> tuple[PtxRow, ...]:
         """Return the instructions in a line, counted from 1: several, where `asm` has them so."""
         if line not in self._rows:
-            text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+            text = self.lines[line - 1] if 0 < line <= len(self.lines) else ""
             found = map(_ROW.match, text.partition("//")[0].split(";")[:-1])
             self._rows[line] = tuple(self._row(one, line) for one in found if one is not None)
         return self._rows[line]
@@ -83,7 +83,7 @@ class Ptx:
         chain: tuple[Position, ...] = ()
         known: dict[tuple[str, ...], tuple[Position, ...]] = {}
         chains = []
-        for text in self._lines:
+        for text in self.lines:
             if found := _LOC.match(text):
                 chain = self._chain(found, known)
                 known[found.group(1, 2, 3)] = chain

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 
-from gpusim.isa.ops import SharedArray
+from gpusim.isa.ops import NamedArray
 from gpusim.program.dataflow import reachable
 
 _DECLARED = re.compile(
@@ -44,25 +44,27 @@ class _Function:
     declarations: tuple[_Declaration, ...]
 
 
-def shared_arrays(ptx: str, kernel: str, size: int) -> tuple[SharedArray, ...]:
-    """Return a kernel's arrays in shared memory; none where the PTX does not tell.
+def shared_arrays(ptx: str, kernel: str, size: int) -> dict[str, NamedArray]:
+    """Return a kernel's arrays in shared memory by symbol; none where the PTX does not tell.
 
     `size` are the bytes of its static shared memory.
     """
     mine = _declared(ptx, kernel)
-    made, end = [], 0
+    made: dict[str, NamedArray] = {}
+    end = 0
     for one in mine:
         if one.size:
             first = -(-end // one.align) * one.align
-            made.append(SharedArray(source_name(one.symbol), first, one.size))
+            made[one.symbol] = NamedArray(source_name(one.symbol), first, one.size)
             end = first + one.size
     if size not in (end, -(-end // PADDING) * PADDING):
-        return ()
+        return {}
     dynamic = [one for one in mine if not one.size]
     if len(dynamic) == 1:
         first = -(-size // dynamic[0].align) * dynamic[0].align
-        made.append(SharedArray(source_name(dynamic[0].symbol), first, None))
-    return tuple(made)
+        symbol = dynamic[0].symbol
+        made[symbol] = NamedArray(source_name(symbol), first, None)
+    return made
 
 
 def _declared(ptx: str, kernel: str) -> list[_Declaration]:
@@ -107,7 +109,7 @@ def source_name(symbol: str) -> str:
     """Return the name of a variable from its mangled symbol, of its last component."""
     if not symbol.startswith("_Z"):
         return symbol
-    plain = re.sub(r"_\d+$", "", symbol)
+    plain = re.sub(r"(_\$)?_\d+$", "", symbol)
     ends = [
         plain[found.end() :]
         for found in _NUMBERED.finditer(plain)

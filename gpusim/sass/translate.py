@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import OPS, BankLayout, Instruction, Op, Program, SharedArray, as_detail_says
+from gpusim.isa.ops import OPS, BankLayout, Instruction, NamedArray, Op, Program, as_detail_says
 from gpusim.sass import bank_words
+from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import ADDRESS_BANK, Cubin, KernelCode
 from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
@@ -22,7 +24,7 @@ from gpusim.sass.memory_order import joins_atomics, ordered
 from gpusim.sass.provenance import named
 from gpusim.sass.ptx import Ptx
 from gpusim.sass.register_banks import bank_reads
-from gpusim.sass.shared_arrays import shared_arrays
+from gpusim.sass.shared_arrays import shared_arrays, source_name
 from gpusim.sass.table import MNEMONICS, Mnemonic
 from gpusim.sass.webs import Webs, is_predicate
 
@@ -86,10 +88,19 @@ class Code:
         return max(0, self.kernel.shared_bytes - self.window)
 
     @cached_property
-    def shared_arrays(self) -> tuple[SharedArray, ...]:
-        """The arrays in a block's shared memory, as far as they are known."""
+    def shared_arrays(self) -> dict[str, NamedArray]:
+        """The arrays in a block's shared memory by symbol, as far as they are known."""
         size = self.static_shared_bytes
         return shared_arrays(self.cubin.ptx, self.kernel.name, size)
+
+    @cached_property
+    def constant_arrays(self) -> dict[str, NamedArray]:
+        """The variables in constant memory by symbol."""
+        return {
+            symbol: NamedArray(source_name(symbol), one.offset, one.size)
+            for symbol, one in self.cubin.variables.items()
+            if one.is_constant
+        }
 
     @property
     def grid_barrier(self) -> tuple[str, int, int] | None:
@@ -209,20 +220,27 @@ class _Translation:
     def program(self, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
         """Return the program."""
         steps = [self._instruction(step) for step in range(len(self.micros))]
-        kernel = self.code.kernel
+        code, kernel = self.code, self.code.kernel
+        instructions = tuple(named(steps, self.constants, pointers))
+        arrays = code.shared_arrays | code.constant_arrays
+        lines = [self.rows[micro.row].ptx_line for micro in self.micros]
         return Program(
-            name=self.code.name,
-            instructions=tuple(named(steps, self.constants, pointers)),
+            name=code.name,
+            instructions=instructions,
             registers=len(self.numbers),
             immediates=self.immediates,
             initial=self._predicates_at_start(),
             barriers=16,
             shared_bytes=self.code.static_shared_bytes,
             local_bytes=kernel.local_bytes,
-            register_estimate=self.code.registers,
+            register_estimate=code.registers,
             lowering="O3",
-            compiler=self.code.generator,
-            shared_arrays=self.code.shared_arrays,
+            compiler=code.generator,
+            most_threads=prod(kernel.most_threads) if kernel.most_threads else 0,
+            shared_arrays=tuple(code.shared_arrays.values()),
+            constant_arrays=tuple(code.constant_arrays.values()),
+            accessed_arrays=accessed_arrays(code.ptx, instructions, lines, arrays),
+            outside=constant_indices(code.ptx, kernel.name, instructions, lines, arrays),
             constants=self.constants,
             layout=layout,
             joining=self._joining(),

@@ -7,7 +7,7 @@ import pytest
 
 import gpusim
 from gpusim import cuda
-from gpusim.isa.ops import SharedArray
+from gpusim.isa.ops import NamedArray
 from gpusim.sass import wheels
 from gpusim.sass.shared_arrays import shared_arrays, source_name
 
@@ -45,17 +45,17 @@ extern "C" __global__ void two(const float *x, float *y) { y[threadIdx.x] = turn
 
 
 def test_arrays_lie_in_the_order_of_their_declarations_the_kernels_own_first() -> None:
-    assert shared_arrays(PTX, "one", 272) == (
-        SharedArray("flag", 0, 3),
-        SharedArray("mean", 8, 8),
-        SharedArray("inner", 16, 256),
-        SharedArray("dynamic", 272, None),
+    assert tuple(shared_arrays(PTX, "one", 272).values()) == (
+        NamedArray("flag", 0, 3),
+        NamedArray("mean", 8, 8),
+        NamedArray("inner", 16, 256),
+        NamedArray("dynamic", 272, None),
     )
 
 
 def test_a_sum_that_is_not_the_size_of_the_memory_names_nothing() -> None:
-    assert shared_arrays(PTX, "one", 300) == ()
-    assert shared_arrays("", "one", 0) == shared_arrays(PTX, "two", 0) == ()
+    assert shared_arrays(PTX, "one", 300) == {}
+    assert shared_arrays("", "one", 0) == shared_arrays(PTX, "two", 0) == {}
 
 
 @pytest.mark.parametrize(

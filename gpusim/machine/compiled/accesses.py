@@ -360,7 +360,7 @@ class Constants:
             lane = "(i32.shl (local.get $l) (i32.const 2))"
             moves.append(f"(i32.store offset={out} {lane} {load})")
             alike.append(f"(call $splat (i32.const {out}) {load})")
-        end = f"(i64.sub (i64.load32_u offset=8 (local.get $e)) (i64.const {self.width}))"
+        last = "(i64.sub (i64.load32_u offset=8 (local.get $e)) (i64.const 1))"
         whole = f"(i32.const {-self.item})"
         return f"""(func {self.name} (param $on i32) (param $e i32) (param $slot i32)
 (local $l i32) (local $q i32) (local $at i32) (local $x i64)
@@ -370,7 +370,7 @@ class Constants:
 (if (i32.or
     (i64.lt_s (i64.add (local.get $x) (i64.load offset=272 (local.get $slot)))
       (i64.load32_u offset=4 (local.get $e)))
-    (i64.gt_s (i64.add (local.get $x) (i64.load offset=280 (local.get $slot))) {end}))
+    (i64.gt_s (i64.add (local.get $x) (i64.load offset=280 (local.get $slot))) {last}))
   (then (unreachable)))
 (local.set $at (i32.load (local.get $e)))
 (if (i32.eqz (i32.load offset=268 (local.get $slot))) (then
@@ -381,8 +381,3 @@ class Constants:
     (i32.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))))
   {" ".join(moves)}
   (br_if $each (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 1))) (i32.const 32)))))"""
-
-    @property
-    def width(self) -> int:
-        """Bytes of a lane's load."""
-        return self.item * self.count

@@ -31,7 +31,8 @@ class Detection:
     `accesses` are compared, with the binary logarithm of the bytes of an element of their memory;
     `sums` are those that add numbers of floating point atomically.
     At `meetings` the lanes of a warp meet; `gathers` are those that must name no lane that is
-    missing, `exchanges` those that must have all lanes. `conditions` must not be true.
+    missing, `exchanges` those that must have all lanes. `conditions` must not be true. Accesses
+    `of_unknown_arrays` are counted.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -40,6 +41,7 @@ class Detection:
     gathers: tuple[int, ...]
     exchanges: tuple[int, ...]
     conditions: tuple[int, ...]
+    of_unknown_arrays: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -79,12 +81,14 @@ class Cells:
 class Examined(NamedTuple):
     """A launch without races: its accesses, those of them `ordered` after an earlier one.
 
-    `ran` tells which instructions ran for some lane.
+    Those `of_unknown_arrays` have other bounds than their array's. `ran` tells which instructions
+    ran for some lane.
     """
 
     accesses: int
     ordered: int
     local_accesses: int
+    of_unknown_arrays: int
     ran: Array
 
 

@@ -87,6 +87,7 @@ class _Examination:
             instance.value("accesses"),
             instance.value("ordered"),
             instance.value("local_accesses"),
+            instance.value("of_unknown_arrays"),
             _ran(instance.memory, self._made, rows),
         )
 

@@ -63,7 +63,7 @@ class BatchMemory:
         self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
         self.mark_bytes = -(-(arrays_end - arrays_begin(made)) // SECTOR_BYTES)
         self.banks_at = _aligned(self.marks_at + self.mark_bytes * len(made.touched), 16)
-        banks = sum(_aligned(len(context.banks.get(n, ())), 16) for n in made.banks)
+        banks = sum(_aligned(len(context.banks.get(n, ())), 16) for n, *_ in made.banks)
         self.blocks_at = _aligned(self.banks_at + banks, 64)
         self.sum_bytes = _aligned(8 * made.sum_count, 16)
         self.sums_at = _aligned(self.blocks_at + layout.BLOCK_BYTES * self.blocks, 64)
@@ -144,9 +144,10 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
             value = held[where][number]
         _set_cell(memory, cell, np.asarray(value).reshape(-1)[:1].astype(cell.dtype))
     at = place.banks_at
-    for number, entry in made.banks.items():
+    for (number, begin, stop), entry in made.banks.items():
         held_bank = context.banks.get(number, _NO_BANK)
-        begin, stop = values.indexable(context, number)
+        if stop is None:
+            begin, stop = values.indexable(context, number)
         memory[at : at + len(held_bank)] = held_bank
         memory[entry : entry + 12].view(np.int32)[:] = at, begin, stop
         at += _aligned(len(held_bank), 16)

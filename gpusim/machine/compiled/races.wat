@@ -23,6 +23,7 @@
 (global $accesses (export "accesses") (mut i64) (i64.const 0))
 (global $ordered (export "ordered") (mut i64) (i64.const 0))
 (global $local_accesses (export "local_accesses") (mut i64) (i64.const 0))
+(global $of_unknown_arrays (export "of_unknown_arrays") (mut i64) (i64.const 0))
 
 ;; A warp begins in another block.
 (func $begins (param $W i32) (local $row i32) (local $warp i32)

@@ -66,8 +66,8 @@ class Translation:
     place: a pc, or a bank and an offset. `arrays` are named in the program. `sums` are those of a
     warp, by pc and name, as indices of 64-bit words (`rows_of_sums` by pc, once they are asked
     for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
-    of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed,
-    `orders` those of paths to atomics that show their order.
+    of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed, from
+    a first byte to an end (None for all), `orders` those of paths to atomics that show their order.
     A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
     turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
@@ -85,7 +85,7 @@ class Translation:
     arrays: list[str] = field(default_factory=list)
     sums: dict[tuple[int, str], int] = field(default_factory=dict)
     jumps: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    banks: dict[int, int] = field(default_factory=dict)
+    banks: dict[tuple[int, int, int | None], int] = field(default_factory=dict)
     orders: list[int] = field(default_factory=list)
     operands: dict[int, list[DType]] = field(default_factory=dict)
     touched: list[Touched] = field(default_factory=list)
@@ -738,6 +738,11 @@ class _Translator:
             compared = Comparison.of(row, self._shifts[pc], is_sum=pc in asked.sums)
             self._accesses.setdefault(compared.name, compared)
             parts.append(f"(if {on} (then (call {compared.name} {on} (local.get $W))))")
+        if row.looks_up_constants:
+            parts.append(_counted("accesses", 1))
+        if pc in asked.of_unknown_arrays:
+            each = 1 if row.memory is None else max(row.memory.width_bytes >> self._shifts[pc], 1)
+            parts.append(_counted("of_unknown_arrays", each))
         if pc in asked.conditions and condition:
             parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
         if OPS[row.op].kind == "barrier" and row.guard is not None:
@@ -925,12 +930,14 @@ class _Translator:
         number, _, size, signed = row.detail[1]
         access = Constants(size if size < 4 else 4, len(row.dst), bool(signed) and size < 4)
         self._accesses.setdefault(access.name, access)
-        if number not in self._made.banks:
-            self._made.banks[number] = self._cell
+        array = row.array_of_constants
+        place = (number, 0, None) if array is None else (number, array.first, array.end)
+        if place not in self._made.banks:
+            self._made.banks[place] = self._cell
             self._cell += layout.BANK_BYTES
         slot = self._slot("global")
         call = (
-            f"(call {access.name} (local.get $on) (i32.const {self._made.banks[number]})"
+            f"(call {access.name} (local.get $on) (i32.const {self._made.banks[place]})"
             f" (i32.const {slot}))"
         )
         return f"(if (local.get $on) (then {call}))"
@@ -947,7 +954,7 @@ class _Translator:
             at = f"(i32.load offset={layout.SHARED} (local.get $W))"
         else:
             at = f"(i32.load offset={layout.LOCAL} (local.get $W))"
-        if memory.size:
+        if memory.size is not None:
             return at, f"(i32.const {memory.size * memory.dtype.itemsize})"
         if not memory.by_address:
             return at, f"(i32.load (i32.const {layout.DYNAMIC_LIMIT}))"
@@ -1304,6 +1311,12 @@ def _waits(row: Instruction) -> bool:
     """Return whether an instruction waits for the lanes of a mask, its first operand."""
     op = OPS[row.op]
     return op.kind in ("warpsync", "collect") or op.checks_mask
+
+
+def _counted(total: str, each: int) -> str:
+    """Return code that adds to a total, for each lane that is on."""
+    lanes = f"(i32.mul (i32.const {each}) (i32.popcnt (local.get $on)))"
+    return f"(global.set ${total} (i64.add (global.get ${total}) (i64.extend_i32_u {lanes})))"
 
 
 def _filled(offset: int, value_and_size: str) -> str:

@@ -1,0 +1,52 @@
+"""Accesses to shared and constant memory held to the bounds of the arrays that they name.
+
+A GPU, and the machine as well, lets an access beyond an array reach the next one in the same
+memory. A check asks for the bounds of each array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from gpusim.isa.ops import Instruction, NamedArray, Program
+from gpusim.program.memoisation import MOST_KEPT, Same
+
+
+def with_array_bounds(program: Program, dynamic_shared_bytes: int) -> Program:
+    """Return a program whose accesses stay in their arrays, as far as these are known."""
+    if not program.accessed_arrays:
+        return program
+    return _bounded(Same(program), dynamic_shared_bytes)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _bounded(same: Same[Program], dynamic_shared_bytes: int) -> Program:
+    program = same.held
+    end = program.shared_bytes + dynamic_shared_bytes
+    rows = list(program.instructions)
+    for pc, array in program.accessed_arrays.items():
+        rows[pc] = _within(rows[pc], array, end)
+    return replace(program, instructions=tuple(rows))
+
+
+def _within(row: Instruction, array: NamedArray, end: int) -> Instruction:
+    """Return an access held to an array; dynamic shared memory goes on to the `end`."""
+    if row.memory is None:
+        return replace(row, detail=(*row.detail[:2], array))
+    size = array.size if array.size is not None else max(end - array.first, 0)
+    elements = -(-size // row.memory.dtype.itemsize)
+    held = replace(row.memory, name=array.name, base=array.first, size=elements)
+    return replace(row, memory=held)
+
+
+def has_unknown_array(program: Program, pc: int) -> bool:
+    """Return whether an access may reach several arrays, and names none that is known."""
+    row = program.instructions[pc]
+    if pc in program.accessed_arrays:
+        return False
+    if row.looks_up_constants:
+        return len(program.constant_arrays) > 1
+    memory = row.memory
+    is_shared = memory is not None and memory.by_address and memory.space == "shared"
+    return is_shared and len(program.shared_arrays) != 1
