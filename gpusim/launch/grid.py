@@ -29,6 +29,11 @@ SHARED_BYTES_PER_BLOCK: dict[str, int] = {
 }  # fmt: skip
 
 
+# 32-bit registers of a block, from compute capability 3.0 on; a warp is given whole units, and its
+# place in one of four equal parts (NVIDIA's occupancy calculator).
+REGISTERS_PER_BLOCK, REGISTER_UNIT, PARTS = 65536, 256, 4
+
+
 @dataclass(frozen=True, order=True)
 class ComputeCapability:
     """A GPU's generation, such as 9.0."""
@@ -141,6 +146,26 @@ class Launch:
             raise LaunchError(
                 f"the block needs {need} bytes of shared memory; "
                 f"compute capability {cc} has at most {cc.shared_bytes_per_block}"
+            )
+
+    def check_code(self, registers: int, most_threads: int) -> None:
+        """Raise LaunchError where a kernel's machine code cannot run in blocks of this size.
+
+        Its threads have that many `registers`; `most_threads` are its `__launch_bounds__`, or 0.
+        """
+        threads = self.threads_per_block
+        if most_threads and threads > most_threads:
+            raise LaunchError(
+                f"the kernel's __launch_bounds__ allow at most {most_threads} threads in a block, "
+                f"not {threads}"
+            )
+        of_warp = -(-registers * WARP_SIZE // REGISTER_UNIT) * REGISTER_UNIT
+        warps = PARTS * (REGISTERS_PER_BLOCK // PARTS // of_warp)
+        if self.warps_per_block > warps:
+            raise LaunchError(
+                f"a block of {threads} threads with {registers} registers each needs more than the "
+                f"{REGISTERS_PER_BLOCK:,} registers of a multiprocessor; at most "
+                f"{warps * WARP_SIZE} threads fit (or compile with __launch_bounds__({threads}))"
             )
 
     @property

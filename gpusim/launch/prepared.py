@@ -60,7 +60,10 @@ class Prepared:
     language: str = CUDA_CPP
 
     def __post_init__(self) -> None:
-        self.launch.check(self.cc, self.program.shared_bytes)
+        program = self.program
+        self.launch.check(self.cc, program.shared_bytes)
+        if program.compiler:
+            self.launch.check_code(program.register_estimate, program.most_threads)
 
     def give_back(self) -> None:
         """Let arrays in another byte order hold the results."""
