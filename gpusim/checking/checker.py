@@ -26,7 +26,7 @@ from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.history import History
 from gpusim.checking.origins import Reading
-from gpusim.checking.races import Name, Races
+from gpusim.checking.races import Name, Races, may_race_strongly
 from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.single_access import adds_floats, never_written, order_of_sums, undefined
@@ -96,7 +96,7 @@ class Checker(Observer):
         self._recorded = frozenset(
             space for space in ("global", "shared") if history.is_needed(program, self._of(space))
         )
-        releases = Releases(lenient=self._lenient) if self._recorded else None
+        releases = self._releases() if self._recorded else None
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
         self._flags = None if releases is None else Flags(releases, accesses, has_fences=has_fences)
         lockstep = self._cc.major < INDEPENDENT_THREADS
@@ -120,6 +120,18 @@ class Checker(Observer):
         self._actions = [
             None if pc in program.joining else self._action(pc, row) for pc, row in enumerate(rows)
         ]
+
+    def _releases(self) -> Releases:
+        """Return the order by fences and flags, as the program's accesses need it."""
+        every = self._accesses.values()
+        fences = [
+            row.detail for row in self._layout.program.instructions if OPS[row.op].kind == "fence"
+        ]
+        return Releases(
+            lenient=self._lenient,
+            has_strong_pairs=any(may_race_strongly(a, b) for a in every for b in every),
+            has_narrow="block" in fences or any(access.is_narrow for access in every),
+        )
 
     @property
     def _has_many_narrow(self) -> bool:
@@ -259,6 +271,8 @@ class Checker(Observer):
     def batch_end(self, blocks: Array) -> None:
         """Forget blocks that have finished."""
         self._batches.pop(int(blocks[0]), None)
+        if self._flags is not None:
+            self._flags.forget(blocks)
 
     def _batch(self, placement: Placement) -> Batch:
         start = int(placement.blocks[0])

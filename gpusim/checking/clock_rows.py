@@ -13,14 +13,11 @@ from gpusim.checking.element_access import (
 )
 
 # Columns. KEY is the lookup key of a row; TURN counts accesses to flags, also within one step;
-# NARROW is 1 for flags of block scope; HOW has the bits of an acquisition;
+# NARROW is 1 for flags of block scope, AWAITS for accesses that wait for a value or swap it;
 # from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
 # from HEARD on the latest known time of each warp of its block, where barriers join some of them.
-KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, HOW, PAIRS = range(10)
+KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, AWAITS, PAIRS = range(10)
 HEARD = PAIRS + 32
-# An acquisition: with its fence, by a compare-and-swap (a lock's), of the place's value, by an
-# access that waits for the value or swaps it.
-FENCED, LOCKS, SEES, AWAITS = 1, 2, 4, 8
 
 
 def locations(touch: ElementAccess) -> Array:

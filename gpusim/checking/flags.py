@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.checking.access import Access
-from gpusim.checking.element_access import ElementAccess
+from gpusim.checking.element_access import Array, ElementAccess
 from gpusim.checking.releases import FlagAccess, Releases
 from gpusim.isa.ops import OPS, Instruction, Memory
 
@@ -30,6 +30,10 @@ class Flags:
             for access in every
             if _acquires(access) and (has_fences or access.kind == "atomic")
         }
+
+    def forget(self, blocks: Array) -> None:
+        """Forget the threads of blocks that have ended."""
+        self._releases.forget(blocks)
 
     def fence(self, touch: ElementAccess, scope: str) -> None:
         """Record threads that run a fence."""

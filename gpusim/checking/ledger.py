@@ -32,12 +32,17 @@ class Ledger:
             rows = rows if self._kept is None else self._kept(rows)
         self._parts.append(rows[np.argsort(rows[:, 0], kind="stable")])
 
-    def find(self, keys: Array) -> tuple[Array, Array]:
-        """Return all rows whose first column is one of `keys`, and the index of each row's key."""
+    def find(self, keys: Array, last: int | None = None) -> tuple[Array, Array]:
+        """Return all rows whose first column is one of `keys`, and the index of each row's key.
+
+        Of each part only the `last` ones with a key, if this is given.
+        """
         entries, rows = [], []
         for part in self._parts:
             first = np.searchsorted(part[:, 0], keys)
             count = np.searchsorted(part[:, 0], keys, side="right") - first
+            if last is not None:
+                first, count = first + np.maximum(count - last, 0), np.minimum(count, last)
             if not count.any():
                 continue
             entry = np.repeat(np.arange(len(keys)), count)

@@ -347,6 +347,14 @@ def _may_overlap(before: Access, now: Access) -> bool:
     return has_atomic and "load" in (before.kind, now.kind)
 
 
+def may_race_strongly(before: Access, now: Access) -> bool:
+    """Return whether two strong accesses need an order."""
+    if not (before.is_strong and now.is_strong):
+        return False
+    is_harmless = (before.kind, now.kind) in HARMLESS or _may_overlap(before, now)
+    return _are_narrow(before, now) or not is_harmless
+
+
 def _is_plain_flag(before: Access, now: Access) -> bool:
     """Return whether a plain store meets a strong load that waits for it."""
     for store, wait in ((before, now), (now, before)):

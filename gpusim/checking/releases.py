@@ -12,34 +12,44 @@ lock, taken by a compare-and-swap, needs it; with `lenient` neither does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.checking.block_flow import BlockFlow, Row, joined
 from gpusim.checking.clock_rows import (
     AWAITS,
-    FENCED,
-    HOW,
+    BARRIER,
+    HEARD,
     KEY,
-    LOCKS,
     NARROW,
+    PAIRS,
     PLACE,
-    SEES,
     THREAD,
     TIME,
     TURN,
+    WARP_SYNC,
     clock_rows,
     is_ordered,
     locations,
 )
-from gpusim.checking.element_access import BLOCK_SHIFT, THREAD_BITS, Array, ElementAccess
-from gpusim.checking.ledger import Ledger, even, last_of_each
-from gpusim.checking.release_clocks import AcquiredLocations, ReleasedClocks
+from gpusim.checking.element_access import (
+    BLOCK_SHIFT,
+    LOCATION_SHIFT,
+    Array,
+    ElementAccess,
+)
+from gpusim.checking.known_times import KnownTimes, ReleasedTimes, of_thread
+from gpusim.checking.ledger import Ledger
 
-# Releases of a contended place are searched from the last one on, this many first, then more.
+# Acquisitions at a contended place are searched from the last ones on, this many first.
 FIRST_LOOKED_AT = 64
 NEVER = np.iinfo(np.int64).max  # the turn of a plain access
+FENCED, LOCKS = 1, 2  # acquisitions that need a fence: by flags, by locks
+WAITED_FOR = 3
+_COLUMNS = [PLACE, THREAD, TIME, TURN, NARROW, AWAITS]  # of what was seen
+Known = tuple[KnownTimes | None, ...]
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,6 @@ class FlagAccess:
     locks: bool = False
     awaits: bool = True
     fenced: bool = False
-
-    @property
-    def how(self) -> int:
-        """The bits of its acquisition."""
-        return self.fenced * FENCED | self.locks * LOCKS | SEES | self.awaits * AWAITS
 
 
 @dataclass(frozen=True)
@@ -82,86 +87,87 @@ class FlagPair:
 
 
 class Releases:
-    """All fences, releases and acquisitions of a launch; `lenient` ones acquire without a fence."""
+    """All fences, releases and acquisitions of a launch; `lenient` ones acquire without a fence.
 
-    def __init__(self, *, lenient: bool = False) -> None:
+    Where no two strong accesses race, or no flag and no fence has the scope of a block, it says so.
+    """
+
+    def __init__(
+        self, *, lenient: bool = False, has_strong_pairs: bool = True, has_narrow: bool = True
+    ) -> None:
         self._lenient = lenient
-        # Fences of any scope, and fences that reach other blocks.
-        self._fences = (Ledger(), Ledger())
-        self._released = Ledger()
-        self._acquired = Ledger()
-        self._pending: dict[int, Array] = {}  # acquisitions without a fence so far, by block
+        needs = (0,) if lenient else (FENCED | LOCKS, LOCKS)[: 1 + has_strong_pairs]
+        self._orders = {need: Order(need) for need in needs}
+        self._scopes = (0, 1) if has_narrow else (1,)
+        self._fenced: tuple[BlockFlow[Fenced], ...] = BlockFlow(), BlockFlow()
+        self._has_fences = False
         self._turn = 0
+        self._seen = Ledger()  # acquisitions by place
+        self._released: dict[int, Array] = {}  # place, thread and turn of releases, by time
         self._last_released: dict[int, int] = {}
-        self._last_seen: dict[tuple[int, int, int], int] = {}
-        self._reaches: dict[tuple[int, bytes], _Reach] = {}
+        self._last_seen: dict[int, dict[tuple[int, int], int]] = {}
 
     def fence(self, touch: ElementAccess, scope: str) -> None:
         """Record a fence; one of scope "block" does not reach other blocks."""
-        is_narrow = scope == "block"
-        rows = clock_rows(touch)
-        for fences in self._fences[: 1 if is_narrow else 2]:
-            fences.add(rows)
-        if self._pending:
-            for block in np.unique(rows[:, KEY]).tolist():
-                self._acquire(block, rows[rows[:, KEY] == block], is_narrow=is_narrow)
-
-    def _acquire(self, block: int, fences: Array, *, is_narrow: bool) -> None:
-        """Record the acquisitions that fences of a block complete."""
-        pending = self._pending.get(block)
-        if pending is None:
-            return
-        fence, which = (part.reshape(-1) for part in np.indices((len(fences), len(pending))))
-        known = is_ordered(fences[fence], pending[which, THREAD], pending[which, TIME])
-        fence, which = fence[known], which[known]
-        made = fences[fence].copy()
-        for column in (TURN, PLACE, NARROW, HOW):
-            made[:, column] = pending[which, column]
-        made[:, NARROW] |= is_narrow
-        made[:, HOW] = made[:, HOW] & ~SEES | FENCED
-        self._acquired.add(made)
-        own = made[:, THREAD] == pending[which, THREAD]
-        own &= (pending[which, NARROW] != 0) | (not is_narrow)
-        left = np.delete(pending, np.unique(which[own]), axis=0)
-        self._pending[block] = left
-        if not len(left):
-            del self._pending[block]
-
-    def _suspend(self, rows: Array) -> None:
-        """Keep acquisitions until their fences: of each thread and place the last."""
-        for block in np.unique(rows[:, KEY]).tolist():
-            mine, known = rows[rows[:, KEY] == block], self._pending.get(block)
-            parts = [mine] if known is None else even([known, mine])
-            every = np.concatenate(parts)
-            self._pending[block] = last_of_each(every, every[:, [THREAD, PLACE, NARROW]].T)
+        self._has_fences = True
+        scopes = self._scopes[: 1 if scope == "block" else 2]
+        for row in clock_rows(touch).tolist():
+            ready = Fenced(row, tuple([one.complete(row, scopes) for one in self._orders.values()]))
+            for one in scopes:
+                self._fenced[one].add(row, ready)
 
     def visit(self, touch: ElementAccess, flag: FlagAccess) -> None:
         """Record accesses to flags; lanes of one step take turns."""
         rows = clock_rows(touch)
         rows[:, PLACE] = locations(touch)
         rows[:, NARROW] = flag.is_narrow
-        rows[:, HOW] = flag.how
+        rows[:, AWAITS] = flag.awaits
         rows[:, TURN] = self._turn + 2 * np.arange(1, len(rows) + 1)
         self._turn += 2 * len(rows)
+        if flag.acquires and not flag.releases:
+            rows = rows[self._is_news(rows)]
         if flag.acquires:
-            news = rows if flag.releases else rows[self._is_news(rows)]
-            self._acquired.add(news)
-            if not flag.fenced and len(news):
-                self._suspend(news)
+            self._seen.add(rows[:, _COLUMNS])
         if flag.releases:
-            made = rows.copy()
-            made[:, KEY] = made[:, PLACE]
-            made[:, TURN] += 1
-            self._released.add(made)
-            self._last_released.update(made[:, [PLACE, TURN]].tolist())
+            released = rows[:, [PLACE, THREAD, TURN]]
+            released[:, 2] += 1
+            self._released[touch.time] = released
+            self._last_released.update(released[:, [0, 2]].tolist())
+        scopes = self._scopes[: 1 if flag.is_narrow else 2]
+        for row in rows.tolist() if self._has_fences else ():
+            for scope in scopes:
+                if flag.acquires:
+                    for order in self._orders.values():
+                        order.acquire(row, scope, flag)
+                if flag.releases:
+                    self._release(row, scope)
+
+    def _release(self, row: Row, scope: int) -> None:
+        ready = self._fenced[scope].of(row)
+        if ready is not None:
+            own, *acquired = ready.known()
+            for order, known in zip(self._orders.values(), acquired, strict=True):
+                order.release(row, scope, (known, own))
+
+    def forget(self, blocks: Array) -> None:
+        """Forget the threads of blocks that have ended."""
+        for order in self._orders.values():
+            for block in blocks.tolist():
+                order.forget(block)
+        for block in blocks.tolist():
+            for flow in self._fenced:
+                flow.forget(block)
 
     def _is_news(self, rows: Array) -> Array:
         """Return a mask of the loads that see a flag's new value: others only wait."""
         news = []
         for thread, place, narrow in rows[:, [THREAD, PLACE, NARROW]].tolist():
             there = self._last_released.get(place, 0)
-            news.append(there > self._last_seen.get((thread, place, narrow), 0))
-            self._last_seen[thread, place, narrow] = there
+            seen = self._last_seen.get(thread, {})
+            news.append(there > seen.get((place, narrow), 0))
+            if (place, narrow) not in seen:  # a loop waits for few places at a time
+                seen = self._last_seen[thread] = dict(list(seen.items())[-WAITED_FOR:])
+            seen[place, narrow] = there
         return np.array(news, dtype=bool)
 
     def orders(self, thread: Array, time: Array, touch: ElementAccess, pair: FlagPair) -> Array:
@@ -171,154 +177,172 @@ class Releases:
         one, to threads of its block.
         """
         found = np.zeros(len(thread), dtype=bool)
-        if not (pair.is_strong or self._fences[0]):
+        if not (pair.is_strong or self._has_fences):
             return found
-        where = locations(touch)
-        turns = self._turns(where, thread, time) if pair.is_strong else np.full(len(where), NEVER)
-        accesses = np.stack([thread, time, where, turns, np.full(len(where), pair.is_narrow)])
-        needs = 0 if self._lenient else pair.needs
-        for entries, seen in self._acquired_by(clock_rows(touch)):
-            if not pair.is_updated:
-                only = ((seen[:, HOW] & AWAITS) == 0) | (seen[:, TIME] == touch.time)
-                seen[only, HOW] &= ~SEES
-            found[entries] = self._reach(seen, needs).covers(accesses[:, entries])
+        who = clock_rows(touch)
+        known = self._orders[0 if self._lenient else pair.needs].known_to(who)
+        if any(one is not None for one in known):
+            found = time <= _until(known, thread)
+        if pair.is_strong and self._seen and not found.all():
+            left = np.flatnonzero(~found)
+            where = locations(touch)[left]
+            turns = self._turns(where, thread[left], time[left])
+            which = turns < NEVER
+            left, where, turns = left[which], where[which], turns[which]
+            mine = [known[entry] for entry in left]
+            found[left] = self._are_seen(
+                where, turns, thread[left], who[left], mine, pair, touch.time
+            )
         return found
 
     def _turns(self, where: Array, thread: Array, time: Array) -> Array:
-        """Return the turns of strong accesses at a place.
-
-        Repeated questions, as of all threads that load a sum, are looked up once.
-        """
-        _, first, of = np.unique(
-            time << THREAD_BITS | thread, return_index=True, return_inverse=True
-        )
-        where, thread, time = where[first], thread[first], time[first]
+        """Return the turns of strong accesses at places."""
         turns = np.full(len(where), NEVER)
-        entries, rows = self._released.find(where)
-        if len(rows):
-            its = (rows[:, THREAD] == thread[entries]) & (rows[:, TIME] == time[entries])
-            turns[entries[its]] = rows[its, TURN]
-        return np.asarray(turns[of])
-
-    def _acquired_by(self, who: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield groups of threads that know the same acquisitions, each with the acquisitions."""
-        blocks, block_of = np.unique(who[:, KEY], return_inverse=True)
-        entries, acquired = self._acquired.find(blocks)
-        if not len(entries):
-            return
-        by_block = np.argsort(block_of, kind="stable")
-        ends = np.searchsorted(block_of[by_block], np.arange(len(blocks) + 1))
-        for one in np.unique(entries).tolist():
-            mine, rows = by_block[ends[one] : ends[one + 1]], acquired[entries == one]
-            shape = len(mine), len(rows)
-            each, other = (part.reshape(-1) for part in np.indices(shape))
-            known = is_ordered(who[mine[each]], rows[other, THREAD], rows[other, TIME]).reshape(
-                shape
-            )
-            patterns, which = np.unique(known, axis=0, return_inverse=True)
-            for number, pattern in enumerate(patterns):
-                if pattern.any():
-                    yield mine[which.reshape(-1) == number], rows[pattern]
-
-    def _reach(self, seen: Array, needs: int) -> _Reach:
-        """Return the accesses known through some acquisitions, of the ones that need a fence."""
-        key = needs, np.sort(seen[:, TURN] << 5 | seen[:, NARROW] << 4 | seen[:, HOW]).tobytes()
-        if key not in self._reaches:
-            self._reaches[key] = _Reach(self._walk(seen, needs))
-        return self._reaches[key]
-
-    def _walk(self, seen: Array, needs: int) -> Iterator[ReleasedClocks | AcquiredLocations]:
-        """Yield the knowledge of acquisitions, going back from flag to flag."""
-        done: dict[tuple[int, int, int], int] = {}
-        while len(seen):
-            yield AcquiredLocations.of(seen)
-            found = []
-            for fences in self._fences_behind(seen[_are_complete(seen, needs)], done):
-                if len(fences):
-                    yield ReleasedClocks.of(fences)
-                    found.append(fences)
-            if not found:
-                return
-            before = [self._acquired_before(fences) for fences in found]
-            seen = np.concatenate(even([rows for rows in before if len(rows)] or before[:1]))
-
-    def _fences_behind(self, seen: Array, done: dict[tuple[int, int, int], int]) -> Iterator[Array]:
-        """Yield the fences of releases that some acquisitions see, the latest releases first."""
-        order = np.lexsort((-seen[:, TURN], seen[:, PLACE], seen[:, KEY]))
-        for block, place, turn, narrow in seen[order][:, [KEY, PLACE, TURN, NARROW]].tolist():
-            known = done.get((block, place, narrow), 0)
-            if turn <= known:
+        for one in np.unique(time).tolist():
+            released = self._released.get(one)
+            if released is None:
                 continue
-            done[block, place, narrow] = turn
-            _, rows = self._released.find(np.array([place]))
-            if not len(rows):
-                continue
-            rows = rows[(rows[:, TURN] > known) & (rows[:, TURN] < turn)]
-            wide = (rows[:, NARROW] | narrow) == 0
-            rows = rows[wide | (rows[:, THREAD] >> BLOCK_SHIFT == block)]
-            rows = rows[np.argsort(-rows[:, TURN])]
-            first, size = 0, FIRST_LOOKED_AT
-            while first < len(rows):
-                yield from self._fences_of(rows[first : first + size], block)
-                first, size = first + size, 2 * size
+            mine = np.flatnonzero(time == one)
+            same = (released[:, 0] == where[mine, None]) & (released[:, 1] == thread[mine, None])
+            has = same.any(axis=1)
+            turns[mine[has]] = released[same[has].argmax(axis=1), 2]
+        return turns
 
-    def _fences_of(self, releases: Array, reader: int) -> Iterator[Array]:
-        """Yield the fences before releases; for other blocks' readers, fences of that scope."""
-        by = releases[:, THREAD] >> BLOCK_SHIFT
-        for fences, some in zip(self._fences, (by == reader, by != reader), strict=True):
-            made = _last_of_each_thread(releases[some])
-            entries, rows = fences.find(made[:, THREAD] >> BLOCK_SHIFT)
-            if len(rows):
-                yield rows[is_ordered(made[entries], rows[:, THREAD], rows[:, TIME])]
-
-    def _acquired_before(self, fences: Array) -> Array:
-        """Return the acquisitions known to threads at their fences."""
-        fences = _last_of_each_thread(fences)
-        entries, rows = self._acquired.find(fences[:, KEY])
-        if not len(rows):
-            return rows
-        known = rows[is_ordered(fences[entries], rows[:, THREAD], rows[:, TIME])]
-        return np.unique(known, axis=0)
-
-
-def _last_of_each_thread(rows: Array) -> Array:
-    """Return the last clocks of each thread: it knows what it knew before."""
-    ordered = rows[np.lexsort((rows[:, TIME], rows[:, THREAD]))]
-    is_last = np.ones(len(ordered), dtype=bool)
-    is_last[:-1] = ordered[1:, THREAD] != ordered[:-1, THREAD]
-    return np.asarray(ordered[is_last])
-
-
-def _are_complete(acquired: Array, needs: int) -> Array:
-    """Return a mask of acquisitions that need no fence, or have one.
-
-    Of the bits `needs`, FENCED stands for those by flags, LOCKS for those by locks.
-    """
-    how = acquired[:, HOW]
-    by_lock = (how & LOCKS) != 0
-    needed = (by_lock & bool(needs & LOCKS)) | (~by_lock & bool(needs & FENCED))
-    return np.asarray(~needed | ((how & FENCED) != 0))
-
-
-class _Reach:
-    """The knowledge of some acquisitions, computed only as far back as needed."""
-
-    def __init__(self, walk: Iterator[ReleasedClocks | AcquiredLocations]) -> None:
-        self._walk = walk
-        self._known: list[ReleasedClocks | AcquiredLocations] = []
-
-    def covers(self, accesses: Array) -> Array:
-        """Return a mask of the known accesses, given their threads, times, places and turns."""
-        found = np.zeros(accesses.shape[1], dtype=bool)
-        for one in self._all():
+    def _are_seen(
+        self,
+        where: Array,
+        turns: Array,
+        thread: Array,
+        who: Array,
+        known: Sequence[KnownTimes | None],
+        pair: FlagPair,
+        now: int,
+    ) -> Array:
+        """Return a mask of strong accesses whose places threads have seen since, by their turns."""
+        found = np.zeros(len(where), dtype=bool)
+        last: int | None = FIRST_LOOKED_AT
+        while True:
             left = np.flatnonzero(~found)
-            found[left] = one.covers(accesses[:, left])
-            if found.all():
-                break
-        return found
+            entries, seen = self._seen.find(where[left], last)
+            if not len(entries):
+                return found
+            place, by, time, turn, narrow, awaits = seen.T
+            entry = left[entries]
+            counts = turn > turns[entry]
+            in_block = (place >> LOCATION_SHIFT == 0) & (by ^ thread[entry]) >> BLOCK_SHIFT == 0
+            counts &= in_block | ((narrow == 0) & (not pair.is_narrow))
+            entry, by, time, awaits = entry[counts], by[counts], time[counts], awaits[counts]
+            mine = is_ordered(who[entry], by, time)
+            if not pair.is_updated:
+                mine &= (awaits != 0) & (time != now)
+            mine |= time <= _until([known[one] for one in entry], by)
+            found[entry[mine]] = True
+            if found.all() or last is None or len(entries) < last:
+                return found
+            last = None
 
-    def _all(self) -> Iterator[ReleasedClocks | AcquiredLocations]:
-        yield from self._known
-        for one in self._walk:
-            self._known.append(one)
-            yield one
+
+def _until(known: Sequence[KnownTimes | None], thread: Array) -> Array:
+    """Return up to when accesses of threads are known, entry by entry."""
+    times: dict[tuple[int, int], int] = {}
+    made = []
+    for one, by in zip(known, thread.tolist(), strict=True):
+        key = id(one), by
+        if key not in times:
+            times[key] = -1 if one is None else one.until(by)
+        made.append(times[key])
+    return np.array(made, dtype=np.int64)
+
+
+class Fenced:
+    """What a thread knew at its last fence: by its block's barriers, and `acquired` in each order.
+
+    Others' fences that it knew are in `before`. Of most fences nobody asks for more.
+    """
+
+    __slots__ = ("acquired", "before", "made", "row")
+
+    def __init__(self, row: Row, acquired: Known, before: Fenced | None = None) -> None:
+        self.row, self.acquired, self.before = row, acquired, before
+        self.made: Known | None = None
+
+    def join(self, other: Fenced) -> Fenced:
+        """Return what either knows."""
+        if other.before is not None or other.made is not None:
+            both = Fenced(other.row, other.acquired)
+            both.made = _joined(self.known(), other.known())
+            return both
+        if self.row[THREAD] == other.row[THREAD] and self.made is None:
+            return Fenced(other.row, other.acquired, self.before)
+        return Fenced(other.row, other.acquired, self)
+
+    def known(self) -> Known:
+        """Return the times known by barriers, and then those acquired."""
+        if self.made is None:
+            mine = (_own(self.row), *self.acquired)
+            self.made = mine if self.before is None else _joined(self.before.known(), mine)
+            self.before = None
+        return self.made
+
+
+def _joined(known: Known, other: Known) -> Known:
+    return tuple(map(joined, known, other))
+
+
+class Order:
+    """Happens-before order by flags, where some acquisitions need a fence behind them.
+
+    In place of a scope, an index: 0 for the block, 1 for all.
+    """
+
+    def __init__(self, needs: int) -> None:
+        self._needs = needs
+        self.acquired: BlockFlow[KnownTimes] = BlockFlow()
+        self._pending: tuple[BlockFlow[KnownTimes], ...] = BlockFlow(), BlockFlow()
+        self._released: dict[tuple[int, int], ReleasedTimes] = {}
+
+    def complete(self, row: Row, scopes: Sequence[int]) -> KnownTimes | None:
+        """Complete the acquisitions before a thread's fence, and return all that it acquired."""
+        for scope in scopes:
+            pending = self._pending[scope].take(row)
+            if pending is not None:
+                self.acquired.add(row, pending)
+        return self.acquired.of(row)
+
+    def acquire(self, row: Row, scope: int, flag: FlagAccess) -> None:
+        """Record the acquisition of all that was released to a place."""
+        released = self._released.get(_place(row, scope))
+        if released is not None and released.known is not None:
+            is_complete = flag.fenced or not self._needs & (LOCKS if flag.locks else FENCED)
+            (self.acquired if is_complete else self._pending[scope]).add(row, released.known)
+
+    def release(self, row: Row, scope: int, known: Sequence[KnownTimes | None]) -> None:
+        """Record the release of what a thread knew at its fences."""
+        released = self._released.setdefault(_place(row, scope), ReleasedTimes())
+        for one in known:
+            if one is not None:
+                released.join(one)
+
+    def known_to(self, who: Array) -> list[KnownTimes | None]:
+        """Return what threads have acquired, entry by entry."""
+        if not self.acquired:
+            return [None] * len(who)
+        _, first, which = np.unique(who[:, THREAD], return_index=True, return_inverse=True)
+        each = [self.acquired.of(row) for row in who[first].tolist()]
+        return [each[one] for one in which.tolist()]
+
+    def forget(self, block: int) -> None:
+        """Forget the threads of a block that has ended."""
+        for flow in (self.acquired, *self._pending):
+            flow.forget(block)
+
+
+def _place(row: Row, scope: int) -> tuple[int, int]:
+    return row[PLACE], -1 if scope else row[KEY]
+
+
+def _own(row: Row) -> KnownTimes:
+    """Return what a thread knows of its block by barriers."""
+    lanes = dict(enumerate(row[PAIRS:HEARD]))
+    warps = dict(enumerate(row[HEARD:]))
+    return of_thread(row[THREAD], row[TIME], row[WARP_SYNC], row[BARRIER], lanes, warps)
