@@ -181,6 +181,7 @@ def _kept(old: str, new: str) -> str:
 def refreshed(path: Path) -> str:
     """Return what a page should say."""
     with tempfile.TemporaryDirectory() as directory:
+        (Path(directory) / "docs").symlink_to(ROOT / "docs")  # as at the root of a checkout
         page = Page(path.name, Path(directory).resolve())
         return page.refreshed(path.read_text(encoding="utf-8"))
 
