@@ -54,7 +54,7 @@ VARYING = re.compile(r"in [\d.,]+ s: [\d,]+ threads/s simulated|NVRTC [\d.]+")
 _COMPILED = re.compile(r"\.cu\b")
 _PIECE = re.compile(
     r"^```(?P<language>\w*)[ ]?(?P<name>[\w.]*)\n(?P<body>.*?)^```\n"
-    r"|^<!-- table: (?P<table>\w+) -->\n(?P<rows>.*?)^<!-- end -->\n",
+    r"|^<!-- table: (?P<table>\w[\w: ]*) -->\n(?P<rows>.*?)^<!-- end -->\n",
     re.MULTILINE | re.DOTALL,
 )
 

@@ -31,6 +31,7 @@ from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.traffic import PREDICTED
+from gpusim.reports import words as glossary
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
@@ -638,6 +639,13 @@ def others_traffic_misses() -> str:
 # Generated files beside the data, by their paths.
 FILES: dict[Path, Table] = {launch_table.LAUNCHES: launch_table.text, **as_notebooks.FILES}
 
+
+def words(title: str) -> str:
+    """The terms of a section of the glossary."""
+    rows = ((one.text, one.meaning, one.source) for one in glossary.sections()[title])
+    return _table(("term", "meaning", "source"), rows)
+
+
 TABLES: dict[str, Table] = {
     made.__name__: made
     for made in (
@@ -676,3 +684,4 @@ TABLES: dict[str, Table] = {
         others_traffic_misses,
     )
 }
+TABLES |= {f"words: {title}": functools.partial(words, title) for title in glossary.sections()}

@@ -22,9 +22,11 @@ from gpusim.cli.app import main
 from gpusim.isa.ops import Instruction
 from gpusim.prediction.removals import Replay, parse
 from gpusim.reports.page import render
-from gpusim.reports.page.pairing import pairs
+from gpusim.reports.page.hierarchy import levels
+from gpusim.reports.page.pairing import beside
 from gpusim.reports.page.sections import Remark, SourceRow, Subject
 from gpusim.reports.page.stepper import _encoded, result_names, stepper_document
+from gpusim.reports.page.tables import CountColumns, Counts, counted
 from gpusim.sass import wheels
 from gpusim.tracing.block_steps import BlockSteps
 
@@ -32,6 +34,7 @@ pytest.importorskip("jinja2", reason="the page needs jinja2, of the extras repor
 
 needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 MOST_BYTES = 1_000_000  # of a page of one kernel of the catalogue
+PARTS = ("of loads", "again in the far partition", "code, constants, parameters")
 EVIL = "<script>alert('a & b')</script>"
 
 
@@ -42,9 +45,9 @@ class Read(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.open: list[str] = []
+        self.open: list[tuple[str, int]] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, str]] = []
+        self.pieces: dict[tuple[str, int], str] = {}
         self.feed(page)
         self.close()
         assert self.open == [], "every element is closed"
@@ -52,14 +55,19 @@ class Read(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
         if tag not in self.VOID:
-            self.open.append(tag)
+            self.open.append((tag, len(self.tags)))
 
     def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
+        assert self.open.pop()[0] == tag
 
     def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+        """Add text to the element that it stands in; colours and terms are no elements here."""
+        whose = next((one for one in reversed(self.open) if one[0] not in ("i", "span")), ("", 0))
+        self.pieces[whose] = self.pieces.get(whose, "") + data
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        return [(tag, text.strip()) for (tag, _), text in self.pieces.items() if text.strip()]
 
     def text_of(self, *tags: str) -> list[str]:
         return [text for tag, text in self.texts if tag in tags]
@@ -148,7 +156,8 @@ def test_text_of_a_user_is_text() -> None:
     about = Subject(replace(trace, kernel=EVIL), steps, remarks=(Remark(EVIL, 1, EVIL, "error"),))
     read = Read(plain(about, about))
     scripts = [attrs for tag, attrs in read.tags if tag == "script"]
-    assert scripts == [{"type": "application/json", "class": "steps"}] * 2 + [{}]
+    steps_of = {"type": "application/json", "class": "steps"}
+    assert scripts == [steps_of] * 2 + [{"type": "application/json", "id": "explanations"}, {}]
     assert all("alert" not in text for tag, text in read.texts if tag == "script")
     assert any(EVIL in text for text in read.text_of("pre"))
     assert read.text_of("h2") == ["Side by side", EVIL, EVIL]
@@ -303,14 +312,50 @@ def test_two_launches_of_a_kernel_stand_side_by_side_line_by_line(tmp_path: Path
     assert not any(attrs.get("class") == "different" for _, attrs in read.tags)
 
 
-def test_lines_that_match_stand_in_one_row() -> None:
-    def rows(*texts: str) -> list[SourceRow]:
-        return [SourceRow(number, text, (), False) for number, text in enumerate(texts, 1)]
+def rows(*texts: str) -> list[SourceRow]:
+    return [SourceRow(number, text, None, (), False) for number, text in enumerate(texts, 1)]
 
-    found = pairs(rows("a", "  b", "c", "d"), rows("a", "b", "x", "y", "d"))
-    numbers = [tuple(half and half.number for half in pair.halves) for pair in found]
+
+def test_lines_that_match_stand_in_one_row() -> None:
+    found = beside([rows("a", "  b", "c", "d"), rows("a", "b", "x", "y", "d")])
+    numbers = [tuple(half and half.number for half in row.halves) for row in found]
     assert numbers == [(1, 1), (2, 2), (3, 3), (None, 4), (4, 5)]
-    assert [pair.is_same for pair in found] == [True, True, False, False, True]
+    assert [row.is_same for row in found] == [True, True, False, False, True]
+
+
+def test_lines_of_three_kernels_match_through_the_one_before() -> None:
+    found = beside([rows("a", "b"), rows("a", "x", "b"), rows("x", "b", "c")])
+    numbers = [tuple(half and half.number for half in row.halves) for row in found]
+    assert numbers == [(1, 1, None), (None, 2, 1), (2, 3, 2), (None, None, 3)]
+    assert [row.is_same for row in found] == [False, False, True, False]
+
+
+def test_each_step_of_several_kernels_has_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "steps.html"
+    words = ["report", "reduce1", "reduce2", "reduce3", "-n", "4096", "--out", str(path)]
+    assert main(words) == 0
+    text = path.read_text(encoding="utf-8")
+    assert re.search(r"reduce2 takes 0\.\d\d times as long as reduce1: \d+ % fewer instr", text)
+    assert re.search(r"reduce3 takes \d\.\d\d times as long as reduce2: ", text)
+
+
+def test_a_count_that_is_the_same_for_all_lines_has_no_column() -> None:
+    cells = counted([32, 32, 0])
+    columns = CountColumns.of(
+        [Counts("executions", cells, is_of_all=True), Counts("sectors", cells)], "each line"
+    )
+    assert [one.name for one in columns.columns] == ["sectors"]
+    assert columns.same == "each line: 32 executions"
+
+
+def test_sectors_that_the_l2_reads_are_the_sum_of_their_parts() -> None:
+    one = subject(device="h200")
+    assert one.forecast is not None
+    main_levels, _ = levels(one.trace, one.forecast.first.traffic)
+    figures = {name: value for name, value, _ in main_levels[1].figures}
+    counts = [int(figures[name].replace(",", "")) for name in figures if name in PARTS]
+    assert sum(counts) == pytest.approx(int(figures["sectors read"].replace(",", "")), abs=2)
+    assert len(counts) >= 2
 
 
 @pytest.mark.parametrize(
@@ -327,7 +372,7 @@ def test_where_nothing_is_predicted_the_page_says_why(
     launch = ["reduce2", "-n", "256", "--block", "64", "--code", "lowering"]
     assert main(["report", *launch, *words, "--out", str(path)]) == 0
     read = Read(path.read_text(encoding="utf-8"))
-    assert f"No times: {reason}" in read.text_of("span")
+    assert any(text.endswith(f"No times: {reason}") for text in read.text_of("p"))
     assert "duration" not in read.text_of("dt")
     assert "Timeline" not in read.text_of("button"), "no control without a use"
 

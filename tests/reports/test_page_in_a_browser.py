@@ -322,6 +322,155 @@ def test_a_line_leads_to_its_worst_access(three: Path) -> None:
     assert ">32 wavefronts, ideal 1</p>" in document
 
 
+@pytest.mark.parametrize("width", [1024, 1400])
+def test_all_banks_and_the_line_of_the_first_finding_are_in_view(three: Path, width: int) -> None:
+    """The transposition opens at the read of a column, all of whose words are of one bank."""
+    script = """
+    const work = works[1], pane = work.lines.getBoundingClientRect();
+    work.section.querySelector(".screen").scrollIntoView();
+    const head = work.section.querySelector(".memory:not(.registers) thead tr");
+    const cells = [...head.cells].slice(1);
+    const right = work.section.querySelector(".stepper").getBoundingClientRect().right;
+    const seen = cells.filter((one) => one.getBoundingClientRect().right <= right).length;
+    const line = work.lines.querySelector("tr.here").getBoundingClientRect();
+    const cut = [work.lines, work.instructions].some((one) => one.scrollWidth > one.clientWidth);
+    document.title = `${seen} banks, ${inside(line, 0, innerHeight)}, ${cut}`;
+    """
+    script = "const inside = (box, top, bottom) => box.top >= top && box.bottom <= bottom;" + script
+    made = with_script(three, f"banks-{width}.html", script)
+    document, console = opened(made, "", f"--window-size={width},900")
+    assert console == ""
+    assert title(document) == "32 banks, true, false"
+    assert ">32 wavefronts, ideal 1</p>" in document
+
+
+def test_sixty_columns_of_source_have_room_at_1400_pixels(three: Path) -> None:
+    script = """
+    const line = document.createElement("pre");
+    line.textContent = "x".repeat(60);
+    line.style.display = "inline-block";
+    line.style.whiteSpace = "pre";
+    document.body.append(line);
+    const width = works[1].lines.querySelector("td.text pre").getBoundingClientRect().width;
+    document.title = width >= line.getBoundingClientRect().width || width;
+    """
+    made = with_script(three, "columns.html", script)
+    assert title(opened(made, "", "--window-size=1400,900")[0]) == "true"
+
+
+def test_each_term_has_its_text_beside_it(three: Path) -> None:
+    script = """
+    const terms = [...document.querySelectorAll("[data-term]")];
+    const box = document.getElementById("explanation");
+    const silent = terms.filter((one) => !EXPLAINED[one.dataset.term]?.[0]);
+    const one = terms.find((term) => term.dataset.term === "excessive");
+    one.focus();
+    const described = one.getAttribute("aria-describedby") === box.id;
+    const said = `${!box.hidden} ${described} ${box.textContent}`;
+    dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
+    document.title = `${terms.length > 80} ${silent.length}; ${said}; ${box.hidden}`;
+    """
+    document, console = opened(with_script(three, "terms.html", script), "")
+    assert console == ""
+    said = title(document)
+    assert said.startswith("true 0; true true ideal wavefronts, excessive wavefronts: the fewest")
+    assert said.endswith("; true")
+
+
+def test_a_press_on_play_goes_to_the_last_step(three: Path) -> None:
+    script = """
+    const { stepper } = works[1];
+    stepper.go(stepper.last - 3);
+    stepper.button.click();
+    const playing = stepper.button.textContent;
+    setTimeout(() => {
+      document.title = `${playing} ${stepper.at === stepper.last} ${stepper.button.textContent}`;
+    }, 3000);
+    """
+    made = with_script(three, "play.html", script)
+    document, console = opened(made, "", "--virtual-time-budget=6000")
+    assert console == ""
+    assert title(document) == "pause true play"
+
+
+def test_arrow_keys_go_a_step_without_a_focus(three: Path) -> None:
+    script = """
+    document.getElementById("kernel-1").scrollIntoView();
+    const before = works[1].stepper.at, others = works[0].stepper.at;
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }));
+    document.title = `${works[1].stepper.at - before} ${works[0].stepper.at - others}`;
+    """
+    made = with_script(three, "arrow.html", script)
+    document, console = opened(made, "", "--window-size=1400,900")
+    assert console == ""
+    assert title(document) == "-1 0"
+
+
+def test_a_view_alone_is_an_address(three: Path) -> None:
+    made = with_script(three, "view.html", "document.title = works[0].shownView;")
+    assert title(opened(made, "view=timeline", "--window-size=1400,900")[0]) == "timeline"
+
+
+def test_words_are_found_and_the_hottest_line_is_chosen(three: Path) -> None:
+    script = """
+    const work = works[1], { finder } = work;
+    finder.input.value = "bar.sync";
+    finder.search();
+    finder.next(1);
+    const line = work.instructions.querySelector("tr.here .text").textContent.trim();
+    const most = Math.max(...finder.hot.map((row) => Number(row.dataset.time)));
+    work.section.querySelector(".hottest").click();
+    const hot = Number(work.lines.querySelector("tr.here").dataset.time) === most;
+    document.title = `${finder.found.textContent}; ${line}; ${hot}`;
+    """
+    document, console = opened(with_script(three, "find.html", script), "")
+    assert console == ""
+    assert re.fullmatch(r"1 of 1; BAR\.SYNC\S* 0x0; true", title(document))
+
+
+def test_a_kernel_is_copied_as_markdown(three: Path) -> None:
+    script = "document.title = works[1].finder.markdown().replaceAll('\\n', '~');"
+    document, console = opened(with_script(three, "markdown.html", script), "")
+    assert console == ""
+    lines = title(document).split("~")
+    assert lines[0] == "## transpose"
+    assert any(line.startswith("- bank-conflict: ") for line in lines)
+    (head,) = (at for at, line in enumerate(lines) if line.startswith("| line | source"))
+    assert all(line.count(" | ") == lines[head].count(" | ") for line in lines[head + 1 : -1])
+
+
+def test_the_bar_between_the_panes_moves_by_keys(three: Path) -> None:
+    script = """
+    const { splitter, lines } = works[0], before = lines.offsetWidth;
+    splitter.bar.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }));
+    document.title = `${lines.offsetWidth < before} ${splitter.bar.getAttribute("aria-valuenow")}`;
+    """
+    made = with_script(three, "splitter.html", script)
+    document, console = opened(made, "", "--window-size=1400,900")
+    assert console == ""
+    assert re.fullmatch(r"true 5\d", title(document))
+
+
+def test_warps_that_do_the_same_are_one_row(three: Path) -> None:
+    script = """
+    works[0].stepper.go(0);
+    document.title = [...works[0].section.querySelectorAll(".lanes li")]
+      .filter((row) => !row.hidden).map((row) => row.firstChild.textContent).join("; ");
+    """
+    document, console = opened(with_script(three, "grouped.html", script), "")
+    assert console == ""
+    assert title(document) == "warp 0-3"
+
+
+def test_on_a_phone_the_stepper_takes_a_third_of_the_screen(three: Path) -> None:
+    script = """
+    const box = document.querySelector(".stepper").getBoundingClientRect();
+    document.title = box.height <= innerHeight / 3 + 1;
+    """
+    made = with_script(three, "phone.html", script)
+    assert title(opened(made, "", "--window-size=500,900")[0]) == "true"
+
+
 def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
     """The loop of reduce2 goes back: its arrow ends above its begin, in the middle of a row."""
     script = """
@@ -332,7 +481,8 @@ def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
     document.title = branches.branches.map(({ row, path }) => {
       const [from, to] = path.getAttribute("d").match(/M\\d+ ([\\d.]+) H\\d+ V([\\d.]+)/).slice(1);
       const target = instructions.querySelector(`tr[data-pc="${row.dataset.target}"]`);
-      return [to > from, inside(row, Number(from)), inside(target, Number(to))].join(" ");
+      const [y, end] = [Number(from), Number(to)];
+      return [end > y, inside(row, y), inside(target, end)].join(" ");
     }).join("; ");
     """
     made = with_script(three, "arrows.html", script)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpusim.isa.ops import OPS, Program, text_of
 from gpusim.prediction.records import Prediction
-from gpusim.reports.page.tables import Cell, counted, shares
+from gpusim.reports.page.tables import Cell, CountColumns, Counts, counted, shares
 from gpusim.reports.quantities import percent
 from gpusim.tracing.records import Trace
 
@@ -30,8 +30,8 @@ class CodeRow:
 
 def code_rows(
     program: Program, trace: Trace, prediction: Prediction | None
-) -> tuple[tuple[str, ...], tuple[CodeRow, ...]]:
-    """Return the names of the counts and a row for each instruction of the GPU."""
+) -> tuple[CountColumns, tuple[CodeRow, ...]]:
+    """Return the columns of counts and a row for each instruction of the GPU."""
     pcs = [pc for pc, one in enumerate(program.instructions) if OPS[one.op].issued]
     issued = {pc: place for place, pc in enumerate(pcs)}
     columns = _columns(trace, pcs)
@@ -49,10 +49,10 @@ def code_rows(
                 target if OPS[one.op].is_branch else -1,
                 times[place],
                 _most(spent.get(pc, {})),
-                tuple(cells[place] for _, cells in columns),
+                columns.row(place),
             )
         )
-    return tuple(name for name, _ in columns), tuple(rows)
+    return columns, tuple(rows)
 
 
 def _behind(issued: dict[int, int], pc: int, end: int) -> int:
@@ -60,24 +60,25 @@ def _behind(issued: dict[int, int], pc: int, end: int) -> int:
     return next((at for at in range(pc, end) if at in issued), -1) if pc >= 0 else -1
 
 
-def _columns(trace: Trace, pcs: Sequence[int]) -> list[tuple[str, list[Cell]]]:
+def _columns(trace: Trace, pcs: Sequence[int]) -> CountColumns:
     def sums(*names: str) -> list[int]:
         known = [trace.blocks.by_pc(name) for name in names if name in trace.counters]
         return [sum(int(counts[pc]) for counts in known) for pc in pcs]
 
     executed, on = sums("instructions"), sums("thread_instructions_guard_on")
     means = [lanes / count if count else 0.0 for lanes, count in zip(on, executed, strict=True)]
+    on_cells = tuple(Cell(f"{mean:.1f}" if mean else "", mean) for mean in means)
+    wavefronts = sums("shared_load_wavefronts", "shared_store_wavefronts")
+    conflicts = sums("shared_load_bank_conflicts", "shared_store_bank_conflicts")
+    sectors = sums("global_load_sectors", "global_store_sectors")
     columns = [
-        ("executions", counted(executed)),
-        ("threads on", [Cell(f"{mean:.1f}" if mean else "", mean) for mean in means]),
-        ("wavefronts", counted(sums("shared_load_wavefronts", "shared_store_wavefronts"))),
-        (
-            "excessive",
-            counted(sums("shared_load_bank_conflicts", "shared_store_bank_conflicts")),
-        ),
-        ("sectors", counted(sums("global_load_sectors", "global_store_sectors"))),
+        Counts("executions", counted(executed), is_minor=True, is_of_all=True),
+        Counts("threads on", on_cells, is_minor=True, is_of_all=True),
+        Counts("wavefronts", counted(wavefronts), is_minor=True),
+        Counts("excessive", counted(conflicts)),
+        Counts("sectors", counted(sectors)),
     ]
-    return [(name, cells) for name, cells in columns if any(cell.text for cell in cells)]
+    return CountColumns.of(columns, "each instruction")
 
 
 def _most(stalls: Mapping[str, float]) -> str:

@@ -63,12 +63,13 @@ def levels(trace: Trace, traffic: Traffic | None) -> tuple[tuple[Level, ...], tu
         Level(
             "L2",
             (
+                *_l2_reads(traffic),
+                ("hit rate of loads", in_l2, "model"),
                 (
-                    "sectors read",
-                    f"{traffic.l2_lookup_sectors + traffic.own_sectors:,.0f}",
+                    "bytes left unwritten",
+                    volume(max(0.0, traffic.written_bytes - traffic.written_back_bytes)),
                     "model",
                 ),
-                ("hit rate of loads", in_l2, "model"),
             ),
             drawn(flows[1]),
         ),
@@ -82,6 +83,18 @@ def levels(trace: Trace, traffic: Traffic | None) -> tuple[tuple[Level, ...], tu
             drawn(flows[2]),
         ),
     ), beside
+
+
+def _l2_reads(traffic: Traffic) -> list[tuple[str, str, str]]:
+    """Return the sectors that the L2 reads, and the parts that they are the sum of."""
+    for_loads = (traffic.l2_bytes + traffic.dram_bytes) / SECTOR_BYTES
+    parts = {
+        "sectors read": traffic.l2_lookup_sectors + traffic.own_sectors,
+        "of loads": for_loads,
+        "again in the far partition": traffic.l2_lookup_sectors - for_loads,
+        "code, constants, parameters": traffic.own_sectors,
+    }
+    return [(name, f"{count:,.0f}", "model") for name, count in parts.items() if count >= 0.5]
 
 
 def _atomics(count: int) -> tuple[tuple[str, str, str], ...]:

@@ -12,14 +12,27 @@ from typing import Any
 from gpusim.errors import InputError
 from gpusim.host.files import write_whole
 from gpusim.reports.page import spans, stepper
-from gpusim.reports.page.pairing import SIDES, comparison, pairs
+from gpusim.reports.page.pairing import MOST_BESIDE, beside, comparison, verdicts
 from gpusim.reports.page.sections import Section, Subject, section
+from gpusim.reports.page.terms import explanations
 from gpusim.reports.stall_styles import STALL_STYLES
 
 INSTALL = "pip install 'gpusim[report]'"
 SUFFIX = ".html"
 STYLES = ("page", "work", "narrow", "print")
-SCRIPTS = ("tables", "values", "stepper", "registers", "timeline", "branches", "work", "address")
+SCRIPTS = (
+    "tables",
+    "terms",
+    "values",
+    "stepper",
+    "registers",
+    "timeline",
+    "branches",
+    "splitter",
+    "finder",
+    "work",
+    "address",
+)
 
 
 class ReportMissingError(InputError):
@@ -48,13 +61,13 @@ def page(subjects: Sequence[Subject]) -> str:
     It holds all that it shows. Steps and timelines are cut where they are long; it says so itself.
     """
     made = sections(subjects)
-    is_pair = len(made) == len(SIDES)
+    is_alone = len(made) == 1
     return rendered(
         "page.html.jinja",
         sections=made,
-        comparison=comparison(subjects) if len(subjects) > 1 else None,
-        sides=SIDES,
-        pairs=pairs(made[0].source, made[1].source) if is_pair else (),
+        comparison=None if is_alone else comparison(subjects),
+        verdicts=list(verdicts(subjects)),
+        lines=beside([one.source for one in made]) if 1 < len(made) <= MOST_BESIDE else (),
     )
 
 
@@ -68,6 +81,8 @@ def sections(subjects: Sequence[Subject]) -> list[Section]:
 def rendered(template: str, **values: Any) -> str:
     """Return a template of this package with its values, styles and scripts."""
     jinja = _jinja()
+    from gpusim.reports.page.colours import coloured
+
     environment = jinja.Environment(
         loader=jinja.FunctionLoader(_resource),
         autoescape=True,
@@ -75,11 +90,19 @@ def rendered(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         undefined=jinja.StrictUndefined,
     )
+    named = set(STALL_STYLES)  # in the legend of the timeline
+
+    def is_explained(label: str) -> bool:
+        named.add(label)
+        return label in explanations()
+
+    environment.filters |= {"coloured": coloured, "is_explained": is_explained}
     text: str = environment.get_template(template).render(
         style="\n".join(_resource(f"styles/{name}.css") for name in STYLES),
         script="\n".join(_resource(f"scripts/{name}.js") for name in SCRIPTS),
         colours=_embedded({name: one.colour for name, one in STALL_STYLES.items()}),
         embedded=_embedded,
+        explained=lambda: {label: text for label, text in explanations().items() if label in named},
         **values,
     )
     return text

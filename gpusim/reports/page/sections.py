@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
 from gpusim.advice.decisions import passing_lanes
 from gpusim.advice.records import NONE, Advice
+from gpusim.launch.languages import CUDA_CPP
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.traffic import Fetch
 from gpusim.reports import line_counts, line_fetches
@@ -20,7 +21,16 @@ from gpusim.reports.page.hierarchy import Level, levels
 from gpusim.reports.page.spans import spans_document
 from gpusim.reports.page.stepper import stepper_document
 from gpusim.reports.page.strip import Fact, strip
-from gpusim.reports.page.tables import Cell, Table, counted, number, shares, text
+from gpusim.reports.page.tables import (
+    Cell,
+    CountColumns,
+    Counts,
+    Table,
+    counted,
+    number,
+    shares,
+    text,
+)
 from gpusim.reports.quantities import duration, percent
 from gpusim.reports.trace import OF_NO_LINE
 from gpusim.tracing.block_steps import BlockSteps
@@ -57,10 +67,14 @@ class Subject:
 
 @dataclass(frozen=True)
 class SourceRow:
-    """A source line: its number and text, its counts as cells; whether a finding names it."""
+    """A source line: its number and text, its part of the time and its counts.
+
+    `is_marked` where a finding names it.
+    """
 
     number: int
     text: str
+    time: Cell | None
     cells: tuple[Cell, ...]
     is_marked: bool
 
@@ -74,9 +88,10 @@ class Section:
     launch: str
     facts: tuple[Fact, ...]
     remarks: tuple[Remark, ...]
-    source_columns: tuple[str, ...]
+    language: str
+    source_columns: CountColumns
     source: tuple[SourceRow, ...]
-    code_columns: tuple[str, ...]
+    code_columns: CountColumns
     code: tuple[CodeRow, ...]
     levels: tuple[Level, ...]
     beside: tuple[Level, ...]
@@ -101,6 +116,7 @@ def section(subject: Subject, characters: int, spans: int) -> Section:
         launch=_launch(trace),
         facts=strip(trace, program, forecast),
         remarks=remarks,
+        language=CUDA_CPP if trace.prepared is None else trace.prepared.language,
         source_columns=source_columns,
         source=source,
         code_columns=code_columns,
@@ -136,38 +152,42 @@ def _remark(advice: Advice) -> Remark:
 
 def _source(
     trace: Trace, forecast: Forecast | None, marked: set[int]
-) -> tuple[tuple[str, ...], tuple[SourceRow, ...]]:
-    """Return the names of the counts and a row for each line that became anything."""
-    columns = _line_columns(trace, forecast)
+) -> tuple[CountColumns, tuple[SourceRow, ...]]:
+    """Return the columns of counts and a row for each line that became anything."""
+    columns = _line_columns(trace)
+    found = {} if forecast is None else forecast.first.lines
+    times = shares([found.get(line.line, 0.0) for line in trace.lines])
     texts = dedent("\n".join(line.text or " " for line in trace.lines)).expandtabs(TAB).split("\n")
     rows = [
         SourceRow(
             line.line,
             texts[place].rstrip() if line.line else OF_NO_LINE,
-            tuple(cells[place] for _, cells in columns),
+            None if forecast is None else times[place],
+            columns.row(place),
             line.line in marked,
         )
         for place, line in enumerate(trace.lines)
     ]
-    return tuple(name for name, _ in columns), tuple(rows)
+    return columns, tuple(rows)
 
 
-def _line_columns(trace: Trace, forecast: Forecast | None) -> list[tuple[str, list[Cell]]]:
-    """Return the counts that a line of the kernel has, behind its part of the time."""
+def _line_columns(trace: Trace) -> CountColumns:
+    """Return the counts that a line of the kernel has."""
     lines, passing = trace.lines, passing_lanes(trace)
+
+    def column(count: Callable[[LineCounters], int]) -> tuple[Cell, ...]:
+        return counted([count(line) for line in lines])
+
+    means = tuple(_mean(line, passing) for line in lines)
     columns = [
-        ("executions", counted([line.executions for line in lines])),
-        ("threads on", [_mean(line, passing) for line in lines]),
-        ("divergent", counted([line_counts.divergent(line) for line in lines])),
-        ("wavefronts", counted([line_counts.wavefronts(line) for line in lines])),
-        ("excessive", counted([line_counts.conflicts(line) for line in lines])),
-        ("sectors", counted([line_counts.sectors(line) for line in lines])),
+        Counts("executions", column(lambda line: line.executions), is_minor=True, is_of_all=True),
+        Counts("threads on", means, is_minor=True, is_of_all=True),
+        Counts("divergent", column(line_counts.divergent)),
+        Counts("wavefronts", column(line_counts.wavefronts), is_minor=True),
+        Counts("excessive", column(line_counts.conflicts)),
+        Counts("sectors", column(line_counts.sectors)),
     ]
-    columns = [(name, cells) for name, cells in columns if any(cell.text for cell in cells)]
-    if forecast is not None:
-        found = forecast.first.lines
-        columns.insert(0, ("time", shares([found.get(line.line, 0.0) for line in lines])))
-    return columns
+    return CountColumns.of(columns, "each line")
 
 
 def _mean(line: LineCounters, passing: Mapping[int, float]) -> Cell:

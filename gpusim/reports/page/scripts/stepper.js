@@ -1,7 +1,7 @@
 // The stepper: a block's steps forwards and backwards, all warps or one. All values come from the
 // JSON beside it; nothing is fetched, and text goes in as text, never as markup.
 
-const LANES = 32, BANKS = 32, WORD = 4;
+const LANES = 32, BANKS = 32, WORD = 4, STEP_MS = 350;
 const [PC, INTERVAL, WARPS, WRITTEN, KIND] = [0, 1, 2, 3, 4];
 const [LINE, TEXT, TYPE, WIDTH] = [0, 1, 2, 3]; // of an entry of the code
 const [FIRST, LAST, ACTIVE, ON, TAKEN, PLACES, UNITS, IDEAL] = [0, 1, 2, 3, 4, 5, 6, 7];
@@ -26,6 +26,10 @@ class Stepper {
     for (const button of root.querySelectorAll("[data-go]")) {
       button.addEventListener("click", () => this.go(this.target(button.dataset.go)));
     }
+    this.playing = 0;
+    this.button = root.querySelector(".play");
+    this.button.addEventListener("click", () => this.play(!this.playing));
+    root.querySelector(".memory")?.addEventListener("pointerover", (event) => this.tellWord(event.target));
     this.choice.addEventListener("change", () => this.chooseWarp(this.choice.value));
     this.format?.addEventListener("change", () => {
       for (const place of this.contents.keys()) this.write(place);
@@ -50,7 +54,7 @@ class Stepper {
     for (let warp = 0; warp * LANES < this.data.threads; warp++) {
       const row = made(list, "li");
       made(row, "span", `warp ${warp}`);
-      rows.push({ row, lanes: made(row, "span"), width: Math.min(LANES, this.data.threads - warp * LANES) });
+      rows.push({ row, name: row.firstChild, lanes: made(row, "span"), width: Math.min(LANES, this.data.threads - warp * LANES) });
       const option = made(this.choice, "option", `warp ${warp}`);
       option.value = warp;
     }
@@ -101,6 +105,27 @@ class Stepper {
     if (!name || other || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     this.go(this.target(name));
+  }
+
+  // Step after step, to the last one or a second press.
+  play(is) {
+    clearInterval(this.playing);
+    this.playing = 0;
+    if (is) {
+      if (this.at === this.last) this.go(0);
+      this.playing = setInterval(() => {
+        this.go(this.target("on"));
+        if (this.at === this.last) this.play(false);
+      }, STEP_MS);
+    }
+    this.button.textContent = is ? "pause" : "play";
+    this.button.setAttribute("aria-pressed", String(is));
+  }
+
+  // A cell is as narrow as 32 banks ask; its value stands above the table in full.
+  tellWord(cell) {
+    const word = this.words.indexOf(cell);
+    if (word >= 0) this.root.querySelector(".word").textContent = `word ${word}, bank ${word % BANKS}: ${cell.textContent}`;
   }
 
   // The next step behind this one that fits; the first of all if there is none behind.
@@ -200,6 +225,19 @@ class Stepper {
       const first = this.warp ?? entry[FIRST], last = this.warp ?? entry[LAST];
       for (let warp = first; warp <= last; warp++) this.showWarp(this.lanes[warp], entry);
     }
+    this.groupLanes();
+  }
+
+  // Neighbouring warps whose lanes do the same are one row.
+  groupLanes() {
+    let first = 0;
+    this.lanes.forEach(({ row, lanes }, warp) => {
+      const before = this.lanes[first];
+      const is = warp > first && lanes.textContent === before.lanes.textContent && row.className === before.row.className;
+      row.hidden = is;
+      if (!is) first = warp;
+      this.lanes[first].name.textContent = first === warp ? `warp ${warp}` : `warp ${first}-${warp}`;
+    });
   }
 
   // A warp may come in parts that diverged: each adds its lanes.

@@ -63,7 +63,8 @@ class Timeline {
   }
 
   build() {
-    const tools = made(this.root, "div", "", "tools");
+    const head = made(this.root, "div", "", "head");
+    const tools = made(head, "div", "", "tools");
     const button = (text, does) => {
       const one = made(tools, "button", text);
       one.type = "button";
@@ -75,18 +76,20 @@ class Timeline {
     button("zoom out", () => this.zoom(2));
     button("earlier", () => this.pan(-0.4));
     button("later", () => this.pan(0.4));
+    const keys = made(head, "ul", "", "keys");
+    this.data.reasons.forEach((name, number) => {
+      const key = made(keys, "li");
+      made(key, "span").style.background = this.colours[number];
+      const term = made(key, "b", name, "term");
+      term.tabIndex = 0;
+      term.dataset.term = name;
+    });
+    this.at = made(head, "p", "A bar under the pointer is told here; a click goes to its step.", "at");
     this.canvas = made(this.root, "canvas");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", this.description());
     this.canvas.addEventListener("click", (event) => this.click(event));
     this.canvas.addEventListener("mousemove", (event) => { this.at.textContent = this.described(event); });
-    this.at = made(this.root, "p", "", "at");
-    const keys = made(this.root, "ul", "", "keys");
-    this.data.reasons.forEach((name, number) => {
-      const key = made(keys, "li");
-      made(key, "span").style.background = this.colours[number];
-      key.append(name);
-    });
     const { blocks, simulated, resident, whole } = this.data;
     made(this.root, "p", `Predicted. Above: the SM's first block, each warp with its scheduler (s0 to s3) and the reason of its cycles (dotted: a barrier opens), `
       + "then its source lines: the fuller the shade, the more warps. "

@@ -14,6 +14,8 @@ class Work {
     this.branches = new Branches(this.instructions);
     const spans = section.querySelector("script.spans");
     this.timeline = spans && new Timeline(section.querySelector(".timeline"), JSON.parse(spans.textContent), this);
+    this.finder = new Finder(section, this);
+    this.splitter = new Splitter(section.querySelector(".splitter"));
     this.tabs.forEach((tab, place) => {
       tab.addEventListener("click", () => this.view(tab.dataset.view));
       tab.addEventListener("keydown", (event) => {
@@ -36,6 +38,13 @@ class Work {
     this.follow();
   }
 
+  // A page without an address opens at its first finding.
+  open() {
+    const first = this.section.querySelector(".remarks a");
+    const found = /:(\d+)$/.exec(first?.getAttribute("href") ?? "");
+    if (found) this.toLine(Number(found[1]), false);
+  }
+
   get shownView() { return this.tabs.find((tab) => tab.getAttribute("aria-selected") === "true").dataset.view; }
 
   view(name) {
@@ -52,7 +61,7 @@ class Work {
   }
 
   // The step of a line whose access is the farthest from its ideal; the next one where none is.
-  toLine(line) {
+  toLine(line, isAsked = true) {
     const { steps, code } = this.stepper.data;
     let worst = -1, most = 0;
     steps.forEach((step, place) => {
@@ -61,7 +70,7 @@ class Work {
       if (excess > most) [worst, most] = [place, excess];
     });
     const next = this.stepper.find((step) => code[step[PC]][LINE] === line && this.stepper.entries(step).length);
-    this.to(worst >= 0 && worst !== this.stepper.at ? worst : next, { line });
+    this.to(worst >= 0 && worst !== this.stepper.at ? worst : next, { line }, isAsked);
   }
 
   toPc(pc) {
@@ -69,10 +78,10 @@ class Work {
   }
 
   // A step; where the block has none, the line or the instruction alone is marked.
-  to(step, { line = null, pc = null } = {}) {
+  to(step, { line = null, pc = null } = {}, isAsked = true) {
     if (step >= 0) this.stepper.go(step);
     else this.mark(line ?? this.stepper.data.code[pc][LINE], pc);
-    this.intoView();
+    if (isAsked) this.intoView();
   }
 
   follow() {

@@ -1,0 +1,61 @@
+"""Explanations of what a page names: counters, stall reasons, findings and terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from gpusim.advice import registry
+from gpusim.checking.rules import RULES
+from gpusim.reports.words import DOCUMENTS, sections
+from gpusim.tracing.counters import COUNTERS
+
+# Labels of the page, and the term of the glossary that each stands for.
+LABELS = {
+    "threads on": "average predicated-on threads per warp",
+    "divergent": "divergent branch",
+    "wavefronts": "wavefront",
+    "excessive": "excessive wavefronts",
+    "excessive wavefronts": "excessive wavefronts",
+    "sectors": "sector",
+    "sectors loaded": "sector",
+    "sectors stored": "sector",
+    "sectors read": "sector",
+    "most cycles": "stall reason",
+    "reason": "stall reason",
+    "limiter": "limiter",
+    "useful bandwidth": "effective bandwidth",
+    "waves": "wave",
+    "L1 hit rate": "hit",
+    "L2 hit rate": "hit",
+    "hit rate": "hit",
+    "hit rate of loads": "hit",
+    "predicted duration": "duration",
+    "time": "duration",
+    "kind": "kind",
+    "load requests": "request",
+    "store requests": "request",
+    "requests": "request",
+    "compulsory bytes": "compulsory traffic",
+}
+
+
+@cache
+def explanations() -> dict[str, tuple[str, str]]:
+    """Return a text and an address, which may be "", by the label that it explains."""
+    words = dict(_words())
+    words |= {label: words[term] for label, term in LABELS.items()}
+    profiler = DOCUMENTS["Nsight Compute"]
+    found = {name: (spec.doc, profiler if spec.ncu else "") for name, spec in COUNTERS.items()}
+    found |= {kind: (registry.title(kind), "") for kind in registry.rules(timed=True)}
+    found |= {name: (rule.title, "") for name, rule in RULES.items()}
+    return found | words
+
+
+def _words() -> Iterator[tuple[str, tuple[str, str]]]:
+    for section in sections().values():
+        for word in section:
+            meaning = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", word.meaning).replace("`", "")
+            for term in word.terms:
+                yield term, (f"{word.text.replace('`', '')}: {meaning}.", word.url)
