@@ -24,14 +24,13 @@ import numpy as np
 from gpusim.catalogue import REDUCTION, Entry, Setup, oracle
 from gpusim.catalogue.oracle import Expected
 from gpusim.errors import GpusimError
+from gpusim.host.installation import install
 
 from . import compilers, twins
 from .arrays import Arrays, Ready
 from .compilers import Compiler
 from .records import Case, Machine, Measurement
 from .statistics import summary
-
-INSTALL = "pip install 'gpusim[gpu]'"
 
 # The L2 is emptied by reading this many times its size, and never less than the second.
 FLUSH_TIMES = 5
@@ -304,7 +303,7 @@ def pycuda_driver() -> Any:
     try:
         driver = importlib.import_module("pycuda.driver")
     except ImportError as error:
-        raise GpuMissingError(f"measuring needs PyCUDA ({error}): {INSTALL}") from None
+        raise GpuMissingError(f"measuring needs PyCUDA ({error}): {install('gpu')}") from None
     try:
         driver.init()
         if not driver.Device.count():

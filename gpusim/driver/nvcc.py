@@ -17,9 +17,10 @@ from pathlib import Path
 from gpusim.driver import shared_objects
 from gpusim.errors import GpusimError, InputError
 from gpusim.host.files import harmless
+from gpusim.host.installation import install
 from gpusim.sass import wheels
 
-INSTALL = "pip install 'gpusim[driver]'"
+INSTALL = "the extra driver"
 ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90 and the like
 _DEFAULT_ARCHITECTURE = "sm_90"
 # Of programs whose kernels launch kernels: the device runtime is a source of ours.
@@ -38,7 +39,7 @@ def compiler() -> Path:
     for folder in wheels.folders("bin"):
         if (folder / "nvcc").is_file():
             return folder / "nvcc"
-    raise InputError(f"nvcc is not installed, which compiles whole programs: {INSTALL}")
+    raise InputError(f"nvcc is not installed, which compiles whole programs: {install('driver')}")
 
 
 def arguments(given: Sequence[str], architecture: str) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from gpusim.errors import InputError
 from gpusim.host.files import shown
+from gpusim.host.installation import install
 from gpusim.host.workers import cores
 from gpusim.version import __version__
 
@@ -34,7 +35,6 @@ OF_WORKERS = {
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "5s",
 }
-MISSING = "a cluster needs dask.distributed: pip install 'gpusim[dask]'"
 
 
 def worked_out(
@@ -95,7 +95,7 @@ def _connected(address: str, workers: int | None) -> Iterator[Any]:
         import dask
         import distributed
     except ImportError:
-        raise InputError(MISSING) from None
+        raise InputError(f"a cluster needs dask.distributed: {install('dask')}") from None
     for name in logging.root.manager.loggerDict:  # Dask has set the level of some of its own
         if name.split(".")[0] in ("distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from gpusim.errors import GpusimError, InputError
 from gpusim.host.disk_cache import key
+from gpusim.host.installation import install
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
@@ -271,7 +272,7 @@ def _made(
     version = tuple(int(part) for part in answer["version"].split("."))
     if version < LEAST_VERSION:
         raise wheels.CompilerMissingError(
-            f"NVRTC {answer['version']} makes other code than nvcc; {wheels.INSTALL}"
+            f"NVRTC {answer['version']} makes other code than nvcc; {install('nvcc')}"
         )
     return {**answer, "generator": f"NVRTC {answer['version']}"}
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from gpusim.sass.source_text import closings
 
-INSTALL = "pip install 'gpusim[nvcc]'"
 _STD = r"(?<!cuda::)\bstd::"  # the standard library within cuda:: is the device's too
 _HOST = re.compile(rf"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|{_STD}")
 DEVICE = re.compile(
@@ -79,7 +79,7 @@ def parsed(source: bytes, file: str) -> Any:
         from tree_sitter import Language, Parser
     except ImportError:
         raise InputError(
-            f"{file} has host code as well; to leave it out needs the extra nvcc: {INSTALL}"
+            f"{file} has host code as well; to leave it out needs the extra nvcc: {install('nvcc')}"
         ) from None
     plain = _ALIGNED.sub(lambda match: b" " * len(match[0]), source)
     return Parser(Language(tree_sitter_cuda.language())).parse(plain).root_node

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpusim.errors import GpusimError
+from gpusim.host.installation import install
 
-INSTALL = "pip install 'gpusim[nvcc]'"
+INSTALL = "the extra nvcc"
 ELSEWHERE = "on macOS and Windows, use Linux in a container or WSL"
 OWN_HEADERS = Path(__file__).parent / "include"
 FIRST_HEADERS = Path(__file__).parent / "instead"  # of headers that NVRTC does not take as they are
@@ -83,7 +84,7 @@ def are_there() -> bool:
 
 
 def _missing(what: str) -> str:
-    text = f"{what} is not installed; CUDA C++ needs the extra nvcc: {INSTALL}"
+    text = f"{what} is not installed; CUDA C++ needs {INSTALL}: {install('nvcc')}"
     return f"{text} ({ELSEWHERE})" if sys.platform != "linux" else text
 
 

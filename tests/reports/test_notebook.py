@@ -18,6 +18,7 @@ from gpusim import catalogue, cuda
 from gpusim.catalogue import Request
 from gpusim.checking.findings import Findings
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.records import Prediction
@@ -269,5 +270,5 @@ def test_a_result_is_a_data_frame(made: Any, rows: Any, columns: set[str]) -> No
 
 def test_without_pandas_a_data_frame_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"needs pandas: pip install 'gpusim\[jupyter\]'"):
+    with pytest.raises(InputError, match="needs pandas: " + re.escape(install("jupyter"))):
         traced().to_dataframe()

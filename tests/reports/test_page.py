@@ -19,6 +19,7 @@ import gpusim
 from gpusim import catalogue, cuda
 from gpusim.advice.records import Advice
 from gpusim.cli.app import main
+from gpusim.host.installation import install
 from gpusim.isa.ops import Instruction
 from gpusim.prediction.removals import Replay, parse
 from gpusim.reports.page import render
@@ -418,7 +419,7 @@ def test_without_jinja2_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     assert main(["report", "reduce2"]) == 2
     told = capsys.readouterr().err
-    assert told == "gpusim: a report needs jinja2: pip install 'gpusim[report]'\n"
+    assert told == f"gpusim: a report needs jinja2: {install('report')}\n"
 
 
 # -- registers -----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import gpusim
 from gpusim import catalogue, cuda
 from gpusim.cli.app import main
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from gpusim.launch.views import View
 from gpusim.reports.plots.banks import bank_use
 from gpusim.reports.plots.canvas import THEMES, save
@@ -266,7 +267,7 @@ def test_without_matplotlib_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["plot", "tree", "reduce2"]) == 2
     told = capsys.readouterr().err
-    assert told == "gpusim: a picture needs matplotlib: pip install 'gpusim[plot]'\n"
+    assert told == f"gpusim: a picture needs matplotlib: {install('plot')}\n"
 
 
 def test_every_view_of_a_trace_leads_to_a_function() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 
 from gpusim.catalogue import find
+from gpusim.host.installation import install
 from validate import backend as backends
 from validate.backend import CudaError, GpuMissingError, PycudaBackend
 from validate.records import Case
@@ -132,5 +135,5 @@ def test_the_computer_is_recorded() -> None:
 
 def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pycuda.driver", None)
-    with pytest.raises(GpuMissingError, match=r"pip install 'gpusim\[gpu\]'$"):
+    with pytest.raises(GpuMissingError, match=re.escape(install("gpu")) + "$"):
         backends.pycuda_driver()

@@ -14,6 +14,7 @@ import pytest
 from gpusim.cli.app import main
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from validate import picture
 from validate.compare import KINDS
 from validate.counted import Counted
@@ -121,7 +122,7 @@ def test_without_matplotlib_one_line_says_what_to_install(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["validate", "compare", "--picture", "x.png"]) == 2
     told = capsys.readouterr().err
-    assert told == "gpusim: a picture needs matplotlib: pip install 'gpusim[plot]'\n"
+    assert told == f"gpusim: a picture needs matplotlib: {install('plot')}\n"
 
 
 def test_nothing_else_needs_matplotlib() -> None:

@@ -12,6 +12,7 @@ from gpusim.cli import inputs, output
 from gpusim.cli.options import print_document
 from gpusim.cli.progress import Bar
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from gpusim.sass import wheels
 
 from . import gpuverify, indigo, scor
@@ -48,7 +49,7 @@ def detectors(chosen: argparse.Namespace) -> int:
     if not chosen.folder.is_dir():
         raise InputError(f"{chosen.folder} is no folder")
     if not wheels.are_there():
-        raise InputError(wheels.INSTALL)
+        raise InputError(f"CUDA C++ needs {wheels.INSTALL}: {install('nvcc')}")
     every, workers = (
         inputs.count(value, name)
         for value, name in ((chosen.every, "--every"), (chosen.workers, "--workers"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusim.checking.findings import Findings
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.sweeps.sweep import Swept
@@ -26,9 +27,7 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = Non
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:
-        raise PandasMissingError(
-            "to_dataframe() needs pandas: pip install 'gpusim[jupyter]'"
-        ) from None
+        raise PandasMissingError(f"to_dataframe() needs pandas: {install('jupyter')}") from None
     return pandas.DataFrame(list(rows), columns=columns)
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from gpusim.errors import InputError
 from gpusim.host.files import write_whole
+from gpusim.host.installation import install
 from gpusim.reports.page import spans, stepper
 from gpusim.reports.page.pairing import MOST_BESIDE, beside, comparison, verdicts
 from gpusim.reports.page.sections import Section, Subject, section
 from gpusim.reports.page.terms import explanations
 from gpusim.reports.stall_styles import STALL_STYLES
 
-INSTALL = "pip install 'gpusim[report]'"
 SUFFIX = ".html"
 STYLES = ("page", "work", "narrow", "print")
 SCRIPTS = (
@@ -52,7 +52,7 @@ def _jinja() -> Any:
     try:
         return importlib.import_module("jinja2")
     except ImportError:
-        raise ReportMissingError(f"a report needs jinja2: {INSTALL}") from None
+        raise ReportMissingError(f"a report needs jinja2: {install('report')}") from None
 
 
 def page(subjects: Sequence[Subject]) -> str:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.errors import InputError
+from gpusim.host.installation import install
 from gpusim.reports.plots.svg import lean
 
-INSTALL = "pip install 'gpusim[plot]'"
 SUFFIXES = (".png", ".svg")
 
 
@@ -80,7 +80,7 @@ def matplotlib(module: str = "") -> Any:
     try:
         importlib.import_module("matplotlib")
     except ImportError:
-        raise PlotMissingError(f"a picture needs matplotlib: {INSTALL}") from None
+        raise PlotMissingError(f"a picture needs matplotlib: {install('plot')}") from None
     return importlib.import_module(f"matplotlib.{module}" if module else "matplotlib")
 
 
