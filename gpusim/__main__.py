@@ -8,11 +8,16 @@ import gc
 import os
 import signal
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Iterator
 from types import FrameType
+from typing import NoReturn
 
 ENDING = ("SIGTERM", "SIGHUP")  # signals that ask a process to end
+_BY_SIGNAL = 128
+_LONGEST_S = 0.8  # from a signal to the end
 
 
 class _EndedError(BaseException):
@@ -35,13 +40,22 @@ def entry_point() -> None:
     warnings.showwarning = told
     try:
         with _cleared_when_ended():
-            _interrupts_as(handler, signal.default_int_handler)
+            _interrupts_as(handler, _interrupt)
             code = main()
             _interrupts_as(handler, signal.SIG_DFL)
     except KeyboardInterrupt:  # just before main has begun to listen, or just after
         code = INTERRUPTED
+    if code == INTERRUPTED or _serves_launches():
+        _leave(code)
     gc.freeze()  # a final collection of all objects would take 50 ms
     sys.exit(code)
+
+
+def _interrupt(number: int, _: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, once: a second one would come while files are removed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_soon(number)
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
@@ -51,9 +65,10 @@ def _cleared_when_ended() -> Iterator[None]:
     asked: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
-        for one in numbers:
+        for one in (*numbers, signal.SIGINT):
             signal.signal(one, signal.SIG_IGN)
         asked.append(number)
+        _end_soon(number)
         raise _EndedError
 
     for one in numbers:
@@ -61,13 +76,17 @@ def _cleared_when_ended() -> Iterator[None]:
             signal.signal(one, end)
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if not asked:
             raise
+        from gpusim.cli.output import complain_notes
+
+        complain_notes(error)
     for one in numbers:
         if asked or signal.getsignal(one) is end:
             signal.signal(one, signal.SIG_DFL)
     if asked:
+        _remove_temporary()
         os.kill(os.getpid(), asked[0])
 
 
@@ -75,6 +94,41 @@ def _interrupts_as(before: object, handler: signal._HANDLER) -> None:
     """Set the handler of SIGINT, unless the parent process has SIGINT ignored."""
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, handler)
+
+
+def _end_soon(number: int) -> None:
+    """End the process within a second, also where an exception of its handler is lost."""
+    threading.Thread(target=_end_at_last, args=(_BY_SIGNAL + number,), daemon=True).start()
+
+
+def _end_at_last(code: int) -> None:
+    from gpusim.host.processes import descendants, end
+
+    time.sleep(_LONGEST_S)
+    end(descendants(os.getpid()))
+    _remove_temporary()
+    os._exit(code)
+
+
+def _serves_launches() -> bool:
+    """Return whether a launch goes on that nobody waits for: its process has ended."""
+    server = sys.modules.get("gpusim.driver.server")
+    return server is not None and any(t.name == server.THREAD for t in threading.enumerate())
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process while threads may run compiled code, which the interpreter would free."""
+    _remove_temporary()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
+
+
+def _remove_temporary() -> None:
+    from gpusim.host import temporary
+
+    temporary.remove_all()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
 from gpusim.launch.grid import whole_number
-from gpusim.launch.prepared import Prepared
+from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
@@ -116,6 +116,7 @@ class LeftOut:
         self.instructions += int(skip.times.sum()) * each * skip.issued
 
 
+@named_in_interrupts
 def check_prepared(
     prepared: Prepared,
     device: Device,

@@ -105,7 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except MemoryError:
         return _fail("not enough memory for arrays of this size; try a smaller n")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        output.complain_notes(interrupt)
         return INTERRUPTED
 
 

@@ -67,6 +67,12 @@ def complain(message: str) -> None:
     tell(harmless("gpusim: " + "\n".join(lines) + "\n"))
 
 
+def complain_notes(error: BaseException) -> None:
+    """Print the notes of an exception, as on the launch that it has interrupted."""
+    for note in getattr(error, "__notes__", ()):
+        complain(note)
+
+
 def tell(text: str) -> None:
     """Print text to standard error as it is; nothing if even that is impossible."""
     stream = sys.stderr

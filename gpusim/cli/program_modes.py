@@ -21,7 +21,7 @@ from gpusim.errors import GpusimError, InputError, KernelFault
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS
 from gpusim.launch.grid import Launch
-from gpusim.launch.prepared import Prepared
+from gpusim.launch.prepared import Prepared, described
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, launch_overhead_us
 from gpusim.reports.program_records import HostFinding, ProgramLaunch
@@ -60,9 +60,17 @@ class Watched:
     subjects: dict[str, Subject] = field(default_factory=dict)
     advised: set[tuple[str, Launch]] = field(default_factory=set)
     source_file: str = ""  # of the launch that runs
+    running: str = ""
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         """Run a launch, with the analyses of the command."""
+        self.running = f"launch {one.number}, {described(one.kernel, one.launch)}"
+        try:
+            return self._execute(one, prepared)
+        finally:
+            self.running = ""
+
+    def _execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         is_chosen = bool(self.looks) and self.choice.takes(one.number, one.kernel)
         begun = time.perf_counter()
         self.source_file = prepared.source_file

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from types import CodeType, MappingProxyType
+from types import CodeType, FrameType, MappingProxyType
 from typing import Any
 
 from gpusim.cli import numba_files, output
@@ -139,14 +139,17 @@ class _InterruptError(KeyboardInterrupt):
 @contextmanager
 def _interrupts_of_the_user() -> Iterator[None]:
     """Distinguish a user's interrupt of a file's import from exceptions raised by the file."""
-
-    def interrupt(*_: object) -> None:
-        raise _InterruptError
-
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler or current_thread() is not main_thread():
+    if not callable(before) or current_thread() is not main_thread():
         yield
         return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            raise _InterruptError from None
+
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from gpusim.driver import nvcc, shared_objects
 from gpusim.errors import InputError
+from gpusim.host import processes
 from gpusim.host.disk_cache import program_place
 from gpusim.host.files import refusing
 from gpusim.sass import wheels
@@ -144,14 +145,7 @@ class _Build:
     def _run(self, given: Sequence[str]) -> None:
         command = [str(nvcc.compiler()), *nvcc.arguments(given, self._architecture)]
         try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_LONGEST_S,
-                check=False,
-            )
+            done = processes.run(command, _LONGEST_S, self._folder)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InputError(f"nvcc cannot be run: {error}") from None
         if done.returncode:

@@ -74,6 +74,10 @@ class Execution(Protocol):
     def checks_memory(self) -> bool:
         """Whether the memory of the program is checked, beside its launches."""
 
+    @property
+    def running(self) -> str:
+        """The launch that runs, in words; "" between two launches."""
+
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         """Run a launch on its arguments; GpusimError for faults and unsimulated instructions."""
 

@@ -11,13 +11,13 @@ import re
 import shutil
 import struct
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from gpusim.driver import status
 from gpusim.errors import GpusimError
+from gpusim.host import processes, temporary
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import wheels
@@ -110,7 +110,7 @@ def extracted(image: bytes) -> list[Member]:
             "install nvidia-cuda-cuobjdump, or compile with nvcc -no-compress (gpusim's nvcc does)",
             status.INVALID_IMAGE,
         )
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary.folder() as folder:
         (Path(folder) / "code.fatbin").write_bytes(image)
         for wanted in ("--extract-elf", "--extract-ptx"):  # either may find nothing, and fail then
             _run([str(program), wanted, "all", "code.fatbin"], folder, "cuobjdump")
@@ -164,7 +164,7 @@ def _tool(name: str) -> Path | None:
 
 
 def _assembled(program: Path, text: bytes, arch: str, *options: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary.folder() as folder:
         (Path(folder) / "module.ptx").write_bytes(text)
         command = [str(program), f"-arch={arch}", *options, "module.ptx", "-o", "module.cubin"]
         said = _run(command, folder, "ptxas")
@@ -176,9 +176,7 @@ def _assembled(program: Path, text: bytes, arch: str, *options: str) -> bytes:
 def _run(command: Sequence[str], folder: str, name: str) -> str | None:
     """Run a program of the toolkit in a folder; return its words where it fails."""
     try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=_LONGEST_S, check=False
-        )
+        done = processes.run(command, _LONGEST_S, Path(folder), cwd=folder)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ImageError(f"{name} cannot be run: {error}", status.NO_PTX_COMPILER) from None
     if not done.returncode:
@@ -198,7 +196,7 @@ def linked(parts: bytes, cc: ComputeCapability) -> bytes:
             status.NO_PTX_COMPILER,
         )
     arch = f"sm_{cc.major}{cc.minor}"
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary.folder() as folder:
         names = []
         for number, (kind, held) in enumerate(found):
             if kind not in _SUFFIXES:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import socket
 import struct
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from gpusim.driver import status, wire
@@ -16,8 +19,30 @@ from gpusim.driver.execution import Execution
 from gpusim.driver.wire import HungUpError, Reply
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device
+from gpusim.host.processes import has_process
 
+THREAD = "gpusim launches"
 _MOST_WAITING = 64
+_PAUSE_S = 0.05
+
+
+class _Connection:
+    """A process of the program, and the thread that serves it."""
+
+    def __init__(self, channel: socket.socket, serve: Callable[[_Connection], None]) -> None:
+        self.channel, self.process, self.is_answered = channel, 0, True
+        self.thread = threading.Thread(target=serve, args=(self,), daemon=True, name=THREAD)
+        self.thread.start()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the process is still served."""
+        return self.thread.is_alive()
+
+    @property
+    def is_orphaned(self) -> bool:
+        """Whether the process has gone without waiting for its answer."""
+        return not self.is_answered and not has_process(self.process)
 
 
 class Server:
@@ -37,17 +62,28 @@ class Server:
                 "name"
             ) from None
         self._listener.listen(_MOST_WAITING)
-        self._threads: list[threading.Thread] = []
+        self._connections: list[_Connection] = []
         self._is_known = False
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
-    def close(self, patience_s: float = 10.0) -> None:
-        """Stop listening, and wait for the processes that are still there."""
+    def close(self, patience_s: float) -> None:
+        """Stop listening, and wait for the processes that are still there.
+
+        A launch whose process is gone is left to itself.
+        """
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for thread in self._threads:
-            thread.join(patience_s)
+        until = time.monotonic() + patience_s
+        for one in self._connections:
+            while one.is_open and not one.is_orphaned and time.monotonic() < until:
+                one.thread.join(_PAUSE_S)
+
+    def hang_up(self) -> None:
+        """Let the requests of all processes fail, so that these need not wait for an answer."""
+        for one in self._connections:
+            with contextlib.suppress(OSError):
+                one.channel.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
@@ -55,21 +91,22 @@ class Server:
                 channel, _ = self._listener.accept()
             except OSError:
                 return
-            thread = threading.Thread(target=self._serve, args=(channel,), daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._connections.append(_Connection(channel, self._serve))
 
-    def _serve(self, channel: socket.socket) -> None:
-        with channel:
+    def _serve(self, one: _Connection) -> None:
+        with one.channel as channel:
             try:
                 client = self._greeted(channel)
             except (HungUpError, OutOfMemoryError, OSError):
                 return
+            one.process = client.process
             try:
                 while True:
                     request = wire.received(channel)
                     with self._lock:
+                        one.is_answered = False
                         reply = self._answer(client, request)
+                        one.is_answered = True
                     wire.send(channel, reply)
             except HungUpError:
                 pass

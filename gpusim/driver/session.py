@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpusim.driver import nvcc, shared_objects
+from gpusim.driver.ending import Ending
 from gpusim.driver.execution import Execution
 from gpusim.driver.server import Server
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device
+from gpusim.host import temporary
 from gpusim.host.files import shown
 from gpusim.sass import wheels
 
 _BY_SIGNAL = 128
+_PATIENCE_S = 10.0  # with processes that outlive the program
 
 
 def run(command: Sequence[str], device: Device, execution: Execution) -> int:
     """Run a program that finds the simulator where CUDA's driver would be; return its exit code.
 
-    InputError where the program cannot be started, or the driver not be compiled.
+    InputError where the program cannot be started, or the driver not be compiled. A signal that
+    ends the process ends the program first.
     """
     folder = shared_objects.folder()
-    with tempfile.TemporaryDirectory(prefix="gpusim-") as place:
-        server = Server(Path(place), device, execution)
-        try:
-            variables = environment(os.environ, folder, server.path)
-            for name, more in _for_builds(Path(place), folder).items():
-                before = variables.get(name)
-                variables[name] = f"{more}{os.pathsep}{before}" if before else more
-            variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
-            return _run(command, variables)
-        finally:
-            server.close()
+    with Ending() as ending:
+        with temporary.folder() as place:
+            server = Server(Path(place), device, execution)
+            try:
+                variables = environment(os.environ, folder, server.path)
+                for name, more in _for_builds(Path(place), folder).items():
+                    before = variables.get(name)
+                    variables[name] = f"{more}{os.pathsep}{before}" if before else more
+                variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
+                code = _run(command, variables, ending, server)
+            finally:
+                server.close(0.0 if ending.is_asked else _PATIENCE_S)
+        if ending.interrupted:
+            execution.told(f"interrupted in {ending.interrupted}")
+    return code
 
 
 def _for_builds(place: Path, runtime: Path) -> dict[str, str]:
@@ -70,14 +76,13 @@ def environment(given: Mapping[str, str], folder: Path, path: Path) -> dict[str,
     return made
 
 
-def _run(command: Sequence[str], variables: Mapping[str, str]) -> int:
+def _run(
+    command: Sequence[str], variables: Mapping[str, str], ending: Ending, server: Server
+) -> int:
+    ending.begins(server)
     try:
         process = subprocess.Popen(list(command), env=variables)
     except OSError as error:
         raise InputError(f"{shown(command[0])} cannot be started: {error.strerror}") from None
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program has it as well
-    try:
-        code = process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    code = process.wait()
     return _BY_SIGNAL - code if code < 0 else code

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpusim.errors import InputError
+from gpusim.host import processes
 from gpusim.host.disk_cache import program_place
 from gpusim.host.files import refusing
 
@@ -88,13 +89,8 @@ def _compile(arguments: list[str], to: Path) -> None:
     if compiler is None:
         raise InputError(f"there is no compiler of C, which makes the driver once; {INSTALL}")
     try:
-        done = subprocess.run(
-            [*compiler, *_FLAGS, *arguments, "-o", str(to)],
-            capture_output=True,
-            text=True,
-            timeout=_LONGEST_S,
-            check=False,
-        )
+        command = [*compiler, *_FLAGS, *arguments, "-o", str(to)]
+        done = processes.run(command, _LONGEST_S, to.parent)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"the compiler {compiler[0]} cannot be run: {error}") from None
     if done.returncode:

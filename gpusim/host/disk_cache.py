@@ -7,7 +7,6 @@ machine code.
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
@@ -21,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpusim.errors import GpusimWarning
+from gpusim.host import temporary
 
 _DIGEST = 64
 # The folder is looked through about as often as so small a part of its size was stored, by chance:
@@ -74,9 +74,7 @@ def program_place(kind: str, name: str) -> Path:
 @functools.cache
 def _temporary_folder(kind: str) -> Path:
     _say(f"the {kind} cache cannot be used; its programs are compiled again in each run")
-    made = tempfile.mkdtemp(prefix="gpusim-")
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return Path(made)
+    return temporary.lasting_folder()
 
 
 def _exposure(place: Path, *above: Path) -> str:

@@ -6,9 +6,10 @@ not depend on its origin.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.languages import CUDA_CPP
 from gpusim.launch.paged import PagedCopy
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Place(NamedTuple):
@@ -87,6 +91,33 @@ class Prepared:
     def kernel(self) -> str:
         """The kernel's name."""
         return self.program.name
+
+
+def described(kernel: str, launch: Launch) -> str:
+    """Return a launch in words, as an interrupt names it."""
+    sizes = (" x ".join(map(str, one)).removesuffix(" x 1").removesuffix(" x 1")
+             for one in (launch.grid, launch.block))  # fmt: skip
+    return "{}, grid {}, block {}".format(kernel, *sizes)
+
+
+def named_in_interrupts(
+    function: Callable[Concatenate[Prepared, P], R],
+) -> Callable[Concatenate[Prepared, P], R]:
+    """Let an interrupt of a function say the launch that it works on, as a note."""
+
+    @wraps(function)
+    def call(prepared: Prepared, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(prepared, *args, **kwargs)
+        except Exception:
+            raise
+        except BaseException as error:
+            if not hasattr(error, "__notes__"):
+                launch = described(prepared.kernel, prepared.launch)
+                error.add_note(f"interrupted in the launch of {launch}")
+            raise
+
+    return call
 
 
 def _is_array(value: Any) -> bool:

@@ -16,7 +16,7 @@ from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
-from gpusim.launch.prepared import Prepared
+from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.banks import allocated
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.host_allocator import keep_freed_memory
@@ -57,6 +57,7 @@ def chunk_blocks(program: Program, launch: Launch) -> int:
     return max(1, min(blocks, LOCAL_BYTES_PER_CHUNK // max(program.local_bytes * lanes_each, 1)))
 
 
+@named_in_interrupts
 def run(
     prepared: Prepared,
     *,

@@ -21,7 +21,7 @@ from gpusim.gpu.occupancy import occupancy
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import require_observers
-from gpusim.launch.prepared import Prepared
+from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.prediction.bounds import SPINNING, Bound
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
@@ -71,6 +71,7 @@ def predict(
     )
 
 
+@named_in_interrupts
 def predict_prepared(
     prepared: Prepared,
     gpu: Device,

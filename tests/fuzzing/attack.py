@@ -47,6 +47,7 @@ ALL = {
     "numbers": 12_500,
     "journals": 12_500,
     "kills": 60,
+    "signals": 60,
 }
 
 
@@ -78,9 +79,9 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 def known() -> dict[str, Attack]:
     """Return the attacks by name."""
-    from fuzzing import commands, compiled, documents, kernels, kills
+    from fuzzing import commands, compiled, documents, kernels, kills, signals
 
-    known = (compiled, kernels, commands, documents, kills)
+    known = (compiled, kernels, commands, documents, kills, signals)
     return {name: attack for one in known for name, attack in one.ATTACKS.items()}
 
 

@@ -22,8 +22,9 @@ SHORT = {
     "numbers": 50,
     "journals": 20,
     "kills": 1,
+    "signals": 1,
 }
-LONG = {name: 60 if name == "kills" else 10_000 for name in SHORT}
+LONG = {name: 60 if name in ("kills", "signals") else 10_000 for name in SHORT}
 
 
 def attacked(name: str, count: int) -> None:

@@ -50,7 +50,7 @@ static int receive_all(void *data, size_t size) {
 
 static int lost(void) {
   static int told;
-  if (!told++) fprintf(stderr, "gpusim: the simulator is gone; start the program again\n");
+  if (!told++) fprintf(stderr, "gpusim: the simulator has ended\n");
   return UNKNOWN;
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.host.interrupts import stopped_by_signals
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
@@ -55,12 +56,13 @@ class LeftError(Exception):
 
 
 class Instance:
-    """A module with its memory. `run` runs warps that lie there."""
+    """A module with its memory. `run` runs warps that lie there; `stop` ends that with a trap."""
 
     def __init__(self, engine: wasmtime.Engine, module: wasmtime.Module, made: Translation) -> None:
         import wasmtime
 
         self.made = made
+        self.stop = engine.increment_epoch
         self._store = wasmtime.Store(engine)
         kinds = [wasmtime.ValType.i32()] * 4
         # The package keeps functions until their store goes: they must not keep the store.
@@ -129,8 +131,10 @@ class Instance:
         self._recorded_blocks = 0
         self._begin_records()
         self._disorder[0] = 0
+        self._store.set_epoch_deadline(1)
         try:
-            ended = self._run(self._store)
+            with stopped_by_signals(self.stop):
+                ended = self._run(self._store)
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:

@@ -96,6 +96,7 @@ def engine() -> wasmtime.Engine | None:
         config.cranelift_opt_level = "speed"
         config.parallel_compilation = False  # threads would not live through a fork
         config.wasm_relaxed_simd_deterministic = True
+        config.epoch_interruption = True
         return wasmtime.Engine(config)
     except Exception:
         return None

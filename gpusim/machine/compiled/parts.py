@@ -16,6 +16,7 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.host import fast
+from gpusim.host.interrupts import stopped_by_signals
 from gpusim.isa.ops import OPS, Program
 from gpusim.machine.compiled import arrays, layout, memory
 from gpusim.machine.compiled.instance import Instance
@@ -105,7 +106,7 @@ def run_parts(
         with np.errstate(all="ignore"):
             part.instance.run(part.place, context, most_notes, turns)
 
-    with ThreadPoolExecutor(len(parts)) as pool:
+    with stopped_by_signals(parts[0].instance.stop), ThreadPoolExecutor(len(parts)) as pool:
         for ended in [pool.submit(run, part) for part in parts]:
             ended.result()
     return _merged(parts)

@@ -52,6 +52,7 @@ class CompiledClock:
         if limited:
             config.memory_reservation = config.memory_reservation_for_growth = 0
             config.memory_guard_size = 0
+        config.epoch_interruption = True
         config.memory_init_cow = False  # it needs a file mapping, too large for a tight limit
         self._engine = wasmtime.Engine(config)
         self._module = _compiled(self._engine, str(limited))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from gpusim.host.interrupts import stopped_by_signals
 from gpusim.prediction.compiled.image import Image
 from gpusim.prediction.compiled.value_types import SLOT
 
@@ -21,7 +22,9 @@ class Instance:
     def __init__(self, engine: wasmtime.Engine, module: wasmtime.Module) -> None:
         import wasmtime
 
+        self._stop = engine.increment_epoch
         self._store = wasmtime.Store(engine)
+        self._store.set_epoch_deadline(1)
         exports: Any = wasmtime.Instance(self._store, module, []).exports(self._store)
         self._memory, self._play = exports["memory"], exports["play"]
         self._words = self._seen()
@@ -45,7 +48,9 @@ class Instance:
         """Copy an image into memory and play it; wasmtime.Trap for a failing operation."""
         self.bring(image)
         self._words[_FREE] = image.end
-        self._play(self._store, *arguments)
+        self._store.set_epoch_deadline(1)
+        with stopped_by_signals(self._stop):
+            self._play(self._store, *arguments)
         self._words = self._seen()
 
     def slots(self, address: int, count: int) -> array[int]:
