@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ from gpusim.errors import InputError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call
-    from gpusim.cli.outputs import Agreement, Outputs
+    from gpusim.cli.results import Agreement, Outputs
     from gpusim.launch.grid import ComputeCapability
     from gpusim.reports.comparison import Comparison, Side
 
@@ -87,7 +88,7 @@ def _saved(name: str) -> Side:
 
 def _agreements(both: Sequence[Namespace], sides: Sequence[Side]) -> list[Agreement] | None:
     """Return whether two launches leave the same; None where one of them was not run."""
-    from gpusim.cli.outputs import agreements
+    from gpusim.cli.results import agreements
 
     if len(both) < len(sides):
         return None
@@ -101,7 +102,7 @@ def _results(both: Sequence[Namespace]) -> list[Outputs] | None:
         return None
     from gpusim import machine
     from gpusim.catalogue import find
-    from gpusim.cli.outputs import Outputs
+    from gpusim.cli.results import Outputs
     from gpusim.cli.selection import selected, step_limit
     from gpusim.codegen.programs import prepare
 
@@ -122,28 +123,30 @@ def _results(both: Sequence[Namespace]) -> list[Outputs] | None:
 
 def _side(chosen: Namespace) -> Side:
     """Return a launch, run and predicted."""
-    from gpusim.cli.outputs import arrays_of, copied, outputs
     from gpusim.cli.progress import Patience
+    from gpusim.cli.results import arrays_of, copied, outputs
     from gpusim.cli.selection import step_limit
     from gpusim.codegen.programs import prepare
-    from gpusim.prediction.sweeps.jobs import own_job
     from gpusim.reports.comparison import launched_side
     from gpusim.tracing.trace import trace_prepared
 
     mechanisms, removals = removals_of(chosen.without)
     device = device_of(chosen.device, mechanisms, chosen.changed)
-    launch = resolved(chosen)
+    launch, timed = resolved(chosen), resolved(chosen, is_timed=True)
     configured, values = launch.filled()
     limit = step_limit(chosen)
-    job = own_job(configured, values).in_code(chosen.code)
+    job = replace(timed.job(), description=timed.description).in_code(chosen.code)
     forecast = job.on(device, l2=how(chosen)[1], step_limit=limit, removals=removals)
     arrays = arrays_of(configured, values)
     before = copied(arrays)
     prepared = prepare(configured, values, device.cc, code=chosen.code)
     progress = Patience(configured.launch.blocks)
     traced = trace_prepared(prepared, step_limit=limit, progress=progress)
+    traced = replace(traced, description=launch.description)
     prepared.give_back()
-    return launched_side(chosen.kernel, forecast, traced, outputs(arrays, before))
+    return launched_side(
+        chosen.kernel, forecast, traced, outputs(arrays, before, configured.launch.blocks)
+    )
 
 
 COMMAND = Command(

@@ -20,7 +20,7 @@ from gpusim.errors import InputError
 from gpusim.launch.description import LaunchDescription, Member, Origin
 
 if TYPE_CHECKING:
-    from gpusim.catalogue import Call, Entry
+    from gpusim.catalogue import Call, Entry, Request
     from gpusim.cli.selection import Selection
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import ConfiguredKernel, MachineCode
@@ -188,15 +188,20 @@ def _of_the_catalogue(chosen: Namespace, is_timed: bool) -> CatalogueLaunch:
 
     refuse(_given(chosen, OF_FILES), "a kernel of the catalogue makes its own arguments")
     selection = selected(find(chosen.kernel), chosen, is_timed=is_timed)
-    setup = selection.request.setup()
-    described = LaunchDescription(
-        chosen.kernel,
+    described = by_its_rule(selection.request, chosen)
+    return CatalogueLaunch(selection, described, getattr(chosen, "passes", "one"))
+
+
+def by_its_rule(request: Request, chosen: Namespace) -> LaunchDescription:
+    """Return the description of a launch of the catalogue, with the options that were given."""
+    setup = request.setup()
+    return LaunchDescription(
+        request.kernel,
         n=_member(chosen, "n", setup.n, Origin.DEFAULT),
         grid=_member(chosen, "grid", setup.grid, Origin.RULE),
         block=_member(chosen, "block", setup.block, Origin.RULE),
-        device=_device(chosen),
+        device=device_member(chosen),
     )
-    return CatalogueLaunch(selection, described, getattr(chosen, "passes", "one"))
 
 
 def _cc(chosen: Namespace) -> str | None:
@@ -219,7 +224,8 @@ def origin_of(chosen: Namespace, name: str) -> Origin:
     return Origin.PROJECT if name in getattr(chosen, "of_project", ()) else Origin.TYPED
 
 
-def _device(chosen: Namespace) -> Member | None:
+def device_member(chosen: Namespace) -> Member | None:
+    """Return the device of a command, typed or its default; None for a command without one."""
     name = getattr(chosen, "device", None)
     if name is None:
         return None
@@ -291,8 +297,10 @@ def completed(chosen: Namespace, parameters: Sequence[str]) -> tuple[Namespace, 
         members.get("block"),
         members.get("shared_bytes"),
         arguments={name: member for name, (_, member) in zip(order, given, strict=True)},
-        device=_device(chosen),
+        device=device_member(chosen),
     )
+    before = getattr(chosen, "described", None)
+    described = described if before is None else described.with_origins_of(before)
     options = {name: one.value for name, one in members.items()} | {"arg": texts or None}
     return Namespace(**{**vars(chosen), **options}), described
 

@@ -6,23 +6,26 @@ import hashlib
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import inputs
-from gpusim.cli.launches import FileLaunch, completed, depends_on, kernel_of, of_a_file
+from gpusim.cli.launches import FileLaunch, by_its_rule, completed, depends_on, kernel_of, of_a_file
 from gpusim.cli.references import Reference
 from gpusim.cli.tuning_parameters import require_used, with_values
 from gpusim.errors import InputError
 from gpusim.host import files
+from gpusim.launch.description import LaunchDescription
+
+WAVES = "waves"  # a choice of a number of blocks
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import MachineCode
     from gpusim.launch.grid import ComputeCapability
-    from gpusim.prediction.sweeps.jobs import Job
+    from gpusim.prediction.sweeps.jobs import Difference, Job
 
 # Options read from the command line; only some are offered, the rest is the catalogue's.
 TAKEN = ("grid", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse")
@@ -45,6 +48,7 @@ class OwnRequest:
     operation: str | None = None
     dtype: str | None = None
     passes: str = "one"
+    described: LaunchDescription | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -60,9 +64,10 @@ class OwnRequest:
         chosen = Namespace(**{**vars(chosen), "kernel": kernel, "n": None, "block": None})
         made = cls(kernel, None, None, _options(chosen), parameters=tuple(first.items()))
         found = kernel_of(made._chosen())
-        complete, _ = completed(chosen, found.source.parameters)
+        complete, described = completed(chosen, found.source.parameters)
         n = None if complete.n is None else inputs.count(complete.n)
         made = replace(made, n=n, block=complete.block, options=_options(complete))
+        made = replace(made, described=described)
         digest = hashlib.sha256("\0".join(_headers(found, ccs)).encode())
         for path in dict.fromkeys(made._files()):
             with files.opened(path, again=True) as file:
@@ -90,11 +95,18 @@ class OwnRequest:
 
     def job(self) -> Job:
         """Return its launch, ready to be predicted; GpusimError where it cannot be."""
-        return replace(self.launch().job(), name=self.kernel)
+        launch = self.launch()
+        return replace(launch.job(), name=self.kernel, description=launch.description)
 
     def launch(self) -> FileLaunch:
         """Return its launch, resolved; InputError where a member is missing."""
         return of_a_file(self._chosen())
+
+    def difference(self, first: OwnRequest, device: str, code: str | None) -> Difference | None:
+        """Return what it does otherwise than the first launch, None for nothing."""
+        from gpusim.cli.candidates import difference
+
+        return difference(first, self, device, code)
 
     def _files(self) -> Iterator[Path]:
         """Yield its own file, that file's imports from its folder, and its data."""
@@ -110,8 +122,28 @@ class OwnRequest:
     def _chosen(self) -> Namespace:
         n = None if self.n is None else str(self.n)
         block = None if self.block is None else str(self.block)
-        chosen = Namespace(kernel=self.kernel, n=n, block=block, **dict(self.options))
+        options = {**dict(self.options), "described": self.described}
+        chosen = Namespace(kernel=self.kernel, n=n, block=block, **options)
         return with_values(chosen, dict(self.parameters))
+
+
+def description_of(
+    request: Request | OwnRequest, chosen: Namespace, choices: Iterable[tuple[str, int | str]] = ()
+) -> LaunchDescription:
+    """Return the description of the launch that others of a request are held against."""
+    if isinstance(request, OwnRequest):
+        return first_launch(request, choices).launch().description
+    return by_its_rule(request, chosen)
+
+
+def first_launch(request: OwnRequest, choices: Iterable[tuple[str, int | str]] = ()) -> OwnRequest:
+    """Return the launch that others are held against: the file's own, else the first choices'."""
+    try:
+        request.launch()
+    except InputError:
+        values = {"grid" if name == WAVES else name: value for name, value in choices}
+        return request.with_values(values)
+    return request
 
 
 def _options(chosen: Namespace) -> tuple[tuple[str, Any], ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpusim.cli.code_files import CODE
 from gpusim.cli.launch_options import OWN
+from gpusim.cli.launches import by_its_rule
 from gpusim.cli.options import (
     BLOCK,
     DATA_TYPE,
@@ -33,17 +35,12 @@ from gpusim.cli.timing import (
     how,
     with_corrections,
 )
-from gpusim.errors import GpusimError, InputError
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
-    from gpusim.cli.outputs import Outputs
     from gpusim.cli.own_requests import OwnRequest
-    from gpusim.gpu.device import Device
     from gpusim.prediction.rankings import Ranking
-
-# Of a launch that is run for its results.
-MOST_ELEMENTS, LEAST_ELEMENTS, MOST_THREADS = 4096, 64, 1 << 20
+    from gpusim.prediction.sweeps.jobs import Difference, Job
 
 
 def rank(chosen: Namespace) -> int:
@@ -51,7 +48,8 @@ def rank(chosen: Namespace) -> int:
 
     The default is reduce1 to reduce7 with the corrected forms of the defective ones. A kernel that
     cannot run as requested is listed with the reason. Kernels of your own are named by their files,
-    and share grid and arguments; where their results differ, a remark says so.
+    and share grid and arguments. Kernels with a known defect, and those that leave other results
+    than the first of yours, fail or race, are listed apart.
     """
     passes, _ = how(chosen)
     ranking, remarks = ranked(chosen)
@@ -68,6 +66,8 @@ def ranked(chosen: Namespace) -> tuple[Ranking, list[str]]:
     """Return the ranking, and remarks on kernels that do different work."""
     _, l2 = how(chosen)
     device = device_of(chosen.device, chosen.without, chosen.changed)
+    from gpusim.catalogue import Request
+    from gpusim.cli.own_requests import OwnRequest
     from gpusim.cli.selection import step_limit
     from gpusim.prediction.rankings import rank as ranking_of
 
@@ -83,46 +83,39 @@ def ranked(chosen: Namespace) -> tuple[Ranking, list[str]]:
             step_limit=limit,
             progress=bar.advance,
         )
-    return ranking, list(_different_work(requests, device, chosen.code, limit))
+    of_rules = {one.kernel: one for one in requests if isinstance(one, Request)}
 
+    def described(job: Job) -> Job:
+        rule = of_rules.get(job.name)
+        return job if rule is None else replace(job, description=by_its_rule(rule, chosen))
 
-def _different_work(
-    requests: Sequence[Request | OwnRequest], device: Device, code: str | None, limit: int
-) -> Iterator[str]:
-    """Yield remarks about kernels that do not do the work of the first, by their results.
-
-    Kernels of one's own run on few elements, random where none are given; the catalogue has
-    families.
-    """
-    from gpusim.catalogue import Request
-    from gpusim.cli.outputs import agreements
-    from gpusim.cli.own_requests import OwnRequest
-
+    ranking = ranking.with_jobs(described)
     own = [one for one in requests if isinstance(one, OwnRequest)]
+    found = _differences(own, chosen) if len(own) > 1 else {}
+    wrong = {name: one.text for name, one in found.items() if one.is_wrong}
+    remarks = [
+        f"the results of {name} are not compared: {one.text}"
+        for name, one in found.items()
+        if not one.is_wrong
+    ]
+    return ranking.without(wrong) if wrong else ranking, [*_families(requests), *remarks]
+
+
+def _differences(own: Sequence[OwnRequest], chosen: Namespace) -> dict[str, Difference]:
+    """Return what kernels do otherwise than the first, by their small launches."""
+    pairs = ((one.kernel, one.difference(own[0], chosen.device, chosen.code)) for one in own)
+    return {name: found for name, found in pairs if found is not None}
+
+
+def _families(requests: Sequence[Request | OwnRequest]) -> Iterator[str]:
+    """Yield a remark about kernels of several families, or of files beside the catalogue."""
+    from gpusim.catalogue import Request
+
     families = {one.entry.family.name for one in requests if isinstance(one, Request)}
-    if len(families) + bool(own) > 1:
-        kinds = [*sorted(families), *["kernels of your own"] * bool(own)]
+    is_own = any(not isinstance(one, Request) for one in requests)
+    if len(families) + is_own > 1:
+        kinds = [*sorted(families), *["kernels of your own"] * is_own]
         yield f"these kernels do different work: {' and '.join(kinds)}"
-    results = []
-    for one in own if len(own) > 1 else ():
-        try:
-            results.append((one.kernel, _outputs_of(one, device, code, limit)))
-        except GpusimError as error:
-            yield f"the results of {one.kernel} are not compared: {error}"
-    for name, found in results[1:]:
-        first, expected = results[0]
-        wrong = [one for one in agreements(expected, found) if not one.agrees]
-        if wrong:
-            yield f"{name} does other work than {first}; {wrong[0]} (gpusim compare has more)"
-
-
-def _outputs_of(request: OwnRequest, device: Device, code: str | None, limit: int) -> Outputs:
-    """Return what a launch leaves; InputError where it has too many threads to be run for it."""
-    from gpusim.cli.outputs import ran
-    from gpusim.codegen.programs import prepare
-
-    configured, values = _small(request).launch().filled()
-    return ran(configured, values, prepare(configured, values, device.cc, code=code), limit)
 
 
 def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
@@ -136,19 +129,6 @@ def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
     if block is None or isinstance(request, OwnRequest):
         return request.sized(n, block)
     return request.sized(n, inputs.count(block, "the block"))
-
-
-def _small(request: OwnRequest) -> OwnRequest:
-    """Return a launch for n elements that is quickly run: n is halved until it is."""
-    n = None if request.n is None else min(request.n, MOST_ELEMENTS)
-    while True:
-        small = request.sized(n, request.block)
-        launch = small.job().launches[0].configured.launch
-        if launch.blocks * launch.threads_per_block <= MOST_THREADS:
-            return small
-        if n is None or n < LEAST_ELEMENTS:
-            raise InputError(f"a launch has more than {MOST_THREADS:,} threads")
-        n //= 2
 
 
 COMMAND = Command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,10 @@ from gpusim.cli.timing import (
     none_can_run,
     with_corrections,
 )
+from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:
+    from gpusim.launch.description import LaunchDescription
     from gpusim.launch.grid import ComputeCapability
     from gpusim.prediction.sweeps.sweep import Case, Swept
 
@@ -67,7 +70,8 @@ def sweep(chosen: Namespace) -> int:
 
         canvas.save(plot_sweep(found.rows), Path(chosen.plot))
     if chosen.json:
-        print_document("sweep", {"rows": found.rows})
+        launches = [one.to_dict() for one in _launches(chosen)]
+        print_document("sweep", {"launches": launches, "rows": found.rows})
     elif chosen.out is not None:
         print_lines(lambda width: sweep_summary(found, chosen.out, width))
     elif found.failed < len(found.rows):
@@ -76,6 +80,23 @@ def sweep(chosen: Namespace) -> int:
         reasons = {row["reason"]: "" for row in found.rows}
         raise none_can_run("combinations", reasons)
     return 0
+
+
+def _launches(chosen: Namespace) -> Iterator[LaunchDescription]:
+    """Yield the launch of each kernel that its rows are made from."""
+    from gpusim.cli.own_requests import description_of
+
+    blocks = _blocks(chosen)
+    for name in chosen.kernels or with_corrections(SERIES):
+        with suppress(GpusimError):  # its rows have the reason
+            one = next(_alternatives(chosen))
+            yield description_of(_request(name, one, (), blocks[0]), chosen)
+
+
+def _blocks(chosen: Namespace) -> Sequence[int | str | None]:
+    from gpusim.cli import inputs
+
+    return [None] if chosen.block is None else inputs.blocks(chosen.block, "--block")
 
 
 def swept(chosen: Namespace) -> Swept:
@@ -115,9 +136,13 @@ def _cases(chosen: Namespace) -> list[Case]:
     cases: list[Case] = []
     for one in _alternatives(chosen):
         _, l2 = how(one)
+        blocks = _blocks(one)
         cases += crossed(
-            [_request(name, one, ccs) for name in one.kernels or with_corrections(SERIES)],
-            [None] if one.block is None else inputs.blocks(one.block, "--block"),
+            [
+                _request(name, one, ccs, blocks[0])
+                for name in one.kernels or with_corrections(SERIES)
+            ],
+            blocks,
             [None] if one.n is None else inputs.counts(one.n, "-n", "a size"),
             gpus,
             l2=l2,
@@ -129,14 +154,16 @@ def _cases(chosen: Namespace) -> list[Case]:
     return list(dict.fromkeys(cases))
 
 
-def _request(name: str, chosen: Namespace, ccs: Sequence[ComputeCapability]) -> Any:
-    """Return the request for a kernel, with the usual block where nothing gives one."""
+def _request(
+    name: str, chosen: Namespace, ccs: Sequence[ComputeCapability], block: int | str | None
+) -> Any:
+    """Return the request for a kernel, with a block where its launch has none."""
     from gpusim.catalogue import Request
     from gpusim.cli.own_requests import request_of
 
     made = request_of(name, chosen, ccs)
     is_open = not isinstance(made, Request) and made.block is None
-    return made.sized(None, USUAL_BLOCK) if is_open else made
+    return made.sized(None, block or USUAL_BLOCK) if is_open else made
 
 
 def _alternatives(chosen: Namespace) -> Iterator[Namespace]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ from gpusim.errors import InputError
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
     from gpusim.cli.own_requests import OwnRequest
+    from gpusim.launch.description import LaunchDescription
     from gpusim.prediction.sweeps.choices import Choices, Value
     from gpusim.prediction.sweeps.sweep import Case
     from gpusim.prediction.sweeps.tuning import Tuned
@@ -47,7 +49,8 @@ SHOWN = 8  # candidates of a launch in the table
 def tune(chosen: Namespace) -> int:
     """Search the best launch of kernels: block, grid, coarsening factor, parameters.
 
-    Every candidate is predicted; candidates whose times lie in each other's intervals tie. A kernel
+    Every candidate is predicted; candidates whose times lie in each other's intervals tie. One that
+    leaves other results than the file's own launch, fails or races is listed apart. A kernel
     of the catalogue is tuned over blocks, coarsening factors and full waves, as far as its launch
     rule leaves them open, a kernel of your own over the alternatives that you give. --tune varies a
     macro, a constant or a template argument of its file, and names in --block, --grid and --arg.
@@ -87,7 +90,25 @@ def tuned(chosen: Namespace) -> list[Tuned]:
             remark=complain,
         )
     _require_candidates(found, compared)
-    return found
+    described = {case.request.kernel: case for case in cases}
+    return [
+        replace(one, description=_description(described[one.kernel], one.n, chosen))
+        for one in found
+    ]
+
+
+def _description(case: Case, n: int | None, chosen: Namespace) -> LaunchDescription:
+    """Return the description of the launch that a case's candidates are held against."""
+    from gpusim.catalogue import Request
+    from gpusim.cli.launches import by_its_rule
+    from gpusim.cli.own_requests import OwnRequest
+
+    if isinstance(case.request, Request):
+        return by_its_rule(
+            case.request.sized(n, None), Namespace(**{**vars(chosen), "grid": None, "block": None})
+        )
+    assert isinstance(case.first, OwnRequest)
+    return case.first.sized(n, None).launch().description
 
 
 def _require_candidates(found: Sequence[Tuned], compared: Collection[str]) -> None:
@@ -95,7 +116,8 @@ def _require_candidates(found: Sequence[Tuned], compared: Collection[str]) -> No
 
     The launch rules of `compared` kernels are no candidates: they stand beside those asked for.
     """
-    if any(row["choices"] or one.kernel not in compared for one in found for row in one.rows):
+    rows = [row for one in found for row in (*one.rows, *one.rejected)]
+    if any(row["choices"] or row["kernel"] not in compared for row in rows):
         return
     reasons: dict[str, str] = {}
     for row in (row for one in found for row in one.cannot):
@@ -111,7 +133,7 @@ def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
     """
     from gpusim.catalogue import Request
     from gpusim.cli import inputs
-    from gpusim.cli.own_requests import request_of
+    from gpusim.cli.own_requests import first_launch, request_of
     from gpusim.cli.selection import step_limit
     from gpusim.cli.tuning_parameters import axes as parameters
     from gpusim.codegen.generators import chosen as code_chosen
@@ -150,10 +172,12 @@ def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
         if given and len(others) == len(asked_for):
             compared.add(request.kernel)
         choices += others
+        first = None if isinstance(request, Request) else first_launch(request, choices[0])
         cases += [
             Case(
                 request.sized(n, None),
                 gpu,
+                first=None if first is None else first.sized(n, None),
                 l2=l2,
                 step_limit=most_steps,
                 code=code,

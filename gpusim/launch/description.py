@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 
 class Origin(StrEnum):
@@ -64,6 +64,21 @@ class LaunchDescription:
         """Return the same launch with the fillings that were assumed."""
         return replace(self, data=dict(data))
 
+    def with_origins_of(self, other: LaunchDescription) -> LaunchDescription:
+        """Return the same launch with the origins of another's members that have its values."""
+        arguments = {
+            name: _same_or(one, other.arguments.get(name)) for name, one in self.arguments.items()
+        }
+        return replace(
+            self,
+            n=_same_or(self.n, other.n),
+            grid=_same_or(self.grid, other.grid),
+            block=_same_or(self.block, other.block),
+            shared_bytes=_same_or(self.shared_bytes, other.shared_bytes),
+            arguments=arguments,
+            device=self.device or other.device,
+        )
+
     @property
     def origin(self) -> str:
         """Where the members that are not typed come from: `block, grid: host code, line 27`."""
@@ -97,6 +112,14 @@ class LaunchDescription:
         }
         given = {name: one.to_dict() for name, one in self.arguments.items()}
         return {"kernel": self.kernel, **members, "arguments": given, "data": dict(self.data)}
+
+
+M = TypeVar("M", Member, Member | None)
+
+
+def _same_or(one: M, other: Member | None) -> M:
+    """Return the other member where it has the value of the first."""
+    return other if one is not None and other is not None and one.value == other.value else one
 
 
 def _in_words(filling: str) -> str:

@@ -19,7 +19,7 @@ from gpusim.prediction.sweeps.choices import (
     crossed_choices,
     require_axes,
 )
-from gpusim.prediction.sweeps.jobs import Asked, Job, own_job
+from gpusim.prediction.sweeps.jobs import Asked, Difference, Job, own_job
 from gpusim.prediction.sweeps.sweep import Case
 from gpusim.prediction.sweeps.tuning import Tuned, best_launches
 
@@ -99,6 +99,10 @@ class _Launches:
     def with_values(self, values: Mapping[str, Value]) -> _Launches:
         """Return the launch of these values, beside those that it has."""
         return replace(self, values=tuple({**dict(self.values), **values}.items()))
+
+    def difference(self, first: Any, device: str, code: str | None) -> Difference | None:
+        """Return nothing: the arrays are those of the caller, and may have no elements."""
+        return None
 
     def job(self) -> Job:
         """Return the launch as a job."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from rich.text import Text
 
 from gpusim.errors import InputError
+from gpusim.launch.description import LaunchDescription
 from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.uncertainty import is_tie
@@ -19,7 +20,17 @@ from gpusim.reports.quantities import duration, interval, percent, rate
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
-FACTS = ("device", "grid", "block", "code", "limiter", "useful bandwidth", "of the DRAM's peak")
+FACTS = (
+    "device",
+    "n",
+    "n of counters, results",
+    "grid",
+    "block",
+    "code",
+    "limiter",
+    "useful bandwidth",
+    "of the DRAM's peak",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +53,11 @@ class Side:
 def launched_side(name: str, forecast: Forecast, trace: Trace, outputs: Any) -> Side:
     """Return a launch that was run and predicted."""
     first, counters = forecast.first, dict(trace.counters)
+    timed, run = (_size(one.description) for one in (forecast.job, trace))
     facts = {
         "device": forecast.device.name,
+        **({"n": timed} if timed else {}),
+        **({"n of counters, results": run} if run != timed else {}),
         "grid": size(first.launch.grid),
         "block": size(first.launch.block),
         "code": code_of(first.prepared.program),
@@ -53,6 +67,12 @@ def launched_side(name: str, forecast: Forecast, trace: Trace, outputs: Any) -> 
     }
     document = {**forecast.to_dict(), "name": name, "counters": counters}
     return Side(name, document, facts, counters, forecast.time_us, forecast.interval_us, outputs)
+
+
+def _size(description: LaunchDescription | None) -> str:
+    """Return the number of elements of a launch, "" for one without."""
+    n = None if description is None else description.n
+    return "" if n is None else f"{int(n.value):,}"
 
 
 def saved_side(name: str, document: Mapping[str, Any]) -> Side:

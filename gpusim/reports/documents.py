@@ -486,6 +486,12 @@ class RankedKernel(Prediction):
     reasons: list[str]
 
 
+class WrongKernel(Prediction):
+    """A kernel that does not do the work, with the reason."""
+
+    reason: str
+
+
 class CannotRun(TypedDict):
     """A kernel or candidate that cannot run as requested."""
 
@@ -498,6 +504,7 @@ class Rank(Head):
 
     document: Literal["rank"]
     kernels: list[RankedKernel]
+    wrong: list[WrongKernel]
     cannot_run: list[CannotRun]
     remarks: list[str]
 
@@ -513,7 +520,12 @@ class Agreement(TypedDict):
     """Whether both launches leave the same in an array; `first` is the first of `differing`."""
 
     array: str
-    verdict: Literal["equal", "equal within rounding", "different"]
+    verdict: Literal[
+        "equal",
+        "equal within rounding",
+        "equal in total: a value for each block",
+        "different",
+    ]
     elements: int
     differing: NotRequired[int]
     first: NotRequired[int]
@@ -546,19 +558,22 @@ class Sweep(Head):
     """`gpusim sweep`, and its tables in files that end in .json; rows have the table's columns."""
 
     document: Literal["sweep"]
+    launches: NotRequired[list[Launch]]
     rows: list[SweepRow]
 
 
 class TunedLaunch(TypedDict):
-    """The candidates of a launch, the fastest first, as rows of a sweep."""
+    """The candidates of a launch, the fastest first, as rows of a sweep; `launch` is the first."""
 
     kernel: str
+    launch: NotRequired[Launch]
     device: str
     n: int | None
     best: SweepRow | None
     ties: int
     speedup: float | None
     candidates: list[SweepRow]
+    rejected: list[SweepRow]
     cannot_run: list[SweepRow]
     dropped: int
 

@@ -37,7 +37,8 @@ def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str,
             }
         )
     cannot = [{"kernel": name, "reason": reason} for name, reason in ranking.failures]
-    return {"kernels": kernels, "cannot_run": cannot, "remarks": list(remarks)}
+    wrong = [{**one.to_dict(), "reason": reason} for one, reason in ranking.wrong]
+    return {"kernels": kernels, "wrong": wrong, "cannot_run": cannot, "remarks": list(remarks)}
 
 
 def _changes(ranking: Ranking, place: int) -> list[str]:
@@ -52,9 +53,11 @@ def ranking_report(
     yield from _title(ranking, passes, width)
     yield Text()
     yield from _table(ranking).lines(width)
-    for entry in map(_entry, ranking.forecasts):
-        if entry is not None and entry.defect:
-            yield from _note(f"! {entry.name}. {known_defect(entry)}", width, BAD)
+    for one, reason in ranking.wrong:
+        entry = _entry(one)
+        why = reason if entry is None or not entry.defect else known_defect(entry)
+        text = f"! not ranked: {one.job.name}, {duration(one.time_us)}. {why}"
+        yield from _note(text, width, BAD)
     yield from _fallbacks(ranking, width)
     yield from assumption_lines(ranking.forecasts, width)
     for remark in remarks:
@@ -111,8 +114,6 @@ def _table(ranking: Ranking) -> Columns:
     )
     last = len(ranking.forecasts) - 1
     for place, forecast in enumerate(ranking.forecasts):
-        entry = _entry(forecast)
-        is_wrong = entry is not None and entry.defect is not None
         style = TITLE if place == last else ""
         if place:
             tie = [TIE] if ranking.is_tie(place) else []
@@ -122,7 +123,7 @@ def _table(ranking: Ranking) -> Columns:
             step, why = "", f"limiter {forecast.first.limiter.name}"
         made.row(
             (str(last - place + 1), DIM),
-            (f"{forecast.job.name}{' !' if is_wrong else ''}", BAD if is_wrong else style),
+            (forecast.job.name, style),
             (duration(forecast.time_us), style),
             (deviations(forecast.time_us, *forecast.interval_us), DIM),
             (rate(forecast.gbps).removesuffix(" GB/s"), style),

@@ -14,6 +14,7 @@ from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import deviations, duration, percent, rate
+from gpusim.reports.tuning import reasons_lines
 
 VARYING = ("operation", "dtype", "l2", "passes", "code")  # alternatives, beside the kernel
 
@@ -36,12 +37,19 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
         about = (
             row["device"],
             f"{row['n']:,}" if row["n"] else "",
-            str(row["block"]),
+            f"{row['block']}{' !' if row['wrong'] else ''}",
             " ".join([row["kernel"], *(row[name] or "" for name in varying)]),
         )
         made.row(*about, *_result(row))
     yield from made.lines(width)
     yield from _generators(rows, width)
+    yield from reasons_lines("! not the same work", _having(rows, "wrong"), "wrong", width, BAD)
+    uncompared = _having(rows, "not_compared")
+    yield from reasons_lines("results not compared", uncompared, "not_compared", width)
+
+
+def _having(rows: Sequence[Row], column: str) -> list[Row]:
+    return [row for row in rows if row[column] is not None]
 
 
 def _generators(rows: Sequence[Row], width: int) -> Iterator[Text]:

@@ -35,7 +35,8 @@ def _report(one: Tuned, shown: int, width: int) -> Iterator[Text]:
     title.append(f" on {one.device}{f', n = {one.n:,}' if one.n else ''}", "not bold")
     yield title
     if one.best is None:
-        yield from _note(f"none of {plural(len(one.cannot), 'candidate')} can run", width, BAD)
+        count = plural(len(one.cannot) + len(one.rejected), "candidate")
+        yield from _note(f"none of {count} runs as the first launch does", width, BAD)
     else:
         yield from _note(_conclusion(one, one.best), width)
         yield Text()
@@ -45,7 +46,10 @@ def _report(one: Tuned, shown: int, width: int) -> Iterator[Text]:
             yield Text(f"and {plural(left, 'slower candidate')}; --top or --json shows them", DIM)
     if one.dropped:
         yield Text(f"{plural(one.dropped, 'candidate')} dropped by successive halving", DIM)
-    yield from _refusals(one.cannot, width)
+    yield from reasons_lines("! not the same work", one.rejected, "wrong", width, BAD)
+    uncompared = [row for row in one.rows if row["not_compared"] is not None]
+    yield from reasons_lines("results not compared", uncompared, "not_compared", width)
+    yield from reasons_lines("cannot run", one.cannot, "reason", width)
 
 
 def _conclusion(one: Tuned, best: Row) -> str:
@@ -107,14 +111,17 @@ def _table(one: Tuned, shown: int) -> Columns:
     return made
 
 
-def _refusals(rows: Sequence[Row], width: int) -> Iterator[Text]:
-    """Yield the reasons of candidates that cannot run, each once."""
+def reasons_lines(
+    what: str, rows: Sequence[Row], column: str, width: int, style: str = DIM
+) -> Iterator[Text]:
+    """Yield the reasons in a column of some rows, each once, with its launches."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
-        reasons.setdefault(row["reason"], []).append(row["choices"] or RULE)
+        launch = row["choices"] or (RULE if column == "reason" else f"block {row['block']}")
+        reasons.setdefault(row[column], []).append(launch)
     for reason, choices in reasons.items():
         more = f" and {len(choices) - 2} more" if len(choices) > 2 else ""
-        yield from _note(f"cannot run: {'; '.join(choices[:2])}{more}: {reason}", width, DIM)
+        yield from _note(f"{what}: {'; '.join(choices[:2])}{more}: {reason}", width, style)
 
 
 def _note(text: str, width: int, style: str = "") -> Iterator[Text]:

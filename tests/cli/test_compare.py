@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import Run
 
-from gpusim.cli.outputs import DIFFERENT, EQUAL, ROUNDED, Outputs, agreements
+from gpusim.cli.results import DIFFERENT, EQUAL, ROUNDED, Outputs, agreements
 
 KERNELS = """
 from gpusim import cuda
@@ -125,20 +125,20 @@ def test_a_wrong_side_is_a_sentence(run: Run, first: str, words: str) -> None:
 def test_a_ranking_says_which_kernels_do_other_work(run: Run, mine: Path) -> None:
     names = [f"{mine}:{name}" for name in ("twice", "also_twice", "thrice")]
     _, out, _ = run("rank", *names, *LAUNCH, *ARRAYS, *LOWERING, "--json")
-    (remark,) = json.loads(out)["remarks"]
-    assert remark.startswith(f"{names[2]} does other work than {names[0]}; y: ")
+    (wrong,) = json.loads(out)["wrong"]
+    assert (wrong["kernel"], wrong["reason"][:17]) == (names[2], "other results; y:")
     _, out, _ = run("rank", *names[:2], *LAUNCH, *ARRAYS, *LOWERING, "--json")
-    assert json.loads(out)["remarks"] == []
+    assert json.loads(out)["wrong"] == []
 
 
-def test_results_of_kernels_that_index_with_their_input_are_compared_with_zeros(
+def test_kernels_that_index_with_their_input_are_compared_with_small_numbers(
     run: Run, mine: Path
 ) -> None:
     names = [f"{mine}:picks"] * 2 + [f"{mine}:twice"]
     arguments = ("--grid", "1", "--block", "32", "--arg", "int32[32]", "--arg", "int32[32]")
     _, out, _ = run("rank", *names, *arguments, "--arg", "32", *LOWERING, "--json")
-    (remark,) = json.loads(out)["remarks"]
-    assert "does other work" in remark
+    (wrong,) = json.loads(out)["wrong"]
+    assert wrong["reason"].startswith("other results")
 
 
 def test_sums_in_another_order_are_equal_within_rounding() -> None:

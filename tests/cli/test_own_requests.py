@@ -29,7 +29,8 @@ def near(x, y, n):
 def far(x, y, n):
     i = cuda.grid(1)
     if i < n:
-        y[i] = x[i * 33 % n] + ONE
+        j = i * 33 % n
+        y[j] = x[j] + ONE
 
 
 @cuda.jit

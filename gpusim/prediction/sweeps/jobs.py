@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpusim.catalogue import Request, Setup
 from gpusim.codegen.programs import prepare
@@ -222,6 +222,13 @@ class Forecast:
         }
 
 
+class Difference(NamedTuple):
+    """What a launch does otherwise than another one, or why that is not known."""
+
+    text: str
+    is_wrong: bool = True
+
+
 class Asked(Protocol):
     """A request for a kernel outside the catalogue: frozen data that makes a job."""
 
@@ -260,6 +267,9 @@ class Asked(Protocol):
 
     def job(self) -> Job:
         """Return the job; raises GpusimError if there is none."""
+
+    def difference(self, first: Any, device: str, code: str | None) -> Difference | None:
+        """Return what it does otherwise than the first launch, None for nothing."""
 
 
 def job_of(request: Request | Asked) -> Job:

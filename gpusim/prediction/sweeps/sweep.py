@@ -29,7 +29,7 @@ from gpusim.host.workers import ignored, worked_out
 from gpusim.launch.grid import Launch
 from gpusim.launch.views import Shown
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.sweeps.choices import with_choices
+from gpusim.prediction.sweeps.choices import WAVES, with_choices
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
 from gpusim.prediction.sweeps.row_cache import opened as opened_cache
 from gpusim.prediction.sweeps.tables import (
@@ -48,6 +48,7 @@ Distribution = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[tuple[in
 
 DIGITS = 16  # of a row's key in the table, a digest of its inputs
 KEPT_JOBS = 16
+GRID_OF_WAVES = 16  # of a launch with full waves that is run for its results
 MOST_ROWS = 24  # of a piece of work: those of a piece are lost with the process that works at it
 JOURNAL_SUFFIX = ".journal"
 
@@ -59,7 +60,8 @@ class Case:
     `changed` are overridden keys of the device, `code` the generator of the machine code, as in
     `gpusim.predict`. `choices` are values of the launch's parameters: block, coarse, those of
     `--tune`, and "waves" for a grid of that many full waves. `limits` are the most registers of a
-    thread and bytes of shared memory of a block, by name.
+    thread and bytes of shared memory of a block, by name. Where `first` is given, the results of
+    the launch are held against those of that one.
     """
 
     request: Request | Asked
@@ -72,6 +74,7 @@ class Case:
     choices: tuple[tuple[str, int | str], ...] = ()
     limits: tuple[tuple[str, int], ...] = ()
     budget: Budget = BUDGET
+    first: Asked | None = None
 
 
 def crossed(
@@ -83,10 +86,16 @@ def crossed(
 ) -> list[Case]:
     """Return every combination once: device by device, size by size, block by block.
 
-    `requests` are kernels with fixed fields, `settings` the cases' other fields.
+    `requests` are kernels with fixed fields, `settings` the cases' other fields. Results are held
+    against those of a request's own block.
     """
     made = (
-        Case(request.sized(n, block), gpu, **settings)
+        Case(
+            request.sized(n, block),
+            gpu,
+            first=None if isinstance(request, Request) else request.sized(n, None),
+            **settings,
+        )
         for gpu, n, block, request in product(gpus, sizes, blocks, requests)
     )
     return list(dict.fromkeys(made))
@@ -103,11 +112,22 @@ def row_of(case: Case) -> Row:
         job = _job(request, case.code)
         if case.limits:
             _check_limits(job, device, dict(case.limits))
-        return row | _predicted(
-            job.on(device, l2=case.l2, step_limit=case.step_limit, budget=case.budget)
-        )
+        made = job.on(device, l2=case.l2, step_limit=case.step_limit, budget=case.budget)
+        return row | _predicted(made) | _compared(case)
     except GpusimError as error:
         return row | {"reason": " ".join(str(error).split())}
+
+
+def _compared(case: Case) -> Row:
+    """Return the columns about the results of a launch beside those of the first."""
+    request, choices = case.request, dict(case.choices)
+    if isinstance(request, Request) or case.first is None or case.budget != BUDGET:
+        return {}
+    if choices.pop(WAVES, None) is not None:
+        choices["grid"] = GRID_OF_WAVES
+    made = request.with_values(choices) if choices else request
+    found = made.difference(case.first, case.device, case.code)
+    return {} if found is None else {"wrong" if found.is_wrong else "not_compared": found.text}
 
 
 def _job(request: Request | Asked, code: str) -> Job:
@@ -324,7 +344,7 @@ def _first_of(cases: Sequence[Case]) -> Callable[[Case], int]:
 
 
 def _without_size(case: Case) -> Any:
-    return case.request.sized(None, case.request.block), case.choices
+    return case.request.sized(1, case.request.block), case.choices
 
 
 def _rows_of(cases: Sequence[Case]) -> list[Row]:

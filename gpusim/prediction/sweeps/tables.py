@@ -30,11 +30,13 @@ COLUMNS = (
     "limiter", "limiter_us", "occupancy", "occupancy_limit",
     "registers", "shared_bytes", "waves", "instructions",
     "blocks_on_sm", "blocks_simulated", "spread",
-    *(f"stall_{name}" for name in STALLS), "reason", "digest",
+    *(f"stall_{name}" for name in STALLS), "wrong", "not_compared", "reason",
+    "digest",
 )  # fmt: skip
 TEXTS = frozenset(
     ("kernel", "device", "operation", "dtype", "l2", "passes", "without", "set", "choices",
-     "code",     "generator", "fallback", "limiter", "occupancy_limit", "reason", "digest")
+     "code",     "generator", "fallback", "limiter", "occupancy_limit", "wrong", "not_compared",
+     "reason", "digest")
 )  # fmt: skip
 
 SIZES = re.compile(r"\d+(?:x\d+)+")  # of a block with several dimensions

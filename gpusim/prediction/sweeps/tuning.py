@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpusim.errors import InputError, shown_at_the_call
+from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.choices import WAVES
 from gpusim.prediction.sweeps.sweep import Case, sweep
@@ -40,7 +41,8 @@ class Tuned(Shown, shown_as="tuned"):
     """The candidates of one kernel, device and size, as rows of a sweep.
 
     `rows` are predicted in full, fastest first; `cannot` have a reason in place of a time, and
-    `dropped` candidates were slower in an earlier rung.
+    `dropped` candidates were slower in an earlier rung. `rejected` have a time, too, but do
+    something else than the first launch, which `description` is of.
     """
 
     kernel: str
@@ -49,6 +51,8 @@ class Tuned(Shown, shown_as="tuned"):
     rows: Sequence[Row]
     cannot: Sequence[Row]
     dropped: int = 0
+    rejected: Sequence[Row] = ()
+    description: LaunchDescription | None = None
 
     def __repr__(self) -> str:
         return f"<Tuned {self.kernel} on {self.device}: {len(self.rows)} candidates>"
@@ -76,12 +80,14 @@ class Tuned(Shown, shown_as="tuned"):
         rule = self.launch_rule
         return {
             "kernel": self.kernel,
+            **described(self.description),
             "device": self.device,
             "n": self.n,
             "best": self.best,
             "ties": self.ties if self.rows else 0,
             "speedup": rule["time_us"] / self.rows[0]["time_us"] if rule else None,
             "candidates": list(self.rows),
+            "rejected": list(self.rejected),
             "cannot_run": list(self.cannot),
             "dropped": self.dropped,
         }
@@ -147,12 +153,13 @@ class _Search:
         for row in rows:
             if row["reason"] is None:
                 launches.setdefault(_launch(row), row)
-        able = sorted(launches.values(), key=lambda row: row["time_us"])
+        every = sorted(launches.values(), key=lambda row: row["time_us"])
+        able = [row for row in every if row["wrong"] is None]
+        rejected = [row for row in every if row["wrong"] is not None]
         cannot = [*self._cannot, *(row for row in rows if row["reason"] is not None)]
-        any_row = next(iter([*able, *cannot]))
-        return Tuned(
-            any_row["kernel"], any_row["device"], any_row["n"], able, cannot, self._dropped
-        )
+        any_row = next(iter([*every, *cannot]))
+        about = any_row["kernel"], any_row["device"], any_row["n"]
+        return Tuned(*about, able, cannot, self._dropped, rejected)
 
 
 def _budgets(most: int, exhaustive: int) -> list[Budget]:

@@ -151,7 +151,10 @@ def ranking_html(ranking: Ranking) -> str:
     about = f"{work}block {size(first.first.launch.block)}, {first.first.l2} L2; slowest first"
     titles = ("rank", "kernel", "time", "90 %", "GB/s", "of peak", "step", "changes")
     rows = table(titles, _ranked(ranking), texts=("kernel", "changes"))
-    failed = listed(f"{name} cannot run: {reason}" for name, reason in ranking.failures)
+    apart = (f"{one.job.name} is not ranked: {reason}" for one, reason in ranking.wrong)
+    failed = listed(
+        [*apart, *(f"{name} cannot run: {reason}" for name, reason in ranking.failures)]
+    )
     times = [one.time_us for one in ranking.forecasts]
     firsts = [one.first for one in ranking.forecasts]
     drawn = picture(
@@ -196,7 +199,8 @@ def tuned_html(tuned: Tuned) -> str:
         about += f": none of {plural(len(tuned.cannot), 'candidate')} can run"
     elif tuned.ties:
         about += f"; {plural(tuned.ties, 'other candidate')} within the interval of the best: a tie"
-    return headline(tuned.kernel, about) + _rows_html([*tuned.rows, *tuned.cannot])
+    apart = listed(f"{row['choices']} is not ranked: {row['wrong']}" for row in tuned.rejected)
+    return headline(tuned.kernel, about) + _rows_html([*tuned.rows, *tuned.cannot]) + apart
 
 
 def _rows_html(rows: Sequence[Row]) -> str:

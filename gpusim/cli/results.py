@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,27 @@ from gpusim.reports.layout import plural
 Array = np.ndarray[Any, Any]
 
 EQUAL, ROUNDED, DIFFERENT = "equal", "equal within rounding", "different"
+TOTALS = "equal in total: a value for each block"
 # Sums in another order differ by some units of the last place for each doubling of their length.
 _MOST_ULPS = 1024
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """The arrays that a launch has changed, by parameter, of all that it was given."""
+    """The arrays that a launch has changed, by parameter, of all that it was given.
+
+    `written` are the elements that it has changed, `blocks` are those of its grid.
+    """
 
     changed: Mapping[str, Array]
     given: Mapping[str, Array]
+    written: Mapping[str, Array] = field(default_factory=dict)
+    blocks: int = 0
+
+    def of_blocks(self, name: str) -> Array | None:
+        """Return an array's changed elements, None where they are more than one for each block."""
+        found = self.written.get(name)
+        return found if found is not None and 0 < found.size <= self.blocks else None
 
 
 @dataclass(frozen=True)
@@ -69,10 +80,11 @@ def arrays_of(configured: ConfiguredKernel, values: Sequence[Any]) -> dict[str, 
     return {name: one for name, one in pairs if isinstance(one, np.ndarray) and one.ndim}
 
 
-def outputs(arrays: Mapping[str, Array], before: Mapping[str, Array]) -> Outputs:
-    """Return the arrays after a launch, given copies of them from before."""
+def outputs(arrays: Mapping[str, Array], before: Mapping[str, Array], blocks: int = 0) -> Outputs:
+    """Return the arrays after a launch of some blocks, given copies of them from before."""
     changed = {n: one for n, one in arrays.items() if not _same_bits(one, before[n])}
-    return Outputs(changed, arrays)
+    written = {n: one[one != before[n]] for n, one in changed.items()}
+    return Outputs(changed, arrays, written, blocks)
 
 
 def copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
@@ -88,21 +100,39 @@ def ran(
     before = copied(arrays)
     machine.run(prepared, step_limit=step_limit)
     prepared.give_back()
-    return outputs(arrays, before)
+    return outputs(arrays, before, configured.launch.blocks)
 
 
 def agreements(one: Outputs, other: Outputs) -> list[Agreement]:
     """Return how the arrays agree that either launch has changed.
 
-    Arrays correspond by name, or else by their place among those of their launch.
+    Arrays correspond by name, or else by their place among those of their launch. Of arrays with
+    a value for each block, of different grids, the totals are compared.
     """
     places = dict(zip(one.given, other.given, strict=False))
     pairs = {name: name if name in other.given else places.get(name, "") for name in one.given}
-    return [
-        _agreement(name, held, other.given.get(pairs[name]))
-        for name, held in one.given.items()
-        if name in one.changed or pairs[name] in other.changed
-    ]
+    made = []
+    for name, held in one.given.items():
+        beside = pairs[name]
+        if name not in one.changed and beside not in other.changed:
+            continue
+        found = _agreement(name, held, other.given.get(beside))
+        if not found.agrees and one.blocks != other.blocks:
+            is_same = _have_one_total(name, one.of_blocks(name), other.of_blocks(beside))
+            found = Agreement(name, TOTALS, held.size) if is_same else found
+        made.append(found)
+    return made
+
+
+def _have_one_total(name: str, one: Array | None, other: Array | None) -> bool:
+    """Return whether the sum, the largest or the least of some values is the same."""
+    if one is None or other is None:
+        return False
+    totals = ((total(one), total(other)) for total in (np.sum, np.max, np.min))
+    return any(
+        _agreement(name, *(np.asarray(value).reshape(1) for value in pair)).agrees
+        for pair in totals
+    )
 
 
 def _agreement(name: str, one: Array, other: Array | None) -> Agreement:
