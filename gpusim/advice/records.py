@@ -33,7 +33,7 @@ class Advice:
 
     @property
     def times(self) -> str:
-        """How many times as fast the launch would be, as text: "1.03x"; "" where unknown."""
+        """The speedup of the fix as text, "1.03x", "" where unknown."""
         if self.gain is None:
             return ""
         speedup = self.gain.speedup
@@ -42,17 +42,16 @@ class Advice:
 
     @property
     def worth(self) -> str:
-        """The time and the speed that its cure would give, "" where they are unknown."""
+        """The time and the speedup of its fix, "" where they are unknown."""
         if self.gain is None:
             return ""
         if self.gain.saves < LEAST_SAID:
-            return "without it the launch is as fast"
-        times = self.times.removesuffix("x")
-        return f"without it {microseconds(self.gain.time_us)}, {times} times as fast"
+            return "fixing it alone gains nothing"
+        return f"fixing it: {microseconds(self.gain.time_us)} ({self.times} faster)"
 
     @property
     def sentence(self) -> str:
-        """The message, with what its cure is worth."""
+        """The message, with the gain of its fix."""
         return f"{self.message.rstrip('.')}; {self.worth}." if self.worth else self.message
 
     def to_dict(self) -> dict[str, Any]:

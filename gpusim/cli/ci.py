@@ -35,7 +35,7 @@ MOST_LISTED = 10
 
 
 def ci(chosen: Namespace) -> int:
-    """Hold the launches of pyproject.toml to their limits.
+    """Check the launches in pyproject.toml against their limits.
 
     Each launch of [[tool.gpusim.launch]] is checked, traced and predicted as far as its limits
     need it: counters, predicted time, findings, and growth above a stored baseline. A launch

@@ -38,7 +38,7 @@ OF_A_SIDE = (DEVICE, *LAUNCHING, *COMPILING, L2, WITHOUT, SET, CODE, STEP_LIMIT)
 
 
 def compare(chosen: Namespace) -> int:
-    """Hold two launches against each other: time, counters, and the arrays that they leave.
+    """Compare two launches: time, counters and output arrays.
 
     Each is a kernel with options of its own, in quotes; options behind both are for both. Either
     may be a file FILE.json with the output of `gpusim predict --json` or `gpusim trace --json`. The

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def predict(chosen: Namespace) -> int:
-    """Say how long a kernel takes on a GPU, and why.
+    """Predict a kernel's time on a GPU and explain it.
 
     Time, throughput and the limiter; stalls, source lines and classes of blocks; the simulated
     and the extrapolated part; remedies.

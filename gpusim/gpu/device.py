@@ -895,8 +895,8 @@ class Device:
             name = mechanism.strip().lower().replace(" ", "-").replace("_", "-")
             if name not in ABLATIONS:
                 raise DeviceError(
-                    f"a GPU cannot be without {shown(mechanism)!r}, "
-                    f"only without {', '.join(ABLATIONS)}"
+                    f"unknown mechanism {shown(mechanism)!r} in --without; known are "
+                    f"{', '.join(ABLATIONS)}"
                     f"{did_you_mean(name, ABLATIONS)}"
                 )
             chosen.append(name)

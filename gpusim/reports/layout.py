@@ -20,6 +20,7 @@ LEAST_WIDTH = 40
 BAD = "bold red"
 DIM = "dim"
 TITLE = "bold"
+NO_LINE = "(no source line)"
 KIND_STYLES = {"exact": "green", "model": "yellow", "measured": "cyan"}
 
 

@@ -11,7 +11,7 @@ from gpusim.isa.ops import OPS
 from gpusim.prediction.clock.stall_counts import StallCount
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of
-from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
+from gpusim.reports.layout import BAD, DIM, NO_LINE, TITLE, heading, plural
 from gpusim.reports.lowered import (
     Change,
     Lowered,
@@ -21,7 +21,6 @@ from gpusim.reports.lowered import (
     source_lines,
 )
 
-OF_NO_LINE = "(set up by the compiler)"
 CODE, SSA = "machine code", "SSA"
 ADDED, REMOVED = "green", BAD
 
@@ -90,7 +89,7 @@ def code_table(lowered: Lowered) -> Columns:
         Column("live"),
     )
     for line in source_lines(lowered):
-        text = line.text if line.number else OF_NO_LINE
+        text = line.text if line.number else NO_LINE
         made.row(str(line.number or ""), "", (text, TITLE), "", "")
         for text in line.ssa:
             made.row("", "", (f"  {text}", DIM), "", "")

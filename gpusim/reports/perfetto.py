@@ -143,7 +143,7 @@ def _first_block(
             line = program.instructions[span.pc].line if span.pc >= 0 else 0
             by_line.setdefault(line, []).append((span.start, span.end))
     for number, (line, spans) in enumerate(sorted(by_line.items()), thread + 1):
-        name = f"line {line}" if line else "set up"
+        name = f"line {line}" if line else "no line"
         yield _named("thread_name", name, process, number)
         for start, end in _merged(spans):
             begin = _us(start, mhz)

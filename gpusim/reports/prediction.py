@@ -25,7 +25,7 @@ from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.launches import description_lines
-from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural, size
+from gpusim.reports.layout import BAD, DIM, NO_LINE, TITLE, heading, plural, size
 from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import (
     bar,
@@ -42,7 +42,6 @@ from gpusim.reports.timeline import timeline_lines
 
 LABEL_WIDTH = 12
 LEAST_LINE_FRACTION = 0.005
-OF_NO_LINE = "(set up by the compiler)"
 
 
 @dataclass(frozen=True)
@@ -299,7 +298,7 @@ def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
         style = TITLE if fraction == most else ""
         made.row(
             (str(line or ""), style or DIM),
-            (text.rstrip() if line else OF_NO_LINE, style),
+            (text.rstrip() if line else NO_LINE, style),
             (percent(fraction), style),
             (bar(fraction), "yellow"),
         )
@@ -334,7 +333,8 @@ def _classes(prediction: Prediction, width: int) -> Iterator[Text]:
         yield heading("Blocks", f"{run} {note}")
         yield from _wrapped(text, width)
         return
-    yield heading("Blocks", f"{run} run; blocks between two of one class belong to it")
+    simulated = f"{classes.probed:,} of {prediction.launch.blocks:,} simulated"
+    yield heading("Blocks", f"{simulated}; the others are taken to equal their neighbours")
     parts = [_alike(one.blocks) for one in sorted(classes.classes, key=lambda c: -c.blocks)]
     shown = parts[:6]
     if len(parts) > len(shown):

@@ -15,7 +15,7 @@ from gpusim.reports.quantities import duration, rate, volume
 
 Interval = Mapping[str, Any]
 
-HOST_NOTE = "the host takes no time: gaps of its making are not modelled"
+HOST_NOTE = "host time is not modelled"
 KERNEL, OVERHEAD, IDLE = "kernels", "launch overhead", "idle"
 # A picture has so many columns: what is narrower is drawn together with its neighbours.
 COLUMNS = 1500

@@ -14,13 +14,22 @@ from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines, made_by
 from gpusim.reports.launches import description_lines
-from gpusim.reports.layout import BAD, DIM, KIND_STYLES, TITLE, heading, integer, plural, size
+from gpusim.reports.layout import (
+    BAD,
+    DIM,
+    KIND_STYLES,
+    NO_LINE,
+    TITLE,
+    heading,
+    integer,
+    plural,
+    size,
+)
 from gpusim.reports.quantities import volume
 from gpusim.reports.warps import warp_lines
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
-OF_NO_LINE = "(set up by the compiler)"
 WIDTH_FOR_UNITS = 125  # in fewer columns a unit stands behind the names that do not have it
 
 
@@ -117,7 +126,7 @@ def lines_table(trace: Trace) -> Columns:
         made.row(
             (">" if flagged else " ", BAD),
             (str(line.line or ""), BAD if flagged else DIM),
-            (source.rstrip() if line.line else OF_NO_LINE, TITLE if flagged else ""),
+            (source.rstrip() if line.line else NO_LINE, TITLE if flagged else ""),
             integer(line.executions),
             f"{line.active_lanes:.1f}" if line.executions else ".",
             f"{on:.1f}" if line.counters.get("instructions") or line.line in passing else ".",

@@ -60,7 +60,7 @@ def _conclusion(one: Tuned, best: Row) -> str:
         text = f"best: the {RULE}'s, block {best['block']}, {duration(best['time_us'])}"
     elif rule is not None:
         gain = rule["time_us"] / best["time_us"]
-        text += f", {gain:.2f} times as fast as the {RULE}'s (block {rule['block']})"
+        text += f", {gain:.2f}x faster than the {RULE}'s (block {rule['block']})"
     if one.ties:
         others = "another" if one.ties == 1 else f"{one.ties} others"
         any_of = "either" if one.ties == 1 else "any of them"

@@ -325,7 +325,7 @@ def test_a_device_shows_every_number_with_unit_kind_and_source(run: Run, name: s
         ("sweep --block 64,x", "a block is 'x'"),
         ("sweep -n 2^60", "a size must be at most"),
         ("sweep --workers 0", "--workers must be at least 1"),
-        ("sweep --without speed", "a GPU cannot be without 'speed'"),
+        ("sweep --without speed", "unknown mechanism 'speed' in --without"),
         ("sweep --out table.txt", "ends in .csv or .json or .parquet, not table.txt"),
         ("sweep --out nowhere/table.csv", "there is no directory nowhere"),
         ("sweep --dtype int", "unknown data type 'int'"),

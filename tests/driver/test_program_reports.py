@@ -214,7 +214,7 @@ def test_a_programs_findings_go_to_editors_and_hosts_by_format(
     results = json.loads(out.read_text())["runs"][0]["results"]
     found = [one["message"]["text"] for one in results if one["ruleId"] == "bank-conflict"]
     assert len(found) == 2
-    assert all("without it" in text for text in found)
+    assert all("fixing it" in text for text in found)
     assert "2 launches of 1 kernel" in predicted.err
 
 

@@ -70,7 +70,7 @@ def test_removals_are_named_by_mechanism_and_line() -> None:
     [
         ("bank-conflict@81", "did you mean bank-conflicts?"),
         ("barriers@here", "names no source line"),
-        ("tail@7", "a line cannot be without 'tail'"),
+        ("tail@7", "unknown mechanism 'tail' of a line"),
     ],
 )
 def test_what_no_line_can_be_without_is_refused(text: str, message: str) -> None:

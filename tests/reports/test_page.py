@@ -139,7 +139,7 @@ def test_a_finding_has_its_gain_before_its_sentence() -> None:
     vars(trace)["findings"] = [Advice("bank-conflict", 81, "line 81: stride 4.", gain=gain)]
     item = plain(replace(subject(), trace=trace)).partition('<li class="note">')[2]
     words = re.sub(r"<[^>]*>", " ", item.partition("</li>")[0]).split()
-    assert " ".join(words) == "bank-conflict without it 8.00 us, 2.0x line 81: stride 4."
+    assert " ".join(words) == "bank-conflict fixing it: 8.00 us (2.0x faster) line 81: stride 4."
 
 
 def first_severity(read: Read) -> str | None:

@@ -162,7 +162,7 @@ def test_the_picture_has_a_row_for_each_line_with_the_warps_that_are_there() -> 
     for life in block:
         for span in life.spans:
             line = code[span.pc].line if span.pc >= 0 else 0
-            name = f"line {line}" if line else "set up"
+            name = f"line {line}" if line else "no line"
             cycles[name] = cycles.get(name, 0.0) + span.end - span.start
     shades = middle.images[0].get_array()
     assert shades.max() <= len(block) + 1e-9

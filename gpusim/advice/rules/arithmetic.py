@@ -46,7 +46,7 @@ def integer_division(evidence: Evidence) -> Iterable[Advice]:
             line,
             f"line {line}: a quotient or remainder of integers by a variable, "
             f"{100 * cost / evidence.issued_cycles:.0f} % of the instructions; a power of two "
-            "leaves a shift and a mask.",
+            "needs a shift and a mask alone.",
             cost,
             f"integer-division@{line}",
             explains=THROTTLE | {"special-functions", "integers-64"},

@@ -56,8 +56,8 @@ def limit_of(made: Prediction) -> Advice:
         )
     else:
         text = (
-            f"No lower bound is reached: the nearest, {bound.name}, is "
-            f"{microseconds(bound.time_us)}, {made.time_us / bound.time_us:.1f} times as fast"
+            f"No resource is saturated; the tightest bound, {bound.name}, is "
+            f"{microseconds(bound.time_us)}: at most a {made.time_us / bound.time_us:.1f}x speedup"
             f"{_longest_stall(made)}."
         )
     return Advice(LIMIT, 0, text)

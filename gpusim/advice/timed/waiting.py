@@ -131,8 +131,8 @@ def _barrier_remedy(evidence: Evidence, line: int) -> str:
     first, second = ordered.line, ordered.later_line
     pair = f"lines {first} and {second}" if first != second else f"iterations of line {first}"
     return (
-        f"it orders {pair} on {ordered.array}, and has to stay; smaller blocks wait for fewer "
-        "warps, and more resident blocks fill the wait"
+        f"it orders {pair} on {ordered.array} and is required for correctness; smaller blocks "
+        "reduce the wait, and more resident blocks fill it"
     )
 
 
@@ -164,7 +164,7 @@ def _throttled(evidence: Evidence, reason: str) -> Iterable[Advice]:
     kind, known = reason.replace("_", "-"), STALLS[reason]
     waits = _by_line(evidence, evidence.stalls(reason))
     line = _most(waits)
-    where = f"line {line}" if line else "code of no line"
+    where = f"line {line}" if line else "code without a source line"
     yield Advice(
         kind,
         line,

@@ -84,7 +84,8 @@ def parse(text: str) -> Removal | None:
     of_lines = [one.name for one in known.values() if one.of_a_line]
     if name not in of_lines:
         raise DeviceError(
-            f"a line cannot be without {shown(name)!r}, only without {', '.join(of_lines)}"
+            f"unknown mechanism {shown(name)!r} of a line in --without; known are "
+            f"{', '.join(of_lines)}"
             f"{did_you_mean(name, of_lines)}"
         )
     if not (number.isascii() and number.isdigit()):

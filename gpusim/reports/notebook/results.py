@@ -22,11 +22,10 @@ from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.changes import changes
 from gpusim.reports.comparison import Comparison, comparison_table
-from gpusim.reports.layout import plural, size
+from gpusim.reports.layout import NO_LINE, plural, size
 from gpusim.reports.notebook.elements import advice_list, headline, listed, note, picture, table
 from gpusim.reports.plots.gains import plot_gains
 from gpusim.reports.quantities import deviations, duration, interval, percent, rate
-from gpusim.reports.trace import OF_NO_LINE
 from gpusim.tracing.records import Trace
 
 MOST_ROWS = 60  # of a table; a DataFrame has them all
@@ -65,7 +64,7 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
         )
         yield (
             str(line.line or ""),
-            line.text if line.line else OF_NO_LINE,
+            line.text if line.line else NO_LINE,
             f"{line.executions:,}",
             f"{line_counts.lanes_on(line, passing):.1f}",
             *(f"{count:,}" if count else "" for count in counts),

@@ -15,7 +15,7 @@ from gpusim.prediction.traffic import Fetch
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.columns import TAB
 from gpusim.reports.generators import made_by
-from gpusim.reports.layout import plural, size
+from gpusim.reports.layout import NO_LINE, plural, size
 from gpusim.reports.page.code import CodeRow, code_rows
 from gpusim.reports.page.hierarchy import Level, levels
 from gpusim.reports.page.spans import spans_document
@@ -32,7 +32,6 @@ from gpusim.reports.page.tables import (
     text,
 )
 from gpusim.reports.quantities import duration, percent
-from gpusim.reports.trace import OF_NO_LINE
 from gpusim.tracing.block_steps import BlockSteps
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import LineCounters, Trace
@@ -143,7 +142,7 @@ def _launch(trace: Trace) -> str:
 def _remark(advice: Advice) -> Remark:
     """Return a finding of the trace as a remark, its gain apart."""
     gain = advice.gain
-    worth = "" if gain is None else f"without it {duration(gain.time_us)}, {advice.times}"
+    worth = "" if gain is None else f"fixing it: {duration(gain.time_us)} ({advice.times} faster)"
     return Remark(advice.kind, advice.line, advice.message, gain=worth)
 
 
@@ -161,7 +160,7 @@ def _source(
     rows = [
         SourceRow(
             line.line,
-            texts[place].rstrip() if line.line else OF_NO_LINE,
+            texts[place].rstrip() if line.line else NO_LINE,
             None if forecast is None else times[place],
             columns.row(place),
             line.line in marked,

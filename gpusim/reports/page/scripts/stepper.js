@@ -196,7 +196,7 @@ class Stepper {
       ? `warp ${this.warp ?? ranges(entries)}: ${on} of ${active} active lanes predicated on`
       : `warp ${this.warp} takes no part`;
     const sentence = `step ${this.at + 1} of ${this.last + 1}, barrier interval ${step[INTERVAL]}: `
-      + `${line ? `line ${line}` : "set up"}, ${text}; ${part}`;
+      + `${line ? `line ${line}` : "no source line"}, ${text}; ${part}`;
     this.said.textContent = sentence;
     this.slider.value = this.at;
     this.slider.setAttribute("aria-valuetext", sentence);

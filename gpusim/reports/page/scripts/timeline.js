@@ -297,7 +297,7 @@ class Timeline {
     context.fillStyle = this.ink;
     context.textAlign = "left";
     this.warps.forEach((warp, row) => context.fillText(`warp ${warp.warp} (s${warp.scheduler})`, 0, row * ROW + ROW / 2));
-    this.linesMet.forEach((line, row) => context.fillText(line ? `line ${line}` : "set up", 0, lines + row * LINE_ROW + LINE_ROW / 2));
+    this.linesMet.forEach((line, row) => context.fillText(line ? `line ${line}` : "no line", 0, lines + row * LINE_ROW + LINE_ROW / 2));
     context.fillText(`${Math.round(this.most)} warps`, 0, sm + 6);
     context.fillText("of the SM", 0, sm + 19);
   }
