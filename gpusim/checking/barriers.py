@@ -8,12 +8,13 @@ from gpusim.checking.clocks import Clocks, names
 from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.sink import Sink
+from gpusim.isa.lines import calls_of, in_words
 from gpusim.isa.ops import Program
 from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.program.flow import reachable
 
 STAYED = -1
-NOWHERE = np.int64(2**31)  # behind all lines
+NOWHERE = np.int64(2**31)  # behind all places in the source
 
 
 class Barriers:
@@ -27,7 +28,10 @@ class Barriers:
     def __init__(self, sink: Sink, program: Program, *, is_lockstep: bool) -> None:
         self._sink = sink
         self._is_lockstep = is_lockstep
-        self._lines = np.array([instruction.line for instruction in program.instructions])
+        self._lines = [instruction.line for instruction in program.instructions]
+        places = [(line, calls_of(line)) for line in self._lines]
+        numbers = {place: number for number, place in enumerate(sorted(set(places)))}
+        self._sources = np.array([numbers[place] for place in places])
         self._reach: dict[int, frozenset[int]] = {}
         self._program = program
 
@@ -35,13 +39,13 @@ class Barriers:
         """Check a barrier that has opened; `gone_at` is the pc of lanes' exits, by row and lane."""
         warps = opened.placement.warps_per_block
         blocks, block = np.unique(opened.rows // warps, return_inverse=True)
-        lines = self._lines[opened.pcs]
+        sources = self._sources[opened.pcs]
         first, last = np.full(len(blocks), NOWHERE), np.zeros(len(blocks), dtype=np.int64)
-        np.minimum.at(first, block, lines)
-        np.maximum.at(last, block, lines)
+        np.minimum.at(first, block, sources)
+        np.maximum.at(last, block, sources)
         apart = np.flatnonzero(first != last)
         if len(apart):
-            self._places(opened, lines, block == apart[0], len(apart))
+            self._places(opened, sources, block == apart[0], len(apart))
         rows = blocks[:, None] * warps + np.arange(warps)
         gone = gone_at[rows].reshape(len(blocks), -1)
         if (gone != STAYED).any():
@@ -49,18 +53,20 @@ class Barriers:
             pcs[block] = opened.pcs
             self._missed(rows, pcs, gone, clocks.placement)
 
-    def _places(self, opened: BarrierOpened, lines: Array, here: Array, count: int) -> None:
-        """Report warps of a block that waited at barriers in different lines."""
-        both = np.unique(lines[here])[:2].tolist()
-        who = [
-            _thread(opened.placement, int(opened.rows[here & (lines == line)][0]), 0)
-            for line in both
+    def _places(self, opened: BarrierOpened, sources: Array, here: Array, count: int) -> None:
+        """Report warps of a block that waited at barriers in different lines, or by other calls."""
+        chosen = [
+            np.flatnonzero(here & (sources == one))[0] for one in np.unique(sources[here])[:2]
         ]
-        places = tuple(Place(line, "waits", thread) for line, thread in zip(both, who, strict=True))
+        lines = [self._lines[int(opened.pcs[one])] for one in chosen]
+        who = [_thread(opened.placement, int(opened.rows[one]), 0) for one in chosen]
+        places = tuple(
+            Place(line, "waits", thread) for line, thread in zip(lines, who, strict=True)
+        )
         message = (
-            f"warp {who[0].warp} of block {who[0].block} waits at the barrier in line {both[0]}, "
-            f"warp {who[1].warp} at the one in line {both[1]}: the condition above them diverges "
-            "within the block"
+            f"warp {who[0].warp} of block {who[0].block} waits at the barrier in "
+            f"{in_words(lines[0])}, warp {who[1].warp} at the one in {in_words(lines[1])}: the "
+            "condition above them diverges within the block"
         )
         self._sink.add(Finding("barrier-place", message, places, count=count))
 
@@ -78,8 +84,8 @@ class Barriers:
                 how = "does not reach" if place in reach else "has exited before"
                 message = f"{who} {how} the barrier in line {self._lines[pc]}, at which others wait"
                 where = (
-                    Place(int(self._lines[pc]), "waits"),
-                    Place(int(self._lines[place]), "leaves", who),
+                    Place(self._lines[pc], "waits"),
+                    Place(self._lines[place], "leaves", who),
                 )
                 count = int(np.count_nonzero(gone[block] == place))
                 self._sink.add(Finding(rule, message, where, count=count))
@@ -105,7 +111,7 @@ class Barriers:
         if not missing.any():
             return None
         row, lane = (int(place[0]) for place in np.nonzero(missing))
-        who, line = _thread(placement, int(rows[row]), lane), int(self._lines[pc])
+        who, line = _thread(placement, int(rows[row]), lane), self._lines[pc]
         message = (
             f"{who} is not converged with the other lanes of its warp at the barrier in line "
             f"{line}: all threads of a warp participate in a named barrier"

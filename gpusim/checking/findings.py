@@ -8,6 +8,7 @@ from typing import Any
 
 from gpusim.checking.coverage import Coverage
 from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
+from gpusim.isa.lines import Call, call_path, calls_of
 from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.languages import PYTHON
 from gpusim.launch.views import Shown
@@ -47,10 +48,22 @@ class Place:
     thread: Thread | None = None
     since: int | None = None  # line of the barrier that its interval began with; 0 is the start
 
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls of the device function that the line is in, innermost first."""
+        return calls_of(self.line)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the place, ready for JSON."""
         thread = None if self.thread is None else self.thread.to_dict()
-        return {"line": self.line, "does": self.does, "thread": thread, "since": self.since}
+        calls = [call.to_dict() for call in self.calls]
+        return {
+            "line": self.line,
+            "does": self.does,
+            "thread": thread,
+            "since": self.since,
+            **({"called_from": calls} if calls else {}),
+        }
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,11 @@ class Finding:
     def lines(self) -> tuple[int, ...]:
         """The source lines, each once, in order."""
         return tuple(sorted({place.line for place in self.places}))
+
+    def callers(self, line: int) -> str:
+        """Return in words who calls the device function with one of the lines; "" for none."""
+        paths = dict.fromkeys(place.calls for place in self.places if place.line == line)
+        return "; or ".join(filter(None, map(call_path, paths)))
 
     @property
     def element(self) -> str:

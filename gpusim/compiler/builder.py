@@ -27,6 +27,7 @@ from gpusim.compiler.types import (
     weak_common,
 )
 from gpusim.errors import KernelSourceError
+from gpusim.isa.lines import Call, SourceLine
 
 Operand = Value | Number
 
@@ -38,7 +39,8 @@ class Frame:
     `prefix` sets its variables apart, `bindings` are its names that are no variables.
     `known` are the numbers of its expressions of constants, None for other expressions.
     `returned` are the values of its return statements, passed on to `exit`. `call_line` is
-    the line of its operations, None for the lines of its own statements.
+    the line of its operations, None for the lines of its own statements; `calls` are those by
+    which it was inlined, as far as they are in the kernel's file.
     """
 
     source: KernelSource
@@ -48,6 +50,7 @@ class Frame:
     returned: list[Any] = field(default_factory=list)
     exit: Block | None = None
     call_line: int | None = None
+    calls: tuple[Call, ...] = ()
 
 
 @dataclass
@@ -112,8 +115,9 @@ class Builder:
     def mark(self, node: ast.AST) -> None:
         """Let operations from now on belong to the line of `node`."""
         self._place = node
-        call_line = self.frame.call_line
-        self.graph.line = self.frame.source.line(node) if call_line is None else call_line
+        frame = self.frame
+        line = frame.source.line(node) if frame.call_line is None else frame.call_line
+        self.graph.line = SourceLine(line, frame.calls)
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         """Build statements up to the first that leaves: return, break or continue."""

@@ -14,6 +14,7 @@ from gpusim.compiler.ir import Array, DType
 from gpusim.compiler.signatures import ArrayType, ScalarType, Signature
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.types import converted, fits_kind
+from gpusim.isa.lines import Call
 
 
 def inline(
@@ -107,10 +108,12 @@ def _converted(builder: Builder, item: Any, kind: ScalarType | ArrayType) -> Any
 
 def _frame(builder: Builder, source: KernelSource) -> Frame:
     """Return a frame for a call here; code of another file is attributed to the call's line."""
-    call_line = builder.frame.call_line
+    call_line, calls = builder.frame.call_line, builder.frame.calls
     if call_line is None and source.file != builder.frames[0].source.file:
         call_line = builder.graph.line
-    return Frame(source, f"{source.name}.{builder.new_number()}.", call_line=call_line)
+    elif call_line is None:
+        calls = (Call(source.name, int(builder.graph.line)), *calls)
+    return Frame(source, f"{source.name}.{builder.new_number()}.", call_line=call_line, calls=calls)
 
 
 def _result(builder: Builder, node: ast.Call) -> Any:

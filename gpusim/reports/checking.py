@@ -109,6 +109,8 @@ def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Te
         text = linecache.getline(source_file, line).strip()
         place = Text(f"{Path(source_file).name}:{line}", linked(DIM, source_file))
         yield Text.assemble("  ", place, "  ", text)
+        for part in wrap(finding.callers(line), width - 6):
+            yield Text(f"      {part}", DIM)
     for part in wrap(finding.message, width - 4):
         yield Text(f"    {part}")
     for part in wrap(f"fix: {finding.fix}", width - 4):

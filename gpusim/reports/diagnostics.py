@@ -34,7 +34,8 @@ class Related:
 class Diagnostic:
     """A finding: level (error, warning or note), rule, message, file, and line (0 for none).
 
-    `place` says who does it there, `related` are the places before, `count` how often it occurs.
+    `place` says who does it there, `related` are the places before and the calls of device
+    functions, `count` how often it occurs.
     """
 
     level: str
@@ -58,6 +59,8 @@ def of_finding(one: Finding, source_file: str) -> Diagnostic:
     """Return the diagnostic of one finding of a check."""
     places = [Related(place.line, _who(place)) for place in one.places]
     last = places.pop() if places else Related(0, "")
+    calls = dict.fromkeys(call for place in one.places for call in place.calls)
+    places += [Related(call.line, f"calls {call.function or 'the function'}") for call in calls]
     return Diagnostic(
         one.severity, one.rule, one.message, source_file, last.line, one.fix, last.text,
         tuple(places), one.count,

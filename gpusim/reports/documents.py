@@ -66,13 +66,24 @@ class Thread(TypedDict):
     lane: int
 
 
+class Call(TypedDict):
+    """A call of a device function, "" where its name is not known, and the line of the call."""
+
+    function: str
+    line: int
+
+
 class Place(TypedDict):
-    """An access or a wait at a source line; `since` is the line of the barrier before it."""
+    """An access or a wait at a source line; `since` is the line of the barrier before it.
+
+    `called_from` are the calls of its device function, innermost first.
+    """
 
     line: int
     does: str
     thread: Thread | None
     since: int | None
+    called_from: NotRequired[list[Call]]
 
 
 class Finding(TypedDict):
@@ -155,14 +166,23 @@ class Counter(TypedDict):
     ncu: str
 
 
+class CallPath(TypedDict):
+    """The counters of a device function's line by one path of calls, innermost first."""
+
+    calls: list[Call]
+    executions: int
+    counters: Counters
+
+
 class Line(TypedDict):
-    """A source line; `active_lanes` is a mean."""
+    """A source line; `active_lanes` is a mean. Lines of device functions have paths of calls."""
 
     line: int
     text: str
     executions: int
     active_lanes: float
     counters: Counters
+    called_from: NotRequired[list[CallPath]]
 
 
 class Warp(TypedDict):

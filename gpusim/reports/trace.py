@@ -120,7 +120,11 @@ def lines_table(trace: Trace) -> Columns:
     most_divergent = max((line_counts.divergent(line) for line in trace.lines), default=0)
     most_conflicts = max((line_counts.conflicts(line) for line in trace.lines), default=0)
     passing = passing_lanes(trace)
+    before = ""
     for line, source in zip(trace.lines, texts, strict=True):
+        if line.callers != before:
+            before = line.callers
+            made.row("", "", (f"{before or trace.kernel}:", DIM), *[""] * 7)
         flagged, on = line.line in marked, line_counts.lanes_on(line, passing)
         divergent, conflicts = line_counts.divergent(line), line_counts.conflicts(line)
         made.row(

@@ -15,6 +15,7 @@ import numpy as np
 from gpusim.compiler.calls import MATH_NAMES
 from gpusim.compiler.ir import Array, Block, Function, Value
 from gpusim.errors import InputError
+from gpusim.isa.lines import Call, call_path, calls_of
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.languages import PYTHON
@@ -53,6 +54,7 @@ RESERVED = frozenset(
     and_eq not_eq or_eq xor_eq abs max min blockDim blockIdx gridDim threadIdx""".split()  # noqa: SIM905
 ) | {f"{name}{suffix}" for name in MATH_NAMES for suffix in ("", "f")}
 DYNAMIC = "dynamic_shared_memory"
+DEFINITIONS = "definitions"  # the file of functions that stand before the kernel
 MOST_WRITTEN = 8  # launches of which a kernel's text is kept
 
 
@@ -60,7 +62,8 @@ class Written:
     """A kernel as CUDA C++, for the known facts of its launch.
 
     `extra` are parameters behind its own: lengths of arrays and steps between their elements, by
-    the operation and its detail.
+    the operation and its detail. `calls` are those of device functions by the file that the text
+    names for their lines.
     """
 
     def __init__(self, function: Function, file: str, known: Known) -> None:
@@ -72,12 +75,14 @@ class Written:
         self._arrays = _array_names(function)
         self._prefix = _free_prefix(function)
         self.extra: dict[tuple[str, Any], str] = {}
+        self.calls: dict[str, tuple[Call, ...]] = {}
         body = list(self._body())
         first = min((value.line for value in function.values() if value.line), default=1)
         frame = [part for text in (*self._head(), *self._declarations())
                  for part in (*self._line(first), text)]  # fmt: skip
         own = "\n".join(body)
-        self.text = _on_lines([*definitions(own), *frame, *body, "}"])
+        defined = [f'#line 1 "{DEFINITIONS}"', *definitions(own)]
+        self.text = _on_lines([*defined, *frame, *body, "}"])
 
     @property
     def may_leave_an_axis(self) -> bool:
@@ -163,7 +168,11 @@ class Written:
         yield f"goto L{target.name};"
 
     def _line(self, line: int) -> Iterator[str]:
-        if line:
+        if calls := calls_of(line):
+            file = f"{self._file} ({call_path(calls)})"
+            self.calls[file] = calls
+            yield f'#line {line} "{file}"'
+        elif line:
             yield f'#line {line} "{self._file}"'
 
     # -- operations ----------------------------------------------------------------------------
@@ -370,7 +379,8 @@ class WrittenKernel:
         written = self.written(arguments, launch)
         kernel = self.kernels.get(written.text)
         if kernel is None:
-            kernel = CudaSource(written.text, self._file, Options())[written.name]
+            source = CudaSource(written.text, self._file, Options(), written.calls)
+            kernel = source[written.name]
             self.kernels[written.text] = kernel
         made = kernel.prepare(launch, written.values(arguments, launch), cc)
         strided = {_name(name): one for name, one in arguments.items() if is_strided(one)}

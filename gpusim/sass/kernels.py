@@ -19,6 +19,7 @@ import numpy as np
 
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.host import files
+from gpusim.isa.lines import Call
 from gpusim.isa.ops import CONSTANT_BANK, BankLayout, Program
 from gpusim.launch.arguments import ArraySpec, NullPointer
 from gpusim.launch.configured import MachineCode
@@ -159,10 +160,20 @@ class CodeFile:
 
 
 class CudaSource(CodeFile):
-    """CUDA C++: compiled for each GPU and kernel that is asked for."""
+    """CUDA C++: compiled for each GPU and kernel that is asked for.
 
-    def __init__(self, text: str, file: str, options: Options) -> None:
+    Lines that the text attributes to one of the files in `calls` were inlined by these.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        file: str,
+        options: Options,
+        calls: Mapping[str, tuple[Call, ...]] = {},
+    ) -> None:
         super().__init__(file)
+        self._calls = calls
         if "\0" in text:
             raise InputError(f"{file} holds a null character, behind which nothing is compiled")
         self.text = text
@@ -285,7 +296,9 @@ class CudaSource(CodeFile):
         made, held = self._compiled(self._instance(name), compiler.architecture(cc), name)
         symbol = made.names.get(name) or _symbol(name, held, self.file)
         found = _code(held, name, symbol, made.listing, made.generator, self.file)
-        return replace(found, ptx=ptx_of(made.ptx))
+        ptx = ptx_of(made.ptx)
+        section = listing.with_calls(found.section, ptx, (self.file,))
+        return replace(found, section=section, ptx=ptx, calls=self._calls)
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""

@@ -1,17 +1,18 @@
 """The disassembler's listing as rows: address, guard, mnemonic, operands, and the source line.
 
 The text of `nvdisasm -c -gi -gp` is read, as it names every operand; its JSON drops some. A row's
-line is the outermost one in the user's own file: the call site of inlined code.
+line is the innermost one in the kernel's file: code inlined from a header has the call's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpusim.errors import InputError
 from gpusim.sass.operands import Operand, operands_of
+from gpusim.sass.ptx import Ptx
 
 BYTES_PER_ROW = 16
 _IMMEDIATE = 32  # bits below an immediate in an instruction (7.5 to 12.0)
@@ -51,7 +52,8 @@ class Guard:
 class Row:
     """One machine instruction as the disassembler writes it, with its 128 bits where known.
 
-    `ptx_line` is the line of the PTX that it became of, 0 where that is not known.
+    `inlined` is its place and those of the calls that it was inlined by, in any file, innermost
+    first. `ptx_line` is the line of the PTX that it became of, 0 where that is not known.
     """
 
     address: int
@@ -64,6 +66,7 @@ class Row:
     targets: tuple[str, ...] = ()
     bits: int | None = None
     ptx_line: int = 0
+    inlined: tuple[Place, ...] = ()
 
     @property
     def immediate(self) -> int | None:
@@ -94,9 +97,9 @@ def section(
 ) -> Section | None:
     """Return the section of a kernel or function, None where the listing has none of that name.
 
-    `files` are the user's own, preferred for lines, `code` are the instructions'
-    bytes. Addresses count from `begin_address` on. InputError where the listing has other rows
-    than `code`.
+    `files` are the user's own, preferred for lines, else the kernel's; `code` are the
+    instructions' bytes. Addresses count from `begin_address` on. InputError where the listing has
+    other rows than `code`.
     """
     begin = text.find(f".section\t.text.{name},")
     if begin < 0:
@@ -129,13 +132,15 @@ def _section(name: str, text: str, own: frozenset[str], begin: int) -> Section:
     made.labels.update((label, begin + address) for label, address in _labels(text))
     chain: list[Place] = []
     waits = False  # for the place that the one before was inlined at
-    place, ptx_line = NOWHERE, 0
+    inlined: tuple[Place, ...] = ()
+    ptx_line = 0
     for line in text.splitlines():
         if match := _ROW.match(line):
             if chain:
-                place, chain, waits = _outermost(chain, own), [], False
-            row = _row(match, place, made.labels)
-            made.rows.append(replace(row, address=begin + row.address, ptx_line=ptx_line))
+                inlined, chain, waits = tuple(chain), [], False
+            row = _row(match, _place(inlined, own), made.labels)
+            address = begin + row.address
+            made.rows.append(replace(row, address=address, ptx_line=ptx_line, inlined=inlined))
         elif match := _PTX_PLACE.match(line):
             ptx_line = 0 if match[1] else int(match[2])
         elif match := _PLACE.match(line):
@@ -156,10 +161,28 @@ def _labels(text: str) -> Iterator[tuple[str, int]]:
             yield match[1], address
 
 
-def _outermost(chain: Sequence[Place], own: Iterable[str]) -> Place:
-    """Return the outermost place in a file of the user's, else the outermost of all."""
-    mine = [place for place in chain if place.file in own]
-    return (mine or chain)[-1]
+def with_calls(found: Section, ptx: Ptx, files: Sequence[str]) -> Section:
+    """Return a section with the calls of inlined rows as PTX has them.
+
+    The disassembler keeps the calls of the row before where the innermost line has the same number.
+    """
+
+    def row_with_calls(row: Row) -> Row:
+        chain = tuple(Place(one.file, one.line) for one in ptx.chain(row.ptx_line))
+        if not chain or not row.inlined or chain[0].line != row.inlined[0].line:
+            return row
+        return replace(row, inlined=chain, place=_place(chain, files))
+
+    return replace(found, rows=[row_with_calls(row) for row in found.rows])
+
+
+def _place(inlined: Sequence[Place], own: Collection[str]) -> Place:
+    """Return the innermost place in a file of the user's, else in the kernel's."""
+    if not inlined:
+        return NOWHERE
+    kernel = inlined[-1].file
+    mine = [place for place in inlined if place.file in own]
+    return next(iter(mine), next(place for place in inlined if place.file == kernel))
 
 
 def _row(match: re.Match[str], place: Place, labels: Mapping[str, int] = {}) -> Row:

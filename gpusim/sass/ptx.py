@@ -7,7 +7,7 @@ in the source; the text that a cubin keeps beside its code has the same lines wi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -73,9 +73,13 @@ class Ptx:
             self._rows[line] = tuple(self._row(one, line) for one in found if one is not None)
         return self._rows[line]
 
+    def chain(self, line: int) -> tuple[Position, ...]:
+        """Return the position of a line, and those of the calls that it was inlined by."""
+        return self._chains[line - 1] if 0 < line <= len(self._chains) else ()
+
     def _row(self, found: re.Match[str], line: int) -> PtxRow:
         operands = tuple(one.strip() for one in _OPERAND.findall(found[3]))
-        return PtxRow(found[2], operands, found[1] or "", self._chains[line - 1])
+        return PtxRow(found[2], operands, found[1] or "", self.chain(line))
 
     @cached_property
     def _chains(self) -> list[tuple[Position, ...]]:
@@ -89,6 +93,17 @@ class Ptx:
                 known[found.group(1, 2, 3)] = chain
             chains.append(chain)
         return chains
+
+    @cached_property
+    def _functions(self) -> Mapping[tuple[tuple[str, int], ...], tuple[str, ...]]:
+        return {
+            tuple((one.file, one.line) for one in chain): tuple(one.function for one in chain)
+            for chain in dict.fromkeys(self._chains)
+        }
+
+    def functions(self, places: Sequence[tuple[str, int]]) -> tuple[str, ...]:
+        """Return the functions' symbols of places, each inlined at the next; "" if unknown."""
+        return self._functions.get(tuple(places), ("",) * len(places))
 
     def _chain(
         self, found: re.Match[str], known: Mapping[tuple[str, ...], tuple[Position, ...]]

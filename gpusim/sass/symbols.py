@@ -23,6 +23,9 @@ _NUMBA = re.compile(r"B2v\d+B\d+c")
 _LENGTH = re.compile(r"[1-9]\d*")
 _NUMBER = re.compile(r"([0-9A-Z]*)_")
 _LITERAL = re.compile(r"(n?\d+)E")
+# A lambda's body, and the call operator of a class without namespaces.
+_LAMBDA = re.compile(r"Ul.*_clI?E")
+_CALL_OPERATOR = re.compile(r"_ZNK?(\d+)(\w+?)clE")
 # Namespaces without a name, and the substitute for their file's.
 _UNNAMED = re.compile(r"_GLOBAL__N_|_INTERNAL_|_NV_ANON")
 
@@ -40,6 +43,20 @@ def cpp_name(symbol: str) -> str:
         return _Mangled(symbol).variable()
     except _UNREADABLE:
         return symbol
+
+
+def function_name(symbol: str) -> str:
+    """Return the C++ name of a device function, without its parameters; "lambda" for one."""
+    name = cpp_name(symbol)
+    if name != symbol or not symbol.startswith("_Z"):
+        return name
+    if _LAMBDA.search(symbol):
+        return "lambda"
+    called = _CALL_OPERATOR.match(symbol)
+    if called is not None and len(called[2]) == int(called[1]):
+        return f"{called[2]}::operator()"
+    first = _LENGTH.search(symbol)
+    return symbol if first is None else symbol[first.end() : first.end() + int(first[0])]
 
 
 def language(symbol: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from gpusim.isa.lines import Call, SourceLine
 from gpusim.isa.ops import OPS, BankLayout, Instruction, NamedArray, Op, Program, as_detail_says
 from gpusim.sass import bank_words
 from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
@@ -19,12 +21,13 @@ from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
 from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
-from gpusim.sass.listing import BYTES_PER_ROW, Row, Section, without_padding
+from gpusim.sass.listing import BYTES_PER_ROW, Place, Row, Section, without_padding
 from gpusim.sass.memory_order import joins_atomics, ordered
 from gpusim.sass.provenance import named
 from gpusim.sass.ptx import Ptx
 from gpusim.sass.register_banks import bank_reads
 from gpusim.sass.shared_arrays import shared_arrays, source_name
+from gpusim.sass.symbols import function_name
 from gpusim.sass.table import MNEMONICS, Mnemonic
 from gpusim.sass.webs import Webs, is_predicate
 
@@ -62,7 +65,8 @@ FIRST_ARCH_WITH_RESERVE = 90
 class Code:
     """A kernel's rows and its facts in the cubin, ready to be made a program.
 
-    `ptx` is what it became of, if that is known.
+    `ptx` is what it became of, if that is known. `calls` are those of lines by their files, where
+    a text names such.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Code:
     section: Section
     generator: str
     ptx: Ptx | None = None
+    calls: Mapping[str, tuple[Call, ...]] = field(default_factory=dict)
 
     @property
     def registers(self) -> int:
@@ -216,6 +221,7 @@ class _Translation:
         self.numbers: dict[Any, int] = {}
         self.immediates: dict[int, np.generic] = {}
         self.constants: dict[int, tuple[int, int]] = {}
+        self.lines: dict[tuple[Place, ...], SourceLine] = {}
 
     def program(self, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
         """Return the program."""
@@ -283,7 +289,7 @@ class _Translation:
     def _instruction(self, step: int) -> Instruction:
         micro = self.micros[step]
         if step not in self.webs.reached:
-            return Instruction("NOP", line=self.rows[micro.row].place.line)
+            return Instruction("NOP", line=self._line(self.rows[micro.row]))
         guard, negated = None, False
         if micro.guard is not None and (micro.issued or micro.memory is not None):
             guard, negated = self._guard(step, micro), micro.guard.negated
@@ -298,11 +304,27 @@ class _Translation:
             negated=negated,
             target=self.labels[micro.label] if micro.label else -1,
             memory=micro.memory,
-            line=self.rows[micro.row].place.line,
+            line=self._line(self.rows[micro.row]),
             text=self.rows[micro.row].text if micro.issued else "",
             stall_cycles=self._stall_count(micro) if micro.issued else 0,
             bank_reads=self.bank_reads[micro.row] if micro.issued else (),
         )
+
+    def _line(self, row: Row) -> SourceLine:
+        """Return a row's line, with the calls in its file that it was inlined by."""
+        ptx = self.code.ptx
+        if row.inlined not in self.lines:
+            places = [(one.file, one.line) for one in row.inlined]
+            functions = [""] * len(places) if ptx is None else ptx.functions(places)
+            frames = [
+                (function_name(symbol), place.line)
+                for symbol, place in zip(functions, row.inlined, strict=True)
+                if place.file == row.place.file
+            ]
+            calls = [Call(inner[0], outer[1]) for inner, outer in pairwise(frames)]
+            calls += self.code.calls.get(row.place.file, ())
+            self.lines[row.inlined] = SourceLine(row.place.line, calls)
+        return self.lines[row.inlined]
 
     def _stall_count(self, micro: Micro) -> int:
         return self.code.kernel.stall_count(self.rows[micro.row].address)

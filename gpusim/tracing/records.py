@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.isa.lines import Call, callers
 from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
@@ -25,11 +26,25 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
+class CallPath:
+    """One path of calls to a line of a device function, innermost first, and its counters."""
+
+    calls: tuple[Call, ...]
+    executions: int
+    counters: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the path, ready for JSON."""
+        calls = [call.to_dict() for call in self.calls]
+        return {"calls": calls, "executions": self.executions, "counters": self.counters}
+
+
+@dataclass(frozen=True)
 class LineCounters:
     """One source line: how often warps ran it, with how many lanes, and every counter.
 
     `executions` counts warps running the line, `active_lanes` is the mean number of lanes
-    that did (0 to 32).
+    that did (0 to 32). A line of a device function is `called_from` some paths of calls.
     """
 
     line: int
@@ -37,6 +52,24 @@ class LineCounters:
     executions: int
     active_lanes: float
     counters: dict[str, int]
+    called_from: tuple[CallPath, ...] = ()
+
+    @property
+    def callers(self) -> str:
+        """The line's function and the lines of its calls, in words; "" for one of the kernel."""
+        return callers(path.calls for path in self.called_from)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line, ready for JSON."""
+        paths = [path.to_dict() for path in self.called_from]
+        return {
+            "line": self.line,
+            "text": self.text,
+            "executions": self.executions,
+            "active_lanes": self.active_lanes,
+            "counters": self.counters,
+            **({"called_from": paths} if paths else {}),
+        }
 
 
 @dataclass(frozen=True)
@@ -176,16 +209,7 @@ class Trace(Shown, shown_as="trace"):
                 }
                 for name, value in self.counters.items()
             },
-            "lines": [
-                {
-                    "line": line.line,
-                    "text": line.text,
-                    "executions": line.executions,
-                    "active_lanes": line.active_lanes,
-                    "counters": line.counters,
-                }
-                for line in self.lines
-            ],
+            "lines": [line.to_dict() for line in self.lines],
             "footprints": [footprint.to_dict() for footprint in self.footprints],
             "warps": [
                 {"block": warp.block, "warp": warp.warp, "counters": warp.counters}

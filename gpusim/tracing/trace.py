@@ -14,6 +14,7 @@ from gpusim import machine
 from gpusim.codegen.generators import LOWERING
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, shown_at_the_call
+from gpusim.isa.lines import Call, calls_of
 from gpusim.launch.configured import ConfiguredKernel, MachineCode
 from gpusim.launch.events import Observer, Skip, require_observers
 from gpusim.launch.grid import ComputeCapability
@@ -24,7 +25,7 @@ from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.executions import executions_of
 from gpusim.tracing.footprint import Footprints
-from gpusim.tracing.records import Blocks, LineCounters, Trace, WarpCounters
+from gpusim.tracing.records import Blocks, CallPath, LineCounters, Trace, WarpCounters
 from gpusim.tracing.repeat import Repeat, repeat_of
 
 
@@ -149,13 +150,20 @@ def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:
     names = [spec.name for spec in counters.specs]
     issued, lanes = names.index("instructions"), names.index("thread_instructions")
     runs_of = [names.index(name) for name in ("instructions", "source_branches") if name in names]
+    pcs: dict[int, dict[tuple[Call, ...], list[int]]] = {}
+    for pc, row in enumerate(prepared.program.instructions):
+        pcs.setdefault(row.line, {}).setdefault(calls_of(row.line), []).append(pc)
     made = []
-    lines = np.array([instruction.line for instruction in prepared.program.instructions])
-    for line in sorted(set(lines.tolist())):  # np.unique imports numpy.ma
-        rows = counters.by_pc[lines == line]
-        total = rows.sum(axis=0)
-        runs = int(rows[:, runs_of].max())
+    for line in sorted(pcs):
+        paths = []
+        for calls, of_path in pcs[line].items():
+            rows = counters.by_pc[of_path]
+            runs = int(rows[:, runs_of].max())
+            paths.append(CallPath(calls, runs, counters.named(rows.sum(axis=0))))
+        total = counters.by_pc[[pc for of_path in pcs[line].values() for pc in of_path]].sum(axis=0)
         mean = float(total[lanes] / total[issued]) if total[issued] else 0.0
         text = linecache.getline(prepared.source_file, line).rstrip()
-        made.append(LineCounters(line, text, runs, mean, counters.named(total)))
+        runs = sum(path.executions for path in paths)
+        called_from = tuple(path for path in paths if path.calls)
+        made.append(LineCounters(int(line), text, runs, mean, counters.named(total), called_from))
     return made

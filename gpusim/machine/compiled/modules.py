@@ -292,7 +292,7 @@ class _Content:
 
     def _instruction(self, row: Instruction) -> str:
         parts = (
-            row.op, row.dst, row.src, row.guard, row.negated, row.target, row.line,
+            row.op, row.dst, row.src, row.guard, row.negated, row.target, int(row.line),
             self.of(row.dtype), self.of(row.detail), self.of(row.memory),
         )  # fmt: skip
         return repr(parts)

@@ -816,7 +816,7 @@ class _Translator:
         assert row.memory is not None
         if not self._counting or kind == "atomic":
             return "(i32.const 0)"
-        key = Touched(row.line, kind, row.memory.name)
+        key = Touched(int(row.line), kind, row.memory.name)
         if key not in self._made.touched:
             self._made.touched.append(key)
         number = self._made.touched.index(key)

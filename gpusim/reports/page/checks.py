@@ -11,6 +11,7 @@ from pathlib import Path
 from gpusim.checking.findings import Place, place_of
 from gpusim.checking.rules import SEVERITIES
 from gpusim.host.files import write_whole
+from gpusim.isa.lines import in_words
 from gpusim.reports.layout import plural
 from gpusim.reports.page import render
 from gpusim.reports.page.program import title
@@ -117,7 +118,9 @@ def _entry(place: int, one: Alike) -> Entry:
         message=finding.message,
         fix=finding.fix,
         launches=_launches(one),
-        places=[_said(each, finding.element) for each in finding.places if finding.hazard],
+        places=[
+            _said(each, finding.element) for each in finding.places if finding.hazard or each.calls
+        ],
         excerpts=list(_excerpts(one.source_file, finding.lines)),
     )
 
@@ -133,7 +136,7 @@ def _launches(one: Alike) -> str:
 
 def _said(place: Place, element: str) -> str:
     who = "a thread" if place.thread is None else str(place.thread)
-    return f"line {place.line}: {who} {place.does} {element}".rstrip()
+    return f"{in_words(place.line)}: {who} {place.does} {element}".rstrip()
 
 
 def _excerpts(file: str, lines: Sequence[int]) -> Iterator[list[Row]]:

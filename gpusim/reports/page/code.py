@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpusim.isa.lines import call_path, calls_of
 from gpusim.isa.ops import OPS, Program, text_of
 from gpusim.prediction.records import Prediction
 from gpusim.reports.page.tables import Cell, CountColumns, Counts, counted, shares
@@ -16,7 +17,8 @@ from gpusim.tracing.records import Trace
 class CodeRow:
     """An instruction: its counts as cells, its time, the largest reason of its cycles.
 
-    `target` is the instruction that a branch leads to, -1 for any other.
+    `target` is the instruction that a branch leads to, -1 for any other; `callers` are the calls
+    by which it was inlined, in words.
     """
 
     pc: int
@@ -26,6 +28,7 @@ class CodeRow:
     time: Cell
     stalls: str
     cells: tuple[Cell, ...]
+    callers: str = ""
 
 
 def code_rows(
@@ -50,6 +53,7 @@ def code_rows(
                 times[place],
                 _most(spent.get(pc, {})),
                 columns.row(place),
+                call_path(calls_of(one.line)),
             )
         )
     return columns, tuple(rows)

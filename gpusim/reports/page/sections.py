@@ -68,7 +68,7 @@ class Subject:
 class SourceRow:
     """A source line: its number and text, its part of the time and its counts.
 
-    `is_marked` where a finding names it.
+    `is_marked` where a finding names it. `callers` are the calls of its device function, in words.
     """
 
     number: int
@@ -76,6 +76,7 @@ class SourceRow:
     time: Cell | None
     cells: tuple[Cell, ...]
     is_marked: bool
+    callers: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ def _source(
             None if forecast is None else times[place],
             columns.row(place),
             line.line in marked,
+            line.callers,
         )
         for place, line in enumerate(trace.lines)
     ]
