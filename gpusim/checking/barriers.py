@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.clocks import Clocks, names
+from gpusim.checking.clocks import LANE_BITS, Clocks, names
 from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.sink import Sink
@@ -141,6 +141,37 @@ class Barriers:
         who, line = _thread(step.placement, int(step.rows[row]), lane), step.instruction.line
         message = f"the mask of {who} in line {line} has bits of lanes that exited or never arrive"
         count = int(np.count_nonzero(callers))
+        return Finding("mask", message, (Place(line, "calls", who),), count=count)
+
+    def outside(self, step: Step, mask: Array) -> Finding | None:
+        """Return a finding if a caller's own bit is not set in its mask."""
+        wrong = step.on & ((mask.astype(np.uint32) & LANE_BITS) == 0)
+        return self._of_mask(step, wrong, mask, "does not name the calling lane")
+
+    def absent(self, step: Step, mask: Array, clocks: Clocks, gone_at: Array) -> Finding | None:
+        """Return a finding if lanes in the mask do not come with a caller: an early return may."""
+        gone, awaited = gone_at[step.rows], clocks.live[step.rows]
+        if (gone != STAYED).any():
+            places = np.unique(gone).tolist()
+            skipped = [place for place in places if place in self._reachable(step.pc)]
+            awaited = awaited | np.isin(gone, skipped)
+        missing = ((mask & LANE_BITS) != 0) & awaited & ~step.on
+        wrong = step.on & missing.any(axis=2, keepdims=True)
+        if not wrong.any():
+            return None
+        copy, row, _ = (int(place[0]) for place in np.nonzero(wrong))
+        lane = int(np.argmax(missing[copy, row]))
+        return self._of_mask(step, wrong, mask, f"names lane {lane}, which does not come")
+
+    def _of_mask(self, step: Step, wrong: Array, mask: Array, what: str) -> Finding | None:
+        """Return the finding of callers with a wrong mask, by copy, row and lane; None for none."""
+        if not wrong.any():
+            return None
+        copy, row, lane = (int(place[0]) for place in np.nonzero(wrong))
+        value = int(np.broadcast_to(mask, wrong.shape)[copy, row, lane]) & 0xFFFFFFFF
+        who, line = _thread(step.placement, int(step.rows[row]), lane, copy), step.instruction.line
+        message = f"the mask {value:#010x} of {who} in line {line} {what}"
+        count = int(np.count_nonzero(wrong)) * (step.placement.copies // len(wrong))
         return Finding("mask", message, (Place(line, "calls", who),), count=count)
 
     def read_in_vain(self, step: Step) -> Finding | None:

@@ -42,6 +42,7 @@ from gpusim.program.polling import optimistic_loads, polls
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
 WORD = 4
+EVERY_LANE = 0xFFFFFFFF
 # Elements narrower than a word, from which on NumPy examines all of a launch: compiled code holds
 # copies of the arrays beside their shadow, two bytes or more a byte.
 MANY_NARROW = 1 << 24
@@ -164,6 +165,8 @@ class Checker(Observer):
             return self._look_up
         if OPS[row.op].copies:
             return {"commits": self._commit, "awaits": self._await}[OPS[row.op].copies]
+        if self._layout.program.masks and pc in self._layout.program.masks:
+            return self._meet_masked
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
         return {
             "warpsync": ordering if OPS[row.op].checks_mask else self._gather,
@@ -184,6 +187,9 @@ class Checker(Observer):
             return None
         if self._has_many_narrow:
             return None
+        masks = layout.program.masks or {}
+        if any(mask != EVERY_LANE for mask in masks.values()):
+            return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):
             name = "" if action is None else _DETECTED.get(action.__name__)
@@ -195,7 +201,8 @@ class Checker(Observer):
         accesses = tuple((pc, shifts[self._accesses[pc].space]) for pc in asked["accesses"])
         sums = tuple(pc for pc in asked["accesses"] if adds_floats(self._accesses[pc]))
         gathers, exchanges = tuple(asked["gathers"]), tuple(asked["exchanges"])
-        meetings = (*asked["meetings"], *gathers, *exchanges)
+        whole = tuple(asked["whole"])
+        meetings = (*asked["meetings"], *gathers, *exchanges, *whole)
         conditions = tuple(asked["conditions"])
         rows = self._layout.program.instructions
         masked = tuple(pc for pc in gathers if rows[pc].detail != "all")
@@ -203,7 +210,8 @@ class Checker(Observer):
         own = layout.own_shared
         cells = Cells(layout.first_address, sizes["global"], sizes["shared"], own, sizes["local"])
         unknown = tuple(sorted(self._of_unknown_arrays))
-        return Detection(accesses, sums, meetings, masked, exchanges, conditions, unknown), cells
+        asked_of = accesses, sums, meetings, masked, exchanges, whole, conditions, unknown
+        return Detection(*asked_of), cells
 
     def take(self, found: Examined) -> None:
         """Take over the counts of a launch that race detection has examined."""
@@ -470,12 +478,25 @@ class Checker(Observer):
         """Report a mask of machine code that names exited lanes."""
         batch.clocks.sync_warp(step, self._time(step.pc))
         if step.mask is not None and step.instruction.detail != "all":
-            self._tell(self._barriers.named_in_vain(step, batch.clocks))
+            outside = self._barriers.outside(step, step.mask)
+            self._tell(outside or self._barriers.named_in_vain(step, batch.clocks))
 
     def _exchange(self, step: Step, batch: Batch) -> None:
         """Report a shuffle of machine code from inactive source lanes."""
         batch.clocks.sync_warp(step, self._time(step.pc))
         self._tell(self._barriers.read_in_vain(step))
+
+    def _meet_masked(self, step: Step, batch: Batch) -> None:
+        """Report a mask that machine code has dropped, and order the lanes that it names."""
+        assert self._layout.program.masks is not None
+        mask = np.full((1, 1, 1), self._layout.program.masks[step.pc], np.uint32)
+        batch.clocks.sync_warp(step._replace(mask=mask), self._time(step.pc))
+        found = self._barriers.outside(step, mask)
+        if (
+            OPS[step.instruction.op].kind != "compute"
+        ):  # lanes may wait at other warp barriers with this mask
+            found = found or self._barriers.absent(step, mask, batch.clocks, batch.gone_at)
+        self._tell(found or self._barriers.read_in_vain(step))
 
     def _arrive(self, step: Step, batch: Batch) -> None:
         """Report a barrier skipped by lanes with a false predicate."""
@@ -507,6 +528,7 @@ _DETECTED = {
     "_sync_warp": "meetings",
     "_gather": "gathers",
     "_exchange": "exchanges",
+    "_meet_masked": "whole",
     "_arrive": "",
     "_fence": "",
     "_leave": "",

@@ -237,7 +237,8 @@ class Program:
     `joining` are the pcs where a compiler lets lanes meet to make one atomic of theirs.
     `constant_arrays` are those of `CONSTANT_BANK`; `accessed_arrays` are the arrays in shared and
     constant memory that accesses name, by pc, as far as they are known; `outside` are accesses at
-    constant indices that lie outside their array.
+    constant indices that lie outside their array. `masks` are the lanes named by instructions that
+    have no mask as an operand, None where these are not known.
     """
 
     name: str
@@ -259,6 +260,7 @@ class Program:
     constant_arrays: tuple[NamedArray, ...] = ()
     accessed_arrays: Mapping[int, NamedArray] = field(default_factory=dict)
     outside: tuple[ConstantIndex, ...] = ()
+    masks: Mapping[int, int] | None = field(default_factory=dict)
 
     def shared_array(self, memory: Memory, touched: Sequence[int]) -> tuple[str, int]:
         """Return the array of an access that lanes make at some addresses, and its first byte."""

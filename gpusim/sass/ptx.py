@@ -7,9 +7,11 @@ in the source; the text that a cubin keeps beside its code has the same lines wi
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import accumulate
 
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:,\s*function_name\s+([^,]+),(.*))?")
@@ -17,6 +19,12 @@ _INLINED = re.compile(r"inlined_at\s+(\d+)\s+(\d+)\s+(\d+)")
 _NAME = re.compile(r"^(\S+):\s*\n((?:\.b8 [\d,]+\n)+)", re.MULTILINE)
 _BYTE = re.compile(r"\b\d+\b")
 _ROW = re.compile(r"(?:\{|\s|\w+:\s)*(?:@\s*(!?%?\w+)\s+)?([a-z][\w.:]*)\s*(.*?)\s*$", re.DOTALL)
+_FUNCTION = re.compile(r"(?:\.\w+\s+)*\.(?:entry|func)\b")
+_WRITTEN = re.compile(
+    r"\s*(?:@!?%\w+\s+)?(?:mov\.[bsu]32\s+(?P<moved>%\w+),\s*(?P<value>[^;]*);"
+    r"|[a-z][\w.:]*\s+\{?(?P<other>%\w+))"
+)
+_NUMBER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)U?")
 _OPERAND = re.compile(r"\[[^]]*\]|\{[^}]*\}|[^,\s][^,]*")
 
 
@@ -72,6 +80,28 @@ class Ptx:
             found = map(_ROW.match, text.partition("//")[0].split(";")[:-1])
             self._rows[line] = tuple(self._row(one, line) for one in found if one is not None)
         return self._rows[line]
+
+    def number(self, operand: str, line: int) -> int | None:
+        """Return the value of an operand of a line's: a number, or a register set to one alone."""
+        is_register = operand.startswith("%")
+        values = self._values[self._function[line - 1]][operand] if is_register else {operand}
+        found = _NUMBER.fullmatch(next(iter(values))) if len(values) == 1 else None
+        return None if found is None else int(found[0].removesuffix("U"), 0)
+
+    @cached_property
+    def _function(self) -> list[int]:
+        """The number of the function that each line is in."""
+        return list(accumulate(bool(_FUNCTION.match(text)) for text in self.lines))
+
+    @cached_property
+    def _values(self) -> Mapping[int, Mapping[str, set[str]]]:
+        """The sources of the moves to each register, "" for other results, by function."""
+        found: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for text, function in zip(self.lines, self._function, strict=True):
+            if written := _WRITTEN.match(text):
+                register = written["moved"] or written["other"]
+                found[function][register].add(written["value"] or "")
+        return found
 
     def chain(self, line: int) -> tuple[Position, ...]:
         """Return the position of a line, and those of the calls that it was inlined by."""

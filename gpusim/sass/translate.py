@@ -22,6 +22,7 @@ from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Place, Row, Section, without_padding
+from gpusim.sass.masks import masks, names_lanes
 from gpusim.sass.memory_order import joins_atomics, ordered
 from gpusim.sass.provenance import named
 from gpusim.sass.ptx import Ptx
@@ -250,7 +251,14 @@ class _Translation:
             constants=self.constants,
             layout=layout,
             joining=self._joining(),
+            masks=self._masks(),
         )
+
+    def _masks(self) -> Mapping[int, int] | None:
+        """Return the masks of steps that have none in machine code, None where these are lost."""
+        if self.code.ptx is not None:
+            return masks(self.micros, self.rows, self.code.ptx)
+        return None if any(map(names_lanes, self.micros)) else {}
 
     def _joining(self) -> frozenset[int]:
         """Return the steps in which the compiler joins atomics of lanes that want no result.

@@ -30,9 +30,9 @@ class Detection:
 
     `accesses` are compared, with the binary logarithm of the bytes of an element of their memory;
     `sums` are those that add numbers of floating point atomically.
-    At `meetings` the lanes of a warp meet; `gathers` are those that must name no lane that is
-    missing, `exchanges` those that must have all lanes. `conditions` must not be true. Accesses
-    `of_unknown_arrays` are counted.
+    At `meetings` the lanes of a warp meet; `gathers` are those with masks, whose lanes must all be
+    there, `exchanges` those that must have 32 lanes, `whole` those that must have the lanes that
+    the warp has. `conditions` must not be true. Accesses `of_unknown_arrays` are counted.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -40,6 +40,7 @@ class Detection:
     meetings: tuple[int, ...]
     gathers: tuple[int, ...]
     exchanges: tuple[int, ...]
+    whole: tuple[int, ...]
     conditions: tuple[int, ...]
     of_unknown_arrays: tuple[int, ...]
 

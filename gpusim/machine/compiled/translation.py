@@ -40,6 +40,7 @@ NARROW = np.dtype(np.int32)
 AXES = "xyz"
 MOST_NODES = 400  # of a segment: compilers take more than twice as long for twice as many
 BYTE = np.dtype(np.uint8)
+_EVERY = f"(i32.load offset={layout.LANES} (local.get $W))"  # the lanes that a warp has
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
     "shuffle", "vote", "match", "elect", "reduce_lanes", "differs", "warpsync",
@@ -516,7 +517,9 @@ class _Translator:
             segment.count(guard, row.negated, self._ran(pc, "{}"))
         if self._detection is not None and pc in self._detection.meetings:
             lanes = np.bool_(True) if guard is None else guard
-            meets = "(call $meets (local.get $W) {})"
+            meets = "(call $meets (local.get $W) {0})"
+            if pc in self._detection.whole:
+                meets = f"(if (i32.ne {{0}} {_EVERY}) (then (unreachable))) {meets}"
             segment.count(lanes, guard is not None and row.negated, meets)
         for register, value in zip(row.dst, values, strict=True):
             segment.write(register, value, self._types[register], guard, row.negated)
@@ -747,16 +750,17 @@ class _Translator:
             parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
         if OPS[row.op].kind == "barrier" and row.guard is not None:
             parts.append(f"(if (i32.ne {on} (local.get $M)) (then (unreachable)))")
-        every = f"(i32.load offset={layout.LANES} (local.get $W))"
         if pc in asked.gathers:
-            missing = f"(i32.and {every} (i32.xor {on} (i32.const -1)))"
+            missing = f"(i32.and {_EVERY} (i32.xor {on} (i32.const -1)))"
             parts.append(f"(if (i32.and (local.get $x) {missing}) (then (unreachable)))")
         if pc in asked.exchanges:
             parts.append(f"(if (i32.ne {on} (i32.const -1)) (then (unreachable)))")
+        if pc in asked.whole:
+            parts.append(f"(if (i32.ne {on} {_EVERY}) (then (unreachable)))")
         if pc in asked.meetings:
             meets = f"(call $meets (local.get $W) {on})"
             if _waits(row):
-                unnamed = f"(i32.and {every} (i32.xor (local.get $z) (i32.const -1)))"
+                unnamed = f"(i32.and {_EVERY} (i32.xor (local.get $z) (i32.const -1)))"
                 meets = f"(if (i32.eqz {unnamed}) (then {meets}))"
             parts.append(meets)
         return " ".join(parts)
@@ -1131,12 +1135,17 @@ class _Translator:
             parts.append(self._decided(pc, "(local.get $on)", chosen))
         return " ".join((*parts, f"(if (local.get $z) (then {taken}))", self._yield(number + 1)))
 
-    def _named(self) -> str:
-        """Set $x to the lanes that the first operand of a lane names, $z to those of all lanes."""
+    def _named(self, *, with_own: bool = False) -> str:
+        """Set $x to the lanes that the first operand of a lane names, $z to those of all lanes.
+
+        Each lane must name itself `with_own`.
+        """
         at = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $y)) (i32.const 2)))"
+        own = "(i32.and (local.get $y) (i32.sub (i32.const 0) (local.get $y)))"
+        trap = f"(if (i32.eqz (i32.and {own} {at})) (then (unreachable)))" if with_own else ""
         return f"""(local.set $x (i32.const 0)) (local.set $z (i32.const -1))
 (local.set $y (local.get $M))
-(loop $named (local.set $x (i32.or (local.get $x) {at}))
+(loop $named {trap} (local.set $x (i32.or (local.get $x) {at}))
 (local.set $z (i32.and (local.get $z) {at}))
 (br_if $named (local.tee $y (i32.and (local.get $y) (i32.sub (local.get $y) (i32.const 1))))))"""
 
@@ -1157,7 +1166,8 @@ class _Translator:
         differ = ""
         if kind == "collect":
             differ = "(if (i32.ne (local.get $x) (local.get $z)) (then (unreachable)))"
-        return f"""{self._named()} {differ} (if {self._missing("(local.get $M)")} (then
+        named = self._named(with_own=self._detection is not None)
+        return f"""{named} {differ} (if {self._missing("(local.get $M)")} (then
 {undone} {misses} {hold} (call $gather (local.get $W)) (return)))"""
 
     def _jump(self, number: int, pc: int, row: Instruction) -> str:

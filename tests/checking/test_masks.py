@@ -1,0 +1,95 @@
+"""Masks of warp operations: those that machine code drops are judged by the PTX behind it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.host import fast
+from gpusim.machine import examination
+from gpusim.sass import wheels
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+# Bodies with `v`, the lane's number, and `t`, the thread's: each stores a result to y[t].
+WRONG = {
+    "a shuffle by lanes that its mask lacks": "y[t] = __shfl_sync(0xffffu, v, 0);",
+    "a shuffle down among half the lanes": "y[t] = __shfl_down_sync(0xffffu, v, 1, 16);",
+    "a ballot of all lanes in a branch":
+        "int b = 0; if (v < 8) b = __ballot_sync(~0u, v < 4); y[t] = b;",
+    "a ballot by lanes that its mask lacks": "y[t] = __ballot_sync(0xffu, v > 3);",
+    "a vote by lanes that its mask lacks": "y[t] = __any_sync(0xfffu, v > 30);",
+    "a sum by lanes that its mask lacks": "y[t] = __reduce_add_sync(0x3fu, v);",
+    "a match by lanes that its mask lacks": "y[t] = __match_any_sync(0x7fu, v & 3);",
+    "an exchange among present lanes of a full mask":
+        "if (v < 16) v = __shfl_xor_sync(~0u, v, 8); y[t] = v;",
+    "a mask at run time without its caller":
+        "unsigned m = ~(1u << v); if (v < 16) v = __shfl_sync(m & 0xffff, v, 1); y[t] = v;",
+    "a barrier of fewer lanes than come": "__syncwarp(0xffffu); y[t] = v;",
+}  # fmt: skip
+RIGHT = {
+    "full masks": "y[t] = __shfl_xor_sync(~0u, v, 8) + __ballot_sync(~0u, v < 4);",
+    "half the lanes with half a mask": "if (v < 16) v = __shfl_xor_sync(0xffffu, v, 8); y[t] = v;",
+    "two halves with a mask each":
+        "unsigned m = v < 16 ? 0xffffu : 0xffff0000u; y[t] = __shfl_xor_sync(m, v, 8);",
+    "the lanes that are active": "unsigned m = __activemask(); y[t] = __ballot_sync(m, v < 4);",
+    "the lanes of a ballot before the branch":
+        "unsigned m = __ballot_sync(~0u, v < 9); if (v < 9) v = __shfl_sync(m, v, 8); y[t] = v;",
+    "lanes that are active in a branch":
+        "if (v < 9) { unsigned m = __activemask(); v = __reduce_add_sync(m, v); } y[t] = v;",
+    "an early return of the others": "if (v > 15) return; y[t] = __shfl_xor_sync(~0u, v, 8);",
+    "a barrier of half the lanes, by these": "if (v < 16) { __syncwarp(0xffffu); } y[t] = v;",
+}  # fmt: skip
+TEXT = """
+__global__ void k(int *y, int n) {
+    int t = threadIdx.x, v = t % 32;
+    {BODY}
+}
+"""
+
+
+def checked(body: str, *, block: int = 64, device: str = "h200") -> gpusim.Findings:
+    kernel = gpusim.cuda_source(TEXT.replace("{BODY}", body))["k"]
+    return gpusim.check(kernel[2, block], np.zeros(64, np.int32), np.int32(1), device=device)
+
+
+@pytest.fixture(params=["numpy", "compiled"], autouse=True)
+def evaluator(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Check by NumPy alone, and with a launch in compiled code before."""
+    monkeypatch.setattr(fast, "is_wanted", lambda: request.param == "compiled")
+    examination.forget()
+    return str(request.param)
+
+
+@pytest.mark.parametrize("form", WRONG)
+def test_wrong_masks_are_errors(form: str) -> None:
+    assert [one.rule for one in checked(WRONG[form]).errors if one.rule != "same-value"] == ["mask"]
+
+
+@pytest.mark.parametrize("form", RIGHT)
+@pytest.mark.parametrize("block", [64, 48])
+def test_right_masks_have_no_finding(form: str, block: int) -> None:
+    body = RIGHT[form] if block == 64 or "~0u" not in RIGHT[form] else "y[t] = v;"
+    assert [one.rule for one in checked(body, block=block).errors] == []
+
+
+@pytest.mark.parametrize("device", ["gtx1650", "a100-80gb", "rtx4090"])
+def test_masks_are_known_for_every_generation(device: str) -> None:
+    found = checked("y[t] = __shfl_sync(0x0000ffff, v, 0);", device=device)
+    (mask,) = found.errors
+    assert mask.message == (
+        "the mask 0x0000ffff of thread 16 (block 0, warp 0, lane 16) in line 4 does not name the "
+        "calling lane"
+    )
+    assert mask.count == 64  # half of the lanes of four warps
+
+
+def test_a_barrier_of_some_lanes_orders_these_alone() -> None:
+    """Lanes 16 to 31 read what lanes 0 to 15 have stored, and the other way round."""
+    body = "__shared__ int s[64]; s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ {}];"
+    assert {one.rule for one in checked(body.format(16)).errors} == {"mask", "warp-race"}
+    low = "__shared__ int s[64]; if (v < 16) { s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 8]; }"
+    assert checked(low).errors == []
