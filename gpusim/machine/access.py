@@ -222,6 +222,8 @@ def _touched(
     index = storage.element_index(addresses, memory.base, item)
     on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
+    if not bytes_each.size:
+        return [LaneElements(None, index, on)], on
     index = storage.element_index(addresses, 0, item) if memory.base else index
     if memory.space == "shared" and batch.placement.folded and len(index) == len(on) == 1:
         return [UniformLaneElements(bytes_each.view(memory.dtype), index, on)], on
@@ -292,7 +294,8 @@ def _within(
     memory, line = _memory(instruction), instruction.line
     who = partial(generic_addressing.lanes_of, group)
     inside = 1 if instruction.may_overhang else memory.count
-    misfits = [storage.outside(index, on, size, memory, line, who, inside=inside)]
+    what = partial(_name_and_more, context, memory)
+    misfits = [storage.outside(index, on, size, inside, line, who, what)]
     if not memory.by_address:  # addresses are aligned by now
         misfits.append(storage.misaligned(index, on, memory, line, who))
     for misfit in misfits:
@@ -300,6 +303,29 @@ def _within(
             context.fault(misfit.fault)
             on = on & ~misfit.wrong
     return on
+
+
+_NO_BYTES = (
+    ": the launch gives no dynamic shared memory (--shared-bytes, <<<grid, block, bytes>>> or "
+    "kernel[grid, block, stream, bytes])"
+)
+
+
+def _name_and_more(context: Context, memory: Memory) -> tuple[str, str]:
+    """Return the name of an access's array, and, of dynamic shared memory, how it gets its size."""
+    program, name = context.batch.program, memory.name
+    if memory.space != "shared":
+        return name, ""
+    known = program.shared_arrays
+    if memory.by_address and memory.size is None:
+        name = known[0].name if len(known) == 1 else name
+        is_dynamic = not program.shared_bytes or any(one.size is None for one in known)
+    else:
+        is_dynamic = any(one.size is None and one.name == name for one in known)
+        is_dynamic |= memory.size is None
+    held = context.batch.launch.dynamic_shared_bytes
+    given = f", in {held} bytes of dynamic shared memory (--shared-bytes)" if held else _NO_BYTES
+    return name, given if is_dynamic else ""
 
 
 def _shared(group: Group) -> tuple[Array, Array]:

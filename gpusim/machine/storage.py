@@ -293,15 +293,15 @@ def outside(
     index: Array,
     on: Array,
     size: int,
-    memory: Memory,
+    inside: int,
     line: int,
     who: Callable[[], Lanes],
-    *,
-    inside: int,
+    what: Callable[[], tuple[str, str]],
 ) -> Misfit | None:
     """Return the lanes outside an array of `size` elements, None if there are none.
 
-    The first `inside` elements of each access have to be elements of the array.
+    The first `inside` elements of each access have to be elements of the array. `what` returns its
+    name, and more about its size.
     """
     limit = size - inside
     if index.size and index.min() >= 0 and index.max() <= limit:
@@ -309,10 +309,11 @@ def outside(
     wrong = ((index < 0) | (index > limit)) & on
     if not wrong.any():
         return None
-    block, thread, place = who().first(wrong, index, memory.name, line)
+    name, about = what()
+    block, thread, place = who().first(wrong, index, name, line)
     message = (
-        f"line {line}: {memory.name}[{place.index}] is out of bounds: {memory.name} has "
-        f"{size} elements (block {block}, thread {thread})"
+        f"line {line}: {name}[{place.index}] is out of bounds: {name} has "
+        f"{size} elements{about} (block {block}, thread {thread})"
     )
     return Misfit(wrong, OutOfBoundsError(message, place))
 
