@@ -163,6 +163,7 @@ def check_prepared(
                 may_skip=checker.ignores,
                 turns=None if order is None else Turns(order),
             )
+    checker.tell_sums()
     sink.add_new(reversed_order)
     for finding in constant_indices(program, checker.coverage.lines_not_run):
         sink.add(finding)
@@ -205,7 +206,7 @@ def _is_clean_at_once(examination: Examination, checker: Checker, sink: Sink) ->
         return True
 
     def look() -> None:
-        found = None if sink else examination.after(checker.steps)
+        found = None if sink or checker.has_notes else examination.after(checker.steps)
         if found is not None:
             checker.take(found)
             raise _OverError

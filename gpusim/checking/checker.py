@@ -24,12 +24,19 @@ from gpusim.checking.coverage import ARRAYS, LOCAL, Coverage
 from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
+from gpusim.checking.float_sums import FloatSums
 from gpusim.checking.history import History
 from gpusim.checking.origins import Reading
 from gpusim.checking.races import Name, Races, may_race_strongly
 from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import Shadow
-from gpusim.checking.single_access import adds_floats, never_written, order_of_sums, undefined
+from gpusim.checking.single_access import (
+    adds_floats,
+    lost,
+    never_written,
+    order_of_sums,
+    undefined,
+)
 from gpusim.checking.sink import Sink
 from gpusim.errors import InputError
 from gpusim.isa.ops import OPS, Instruction, Program
@@ -72,7 +79,8 @@ class Checker(Observer):
         self._uninitialised = uninitialised or {}
         self._batches: dict[int, Batch] = {}
         self._timeline = Timeline()
-        self._told_of_order: set[int] = set()
+        self._unordered_sums: dict[int, Finding] = {}
+        self._float_sums = FloatSums()
         self.steps = 0
         self.pauses: dict[int, Callable[[], None]] = {}
         self.coverage = Coverage()
@@ -249,6 +257,23 @@ class Checker(Observer):
         if action is not None:
             action(step, batch)
 
+    @property
+    def has_notes(self) -> bool:
+        """Whether `tell_sums` has findings."""
+        return bool(self._unordered_sums)
+
+    def tell_sums(self) -> None:
+        """Tell what only the end of the launch shows: how much floating-point sums have lost."""
+        wrong = self._float_sums.wrong()
+        for pc, note in self._unordered_sums.items():
+            if pc in wrong:
+                found, element = wrong[pc]
+                memory = self._accesses[pc].instruction.memory
+                assert memory is not None
+                array, index = self._layout.name(memory, element)
+                note = lost(note, array, index, found)
+            self._tell(note)
+
     def _note(self, step: Step) -> None:
         """Note a line that has run: one with accesses to memory where one of these has."""
         line, left = step.instruction.line, self.coverage.lines_not_run
@@ -329,6 +354,7 @@ class Checker(Observer):
                 never &= self._global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never)
             self._judge(touch, access, self._global, self._copied)
+            self._float_sums.add(step, element, 0)
             if access.is_asynchronous:
                 self._begin(step, batch, touch, access, self._copied)
 
@@ -354,6 +380,7 @@ class Checker(Observer):
                 never &= self._layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never)
         self._judge(touch, access, shadow, batch.on_their_way)
+        self._float_sums.add(step, step.addresses // self._layout.element_bytes["shared"], elements)
         if access.is_asynchronous:
             self._begin(step, batch, touch, access, batch.on_their_way)
 
@@ -411,11 +438,10 @@ class Checker(Observer):
         self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight | None
     ) -> None:
         name = self._name(access, touch.element)
-        if access.kind == "atomic" and access.pc not in self._told_of_order:
+        if access.kind == "atomic" and access.pc not in self._unordered_sums:
             found = order_of_sums(shadow, touch, access, name)
             if found is not None:
-                self._told_of_order.add(access.pc)
-            self._tell(found)
+                self._unordered_sums[access.pc] = found
         if self._flags is not None and access.space in self._recorded:
             self._flags.touch(touch, access)
         if copies is not None:

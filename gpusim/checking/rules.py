@@ -210,6 +210,12 @@ RULES: dict[str, Rule] = {
             "add in a fixed order (a tree, then one thread) where results must be reproducible",
         ),
         Rule(
+            "float-lost",
+            WARNING,
+            "a floating-point sum that has lost more than its last bits",
+            "add in a wider type, or parts first: a sum for each block, then one atomic a block",
+        ),
+        Rule(
             "left-out",
             ERROR,
             "input elements missing from the result",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpusim.checking.access import Access
 from gpusim.checking.accessed_elements import Spread
 from gpusim.checking.element_access import ATOMIC, Array, ElementAccess, thread_of
 from gpusim.checking.findings import Finding, Place
+from gpusim.checking.float_sums import Sum
 from gpusim.checking.races import Name, thread_named
 from gpusim.checking.rules import RULES
 from gpusim.checking.shadow import Shadow
@@ -56,6 +59,15 @@ def order_of_sums(
         "atomics: the last bits of the sum depend on their order"
     )
     return Finding("float-order", message, (Place(access.line, "updates"),), array, index)
+
+
+def lost(note: Finding, array: str, index: int, found: Sum) -> Finding:
+    """Return the finding that a sum has lost more than its last bits, in place of the `note`."""
+    line = note.places[0].line
+    message = (
+        f"several threads add to {array}[{index}] in line {line} by floating-point atomics: {found}"
+    )
+    return replace(note, rule="float-lost", message=message, array=array, index=index)
 
 
 def undefined(step: Step, threads: Array) -> Finding | None:

@@ -60,8 +60,9 @@ class Step(NamedTuple):
     both are shaped (copies or 1, len(rows), 32). `addresses` are byte addresses (within the
     block for shared memory), `taken` the lanes that take a branch or meet a true condition of the
     source; each is None for other instructions. `values` are the values of a store, `left` the
-    final values of an atomic in shared memory after all lanes, `mask` is the operand with the
-    lane mask of a shuffle, vote or warp barrier, as bits; all three are to be
+    final values of an atomic in shared memory after all lanes, `before` the elements before a sum
+    of floating-point numbers and `added` what each lane adds, `mask` is the operand with the
+    lane mask of a shuffle, vote or warp barrier, as bits; all of these are to be
     broadcast. `sources` are the source lanes of a shuffle, `constants` the
     offsets in its bank of a load of constants with addresses in registers. A row may be
     a part of a warp: lanes that diverged run as rows of their own. `registers` reads a register of
@@ -84,6 +85,8 @@ class Step(NamedTuple):
     sources: Array | None = None
     constants: Array | None = None
     registers: Callable[[int], Array] | None = None
+    before: Array | None = None
+    added: Array | None = None
 
 
 class StepsOfWarps(NamedTuple):

@@ -70,6 +70,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     on, left = _writing(context, instruction, on), None
+    first = added = None
     if on.any():
         touched, found = _touched(context, group, instruction, addresses, on)
         on, lost = found, on & ~found
@@ -79,6 +80,8 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
         given = _operands(group, instruction, memory)
         # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
+        if context.listeners and _adds_floats(instruction):
+            first, added = _loaded([one.apart() for one in touched], 0, memory), given[0]
         result: Array | None = None
         for one in touched:
             flat = one.apart()
@@ -105,7 +108,13 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
         if instruction.dst and instruction.detail == "cas" and lost.any():
             # Loops end that swap until the old value is the one expected.
             _give_old(group, instruction, np.array(given[0]), lost)
-    context.report(group, instruction, on, addresses, left=left)
+    context.report(group, instruction, on, addresses, left=left, before=first, added=added)
+
+
+def _adds_floats(instruction: Instruction) -> bool:
+    """Return whether an atomic is a sum of single floating-point numbers."""
+    is_float = _memory(instruction).dtype.kind == "f"
+    return is_float and str(instruction.detail).startswith(("add", "sub"))
 
 
 def _passed_by(instruction: Instruction, given: Sequence[Array], on: Array) -> Array:

@@ -96,6 +96,8 @@ class Context:
         left: Array | None = None,
         sources: Array | None = None,
         constants: Array | None = None,
+        before: Array | None = None,
+        added: Array | None = None,
     ) -> None:
         """Report to observers, if there are any, that a group ran an instruction."""
         if not (self.listeners or self._barrier_listeners or self._arrival_listeners):
@@ -117,6 +119,8 @@ class Context:
             sources,
             constants,
             group.read,
+            before,
+            added,
         )
         self._last_step = step
         for listener in self.listeners:
