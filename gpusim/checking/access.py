@@ -18,7 +18,8 @@ class Access:
 
     It `polls` where a loop repeats it until its value changes; it `is_optimistic` where an
     atomic compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
-    program does not say so, and nothing else can be.
+    program does not say so, and nothing else can be. It `is_tested` where a branch depends on its
+    value and a fence follows; a poll `is_signal` whose value goes nowhere else.
     """
 
     pc: int
@@ -26,6 +27,8 @@ class Access:
     polls: bool
     is_optimistic: bool
     must_be_volatile: bool = False
+    is_tested: bool = False
+    is_signal: bool = False
 
     @cached_property
     def kind(self) -> str:
@@ -76,6 +79,8 @@ class Access:
             self.is_optimistic,
             self.is_narrow,
             self.is_relaxed,
+            self.is_tested,
+            self.is_signal,
         )
 
     @cached_property
@@ -85,12 +90,16 @@ class Access:
 
 
 class Timeline:
-    """The steps by time: the pc of each, and the value if all its lanes stored the same one."""
+    """The steps by time: the pc of each, and the value if all its lanes stored the same one.
+
+    Of copies that have been awaited, `waits` has the line of the wait.
+    """
 
     def __init__(self) -> None:
         self._pcs = np.full(1024, -1, dtype=np.int32)
         self._now = 0
         self.stored: dict[int, Any] = {}
+        self.waits: dict[int, int] = {}
 
     def pcs_at(self, times: Array) -> Array:
         """Return the pc executed at each of some times."""

@@ -9,8 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpusim.checking.access import Access
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.element_access import BLOCK_SHIFT, Array, ElementAccess, Heard
+from gpusim.checking.element_access import (
+    BLOCK_SHIFT,
+    LOCATION_SHIFT,
+    Array,
+    ElementAccess,
+    Heard,
+)
 from gpusim.isa.ops import ANY_ARRAY, LOCAL_HIGH, OPS, SHARED_HIGH, Instruction, Memory, Program
 from gpusim.launch.events import Placement, Step
 from gpusim.launch.grid import Launch
@@ -142,6 +149,15 @@ class Layout:
         elif memory.space == "shared":
             name, first = self.program.shared_array(memory, [address])
         return name, (address - first) // memory.dtype.itemsize
+
+    def name_at(self, access: Access, location: int) -> tuple[str, int]:
+        """Return array and index of an access's location: an element, and the memory's number."""
+        memory = access.instruction.memory
+        assert memory is not None
+        if memory.space == "generic":
+            space = "shared" if location >> LOCATION_SHIFT else "global"
+            memory = replace(memory, space=space, name=WINDOWS[space])
+        return self.name(memory, location & ((1 << LOCATION_SHIFT) - 1))
 
     def _holder(self, address: int) -> str:
         """Return the array that an address lies in, or that begins last before it."""

@@ -9,6 +9,7 @@ are.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,21 +18,45 @@ from gpusim.checking.clocks import Clocks
 from gpusim.checking.element_access import Array, ElementAccess, Heard, thread_of
 
 
+class Pending(NamedTuple):
+    """Why a copy has not ended: what is `missing`, in words, and a fix; "" for the rule's."""
+
+    missing: str
+    why: str
+    fix: str = ""
+
+
+NO_WAIT = Pending("wait", "no wait for the copy between the two")
+UNCOMMITTED = Pending(
+    "commit",
+    "the copy is in no group that its thread has committed",
+    "commit the copy's group (cp.async.commit_group, __pipeline_commit) before the wait",
+)
+
+
 class Groups:
-    """The number of committed copy groups of each lane of a batch, by its place there."""
+    """The number of committed copy groups of each lane of a batch, by its place there.
+
+    Of each lane's last wait, `waited` has the groups committed until then, `left` those that it
+    left pending at most, and `line` its source line.
+    """
 
     def __init__(self, lanes: int) -> None:
         self.committed = np.zeros(lanes, dtype=np.int64)
+        self.waited, self.left, self.line = (np.zeros_like(self.committed) for _ in range(3))
 
     def commit(self, places: Array) -> None:
         """Make a group of the copies that lanes have issued since their last one."""
         self.committed[places] += 1
 
-    def ended(self, places: Array, allowed: int) -> Array:
+    def ended(self, places: Array, allowed: int, line: int) -> Array:
         """Return the completed groups by lane, after waits until at most `allowed` are pending.
 
         It is 0 for lanes that do not wait.
         """
+        self.waited[places] = self.committed[places]
+        self.left[places] = np.minimum(allowed, self.committed[places])
+        self.line[places] = line
         ended = np.zeros_like(self.committed)
         ended[places] = self.committed[places] - allowed
         return ended
@@ -67,6 +92,20 @@ class Copy:
             return np.zeros(len(self.groups), dtype=bool)
         return np.asarray(self.groups < ended[self.places])
 
+    def pending(self, entry: int) -> Pending:
+        """Return why an entry's copy has not ended."""
+        lane, group, of = self.places[entry], self.groups[entry], self.of
+        if group == of.committed[lane]:
+            return UNCOMMITTED
+        if group >= of.waited[lane]:
+            return NO_WAIT
+        left, line = int(of.left[lane]), int(of.line[lane])
+        groups = "1 group of copies" if left == 1 else f"{left} groups of copies"
+        why = f"the wait in line {line} leaves {groups} pending, this one among them"
+        return Pending(
+            "wait for all", why, f"leave fewer groups pending at the wait in line {line}"
+        )
+
     def touch(self, time: int, clocks: Clocks) -> ElementAccess:
         """Return the entries as accesses of their threads, made at the wait."""
         rows, lanes = self.places // 32 % clocks.placement.rows, self.places % 32
@@ -94,6 +133,14 @@ class InFlight:
         self._copies.append(copy)
         self.begun[copy.element] = copy.packed
         return np.asarray(self.begun[copy.element] != copy.packed)
+
+    def pending(self, element: int) -> Pending:
+        """Return why the last copy of an element has not ended."""
+        for copy in reversed(self._copies):
+            found = (copy.element == element) & (copy.packed == self.begun[element])
+            if found.any():
+                return copy.pending(int(np.argmax(found)))
+        return NO_WAIT
 
     def end(self, groups: Groups, ended: Array) -> list[Copy]:
         """Return the copies of groups that have ended, and forget them."""

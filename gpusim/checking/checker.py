@@ -45,7 +45,7 @@ from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
-from gpusim.program.polling import optimistic_loads, polls
+from gpusim.program.polling import optimistic_loads, polls, signals, tested_loads
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
 WORD = 4
@@ -94,8 +94,17 @@ class Checker(Observer):
         rows = program.instructions
         waiting, guessing = polls(program), optimistic_loads(program)
         volatile = _polls_of_shared(program, waiting) if self._follows else frozenset()
+        tested, signalling = tested_loads(program), signals(program)
         accesses = {
-            pc: Access(pc, row, pc in waiting, pc in guessing, pc in volatile)
+            pc: Access(
+                pc,
+                row,
+                pc in waiting,
+                pc in guessing,
+                pc in volatile,
+                is_tested=pc in tested,
+                is_signal=pc in signalling,
+            )
             for pc, row in enumerate(rows)
             if row.memory is not None
         }
@@ -114,7 +123,15 @@ class Checker(Observer):
         self._accessing = {access.line for access in accesses.values()}
         self.coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0}
         self._races = Races(
-            self._sink, self._timeline, accesses, lines, releases, lockstep, self.coverage
+            self._sink,
+            self._timeline,
+            accesses,
+            lines,
+            releases,
+            None if self._flags is None else self._flags.log,
+            lockstep,
+            self.coverage,
+            self._layout.name_at,
         )
         elements, history_of_global = self._layout.sizes["global"], self._history("global")
         self._global = Shadow(elements, history_of_global, by_segment=self._has_many_narrow)
@@ -445,7 +462,7 @@ class Checker(Observer):
         if self._flags is not None and access.space in self._recorded:
             self._flags.touch(touch, access)
         if copies is not None:
-            self._races.meanwhile(copies.begun[touch.element], touch, access, name)
+            self._races.meanwhile(copies, touch, access, name)
         self._races.touch(shadow, touch, access, name)
 
     def _name(self, access: Access, element: Array) -> Name:
@@ -488,11 +505,14 @@ class Checker(Observer):
         """Enter copies as accesses of the threads that waited for them."""
         if batch.groups is None or step.instruction.detail is None:
             return
-        ended = batch.groups.ended(_places(step), int(step.instruction.detail))
+        line = step.instruction.line
+        ended = batch.groups.ended(_places(step), int(step.instruction.detail), line)
         for copies, shadow in ((self._copied, self._global), (batch.on_their_way, batch.shared)):
             for copy in () if copies is None else copies.end(batch.groups, ended):
                 assert shadow is not None
-                touch = copy.touch(self._time(copy.access.pc), batch.clocks)
+                time = self._time(copy.access.pc)
+                self._timeline.waits[time] = line
+                touch = copy.touch(time, batch.clocks)
                 (shadow.read if copy.access.kind == "load" else shadow.write)(touch)
 
     # -- threads together --------------------------------------------------------------

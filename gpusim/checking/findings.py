@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from gpusim.checking.coverage import Coverage
-from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule
+from gpusim.checking.rules import ERROR, RULES, SEVERITIES, WARNING, Rule, worded
 from gpusim.isa.lines import Call, call_path, calls_of
 from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.languages import PYTHON
@@ -72,7 +72,9 @@ class Finding:
 
     `places` are in order of execution. `array` and `index` name the element, if there is one;
     `hazard` is "read-after-write", "write-after-read" or "write-after-write" for a race.
-    `language` is that of the kernel's source: the fix names its functions.
+    `language` is that of the kernel's source: the fix names its functions. `fix_text` takes the
+    place of the rule's fix. Of a race by a wrong use of a flag, `missing` is what would order it,
+    `flag` the flag's array, and `sequence` has fences and flag between the two accesses.
     """
 
     rule: str
@@ -83,6 +85,10 @@ class Finding:
     hazard: str = ""
     count: int = 1
     language: str = PYTHON
+    fix_text: str = ""
+    missing: str = ""
+    flag: str = ""
+    sequence: tuple[Place, ...] = ()
 
     @property
     def about(self) -> Rule:
@@ -97,7 +103,7 @@ class Finding:
     @property
     def fix(self) -> str:
         """The remedy, in the imperative, with the functions of the kernel's language."""
-        return self.about.fix_in(self.language)
+        return worded(self.fix_text or self.about.fix_text, self.language)
 
     @property
     def lines(self) -> tuple[int, ...]:
@@ -123,11 +129,13 @@ class Finding:
             "message": self.message,
             "fix": self.fix,
             "hazard": self.hazard,
+            "missing": self.missing,
             "array": self.array,
             "index": self.index,
             "count": self.count,
             "lines": list(self.lines),
             "places": [place.to_dict() for place in self.places],
+            "sequence": [place.to_dict() for place in self.sequence],
         }
 
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.checking.access import Access
+from gpusim.checking.clock_rows import clock_rows
 from gpusim.checking.element_access import Array, ElementAccess
+from gpusim.checking.missing_order import FlagLog
 from gpusim.checking.releases import FlagAccess, Releases
 from gpusim.isa.ops import OPS, Instruction, Memory
 
 
 class Flags:
-    """Reports each step's accesses to flags to `releases`."""
+    """Reports each step's accesses to flags to `releases`, and keeps a `log` of them."""
 
     def __init__(
         self, releases: Releases, accesses: Mapping[int, Access], *, has_fences: bool
     ) -> None:
-        self._releases = releases
+        self._releases, self.log = releases, FlagLog()
+        self._has_fences = has_fences
         every = accesses.values()
         # Whether flags, or fences behind others, may order accesses to shared memory.
         self.reach_shared = has_fences or any(
@@ -24,11 +27,10 @@ class Flags:
             for access in every
         )
         self._polled = {_memory(access).place for access in every if access.polls}
-        # Without fences only atomics' own elements are ordered by them.
         self._acquired = {
             _memory(access).place
             for access in every
-            if _acquires(access) and (has_fences or access.kind == "atomic")
+            if _acquires(access) and (has_fences or access.kind == "atomic" or access.polls)
         }
 
     def forget(self, blocks: Array) -> None:
@@ -38,6 +40,7 @@ class Flags:
     def fence(self, touch: ElementAccess, scope: str) -> None:
         """Record threads that run a fence."""
         self._releases.fence(touch, scope)
+        self.log.fence(clock_rows(touch), is_narrow=scope == "block")
 
     def touch(self, touch: ElementAccess, access: Access) -> None:
         """Record an access to a possible flag."""
@@ -51,8 +54,10 @@ class Flags:
                 locks=takes_lock(access.instruction),
                 awaits=is_atomic or access.polls,
                 fenced=_memory(access).acquires,
+                # Without fences only atomics' own elements are ordered by them.
+                sees=is_atomic or self._has_fences,
             )
-            self._releases.visit(touch, flag)
+            self.log.visit(self._releases.visit(touch, flag), flag)
 
     def _publishes(self, access: Access) -> bool:
         if access.kind == "store":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gpusim.checking.access import Access, Timeline
-from gpusim.checking.clock_rows import clock_rows, is_ordered
+from gpusim.checking.async_copies import InFlight
+from gpusim.checking.clock_rows import PLACE, clock_rows, is_ordered, locations
 from gpusim.checking.coverage import STRONG, Coverage
 from gpusim.checking.element_access import (
     ATOMIC,
@@ -22,7 +24,11 @@ from gpusim.checking.element_access import (
 )
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.history import History
+from gpusim.checking.missing_order import FlagLog, Point
+from gpusim.checking.order_reports import Reporter as OrderReporter
+from gpusim.checking.order_reports import unawaited, unequal
 from gpusim.checking.releases import FlagPair, Releases
+from gpusim.checking.rules import ERROR, RULES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
 
@@ -38,6 +44,9 @@ WRITES_TWICE = "write-after-write"
 # Two accesses that commute.
 HARMLESS = {("load", "load"), ("atomic", "atomic")}
 
+# Flags without fences: reading one orders nothing, not even the flag itself.
+PLAIN_PAIR = FlagPair(is_strong=False, is_now_strong=False, is_narrow=False, is_updated=False)
+
 # An entry's array and index.
 Name = Callable[[int], tuple[str, int]]
 
@@ -52,8 +61,10 @@ class Races:
         accesses: dict[int, Access],
         lines: list[int],
         releases: Releases | None,
+        log: FlagLog | None,
         is_lockstep: bool,
         coverage: Coverage,
+        element: Callable[[Access, int], tuple[str, int]],
     ) -> None:
         self._coverage = coverage
         self._sink = sink
@@ -61,7 +72,14 @@ class Races:
         self._accesses = accesses
         self._lines = lines
         self._releases = releases
+        self._log = log
         self._is_lockstep = is_lockstep
+        self._reporter = OrderReporter(
+            lambda time: accesses[timeline.pc_at(time)],
+            lambda time: lines[timeline.pc_at(time)],
+            element,
+            thread_named,
+        )
         self._has_narrow = any(access.is_narrow for access in accesses.values())
 
     def touch(self, shadow: Shadow, touch: ElementAccess, now: Access, name: Name) -> None:
@@ -89,38 +107,34 @@ class Races:
         if now.is_narrow and now.is_relaxed and kind != "load":
             self._narrow_at_once(touch, now, name)
 
-    def meanwhile(self, begun: Array, touch: ElementAccess, now: Access, name: Name) -> None:
-        """Compare one step with pending copies of its elements, 0 for none."""
+    def meanwhile(self, copies: InFlight, touch: ElementAccess, now: Access, name: Name) -> None:
+        """Compare one step with pending copies of its elements."""
+        begun = copies.begun[touch.element]
         which = np.flatnonzero(begun)
         pcs = self._timeline.pcs_at(time_of(begun[which]))
         for pc in np.unique(pcs).tolist():
             before = self._accesses[pc]
             if (before.kind, now.kind) not in HARMLESS:
-                self._report_copy(which[pcs == pc], begun, touch, before, now, name)
+                self._report_copy(which[pcs == pc], copies, touch, before, now, name)
 
     def _report_copy(
         self,
         which: Array,
-        begun: Array,
+        copies: InFlight,
         touch: ElementAccess,
         before: Access,
         now: Access,
         name: Name,
     ) -> None:
         at = which[0]
-        since = self._since(touch, at, int(time_of(begun[at])))
-        first = Place(before.line, COPIES[before.kind], thread_named(thread_of(begun[at])), since)
+        begun = copies.begun[touch.element[at]]
+        since = self._since(touch, at, int(time_of(begun)))
+        first = Place(before.line, COPIES[before.kind], thread_named(thread_of(begun)), since)
         second = Place(now.line, _does(now), thread_named(touch.thread[at]), since)
-        places, count = (first, second), len(which) * touch.blocks
-        self._add(
-            "copy-race",
-            places,
-            before,
-            now,
-            name(at),
-            count,
-            "no wait for the copy between the two",
-        )
+        count = len(which) * touch.blocks
+        left = copies.pending(int(touch.element[at]))
+        race = _race("copy-race", (first, second), before, now, name(at), count, left.why)
+        self._sink.add(replace(race, missing=left.missing, fix_text=left.fix))
 
     def _against_history(
         self, history: History, touch: ElementAccess, now: Access, name: Name
@@ -182,16 +196,33 @@ class Races:
         for pc in np.unique(pcs).tolist():
             before = self._accesses[pc]
             some = which[pcs == pc]
-            if _may_overlap(before, now):
-                if not _are_narrow(before, now):
-                    self._coverage.not_compared[STRONG] += len(some) * touch.blocks
+            if _may_overlap(before, now) or _is_flag(before, now):
+                free = self._are_free(earlier[some], touch.take(some), before, now)
+                self._coverage.not_compared[STRONG] += int(np.count_nonzero(free)) * touch.blocks
+                some = some[~free]
+                if not len(some):
                     continue
-                some = some[_in_other_blocks(thread_of(earlier[some]), touch.thread[some])]
             left = some[~self._are_ordered(earlier[some], touch.take(some), before, now)]
             self._coverage.ordered += (len(some) - len(left)) * touch.blocks
-            some = left
-            if len(some):
-                self._report(some, earlier, touch, before, now, space, name)
+            if len(left):
+                self._report(left, earlier, touch, before, now, space, name)
+
+    def _are_free(self, earlier: Array, touch: ElementAccess, before: Access, now: Access) -> Array:
+        """Return a mask of the pairs, of atomics or at flags, that need no order.
+
+        Those of block scope need it between blocks. A volatile flag needs a fence before the store.
+        """
+        by = thread_of(earlier)
+        if _are_narrow(before, now):
+            return ~_in_other_blocks(by, touch.thread)
+        if not _is_flag(before, now):
+            return np.ones(len(earlier), dtype=bool)
+        if self._releases is None:
+            return np.zeros(len(earlier), dtype=bool)
+        if before.kind == "store":
+            return self._releases.are_fenced(touch, by, time_of(earlier), touch.thread)
+        now_at = np.full(len(by), touch.time)
+        return self._releases.are_fenced(touch, touch.thread, now_at, by)
 
     def _are_ordered(
         self, earlier: Array, touch: ElementAccess, before: Access, now: Access
@@ -199,7 +230,8 @@ class Races:
         """Return a mask of the earlier accesses that fences and flags order."""
         thread, time = thread_of(earlier), time_of(earlier)
         if self._releases is not None:
-            return self._releases.orders(thread, time, touch, _flags(before, now))
+            pair = PLAIN_PAIR if _is_flag(before, now) else _flags(before, now)
+            return self._releases.orders(thread, time, touch, pair)
         if before.kind == "atomic" and before.instruction.dst:
             # An atomic returns the old value: it is ordered after all earlier ones on its element.
             return is_ordered(clock_rows(touch), thread, time)
@@ -229,7 +261,27 @@ class Races:
         since = self._since(touch, at)
         first = Place(before.line, _does(before), thread_named(by[telling]), since)
         second = Place(now.line, _does(now), thread_named(mine[telling]), since)
-        self._add(rule, (first, second), before, now, name(at), len(which) * touch.blocks)
+        found = _race(rule, (first, second), before, now, name(at), len(which) * touch.blocks)
+        if RULES[rule].severity == ERROR and not self._sink.knows(found):
+            point = Point(int(by[telling]), int(time_of(earlier[at])))
+            found = self._explained(found, (before, now), point, touch.take(np.array([at])))
+        self._sink.add(found)
+
+    def _explained(
+        self, race: Finding, accesses: tuple[Access, Access], point: Point, touch: ElementAccess
+    ) -> Finding:
+        """Return a race with what would have ordered it, where a flag stands between the two."""
+        before, now = accesses
+        if before.is_asynchronous:
+            return unawaited(race, self._timeline.waits[point.time])
+        if _is_flag(before, now):
+            return self._reporter.unfenced(race)
+        mine = clock_rows(touch)
+        mine[:, PLACE] = locations(touch)
+        found = None if self._log is None else self._log.handover(point, mine[0])
+        if found is None or not found.missing:
+            return unequal(race, before, now)
+        return self._reporter.explained(race, accesses, found)
 
     def _same_value(self, time: Any, touch: ElementAccess, at: Any) -> bool:
         """Return whether all lanes of both steps stored one value."""
@@ -260,7 +312,8 @@ class Races:
             Place(now.line, _does(now), both[1], since),
         )
         count = int(np.count_nonzero(pair)) * touch.blocks
-        self._add("block-race", places, now, now, name(order[at]), count)
+        race = _race("block-race", places, now, now, name(order[at]), count)
+        self._sink.add(unequal(race, now, now))
 
     def at_once(self, lost: Array, touch: ElementAccess, now: Access, name: Name) -> None:
         """Report threads that store to one element in one and the same instruction."""
@@ -280,28 +333,29 @@ class Races:
             space = "instruction" if first >> 5 == second >> 5 else now.space
             rule = _rule(now, now, space, first >> BLOCK_SHIFT != second >> BLOCK_SHIFT)
         since = self._since(touch, ordered[at])
-        places = tuple(Place(now.line, _does(now), thread_named(t), since) for t in (first, second))
+        one, other = (Place(now.line, _does(now), thread_named(t), since) for t in (first, second))
         count = int(np.count_nonzero(chosen)) * touch.blocks
-        self._add(rule, places, now, now, name(ordered[at]), count)
+        self._sink.add(_race(rule, (one, other), now, now, name(ordered[at]), count))
 
-    def _add(
-        self,
-        rule: str,
-        places: tuple[Place, ...],
-        before: Access,
-        now: Access,
-        element: tuple[str, int],
-        count: int,
-        why: str = "the two accesses are unordered",
-    ) -> None:
-        hazard = HAZARDS.get((before.kind, now.kind), WRITES_TWICE)
-        array, index = element
-        first, second = places
-        message = (
-            f"{second.thread} {second.does} {array}[{index}] in line {second.line}, which "
-            f"{first.thread} {first.does} in line {first.line}: {hazard} hazard, {why}"
-        )
-        self._sink.add(Finding(rule, message, places, array, index, hazard, count))
+
+def _race(
+    rule: str,
+    places: tuple[Place, Place],
+    before: Access,
+    now: Access,
+    element: tuple[str, int],
+    count: int,
+    why: str = "the two accesses are unordered",
+) -> Finding:
+    """Return the finding of two accesses, in the order of their places."""
+    hazard = HAZARDS.get((before.kind, now.kind), WRITES_TWICE)
+    array, index = element
+    first, second = places
+    message = (
+        f"{second.thread} {second.does} {array}[{index}] in line {second.line}, which "
+        f"{first.thread} {first.does} in line {first.line}: {hazard} hazard, {why}"
+    )
+    return Finding(rule, message, places, array, index, hazard, count)
 
 
 def _renamed(name: Name, entries: Array) -> Name:
@@ -352,7 +406,16 @@ def may_race_strongly(before: Access, now: Access) -> bool:
     if not (before.is_strong and now.is_strong):
         return False
     is_harmless = (before.kind, now.kind) in HARMLESS or _may_overlap(before, now)
+    is_harmless |= _is_flag(before, now)
     return _are_narrow(before, now) or not is_harmless
+
+
+def _is_flag(before: Access, now: Access) -> bool:
+    """Return whether a volatile store meets a load that waits for it, or branches on its value."""
+    for store, load in ((before, now), (now, before)):
+        if store.kind == "store" and store.is_volatile and not store.is_relaxed:
+            return load.is_strong and (load.is_signal or (load.is_tested and not load.polls))
+    return False
 
 
 def _is_plain_flag(before: Access, now: Access) -> bool:

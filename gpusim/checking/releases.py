@@ -58,6 +58,7 @@ class FlagAccess:
 
     Narrow ones are flags for the threads of their block alone. One that `locks` is a
     compare-and-swap, one that `awaits` waits for a value or swaps it; `fenced` are PTX's acquires.
+    One that `sees` its element comes after the values that it reads there.
     """
 
     acquires: bool
@@ -66,6 +67,7 @@ class FlagAccess:
     locks: bool = False
     awaits: bool = True
     fenced: bool = False
+    sees: bool = True
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,8 @@ class Releases:
         self._has_fences = False
         self._turn = 0
         self._seen = Ledger()  # acquisitions by place
-        self._released: dict[int, Array] = {}  # place, thread and turn of releases, by time
+        # Of releases, by time: place, thread, turn, and the scopes of fences before, as bits.
+        self._released: dict[int, Array] = {}
         self._last_released: dict[int, int] = {}
         self._last_seen: dict[int, dict[tuple[int, int], int]] = {}
 
@@ -116,8 +119,11 @@ class Releases:
             for one in scopes:
                 self._fenced[one].add(row, ready)
 
-    def visit(self, touch: ElementAccess, flag: FlagAccess) -> None:
-        """Record accesses to flags; lanes of one step take turns."""
+    def visit(self, touch: ElementAccess, flag: FlagAccess) -> Array:
+        """Record accesses to flags; lanes of one step take turns.
+
+        Returns their clocks, without those of loads that see nothing new.
+        """
         rows = clock_rows(touch)
         rows[:, PLACE] = locations(touch)
         rows[:, NARROW] = flag.is_narrow
@@ -126,28 +132,33 @@ class Releases:
         self._turn += 2 * len(rows)
         if flag.acquires and not flag.releases:
             rows = rows[self._is_news(rows)]
-        if flag.acquires:
+        if flag.acquires and flag.sees:
             self._seen.add(rows[:, _COLUMNS])
+        released = rows[:, [PLACE, THREAD, TURN, KEY]]
+        released[:, 2] += 1
+        released[:, 3] = 0
         if flag.releases:
-            released = rows[:, [PLACE, THREAD, TURN]]
-            released[:, 2] += 1
             self._released[touch.time] = released
             self._last_released.update(released[:, [0, 2]].tolist())
         scopes = self._scopes[: 1 if flag.is_narrow else 2]
-        for row in rows.tolist() if self._has_fences else ():
+        for number, row in enumerate(rows.tolist() if self._has_fences else ()):
             for scope in scopes:
                 if flag.acquires:
                     for order in self._orders.values():
                         order.acquire(row, scope, flag)
-                if flag.releases:
-                    self._release(row, scope)
+                if flag.releases and self._release(row, scope):
+                    released[number, 3] |= 1 << scope
+        return rows
 
-    def _release(self, row: Row, scope: int) -> None:
+    def _release(self, row: Row, scope: int) -> bool:
+        """Record a release, and return whether a fence comes before it."""
         ready = self._fenced[scope].of(row)
-        if ready is not None:
-            own, *acquired = ready.known()
-            for order, known in zip(self._orders.values(), acquired, strict=True):
-                order.release(row, scope, (known, own))
+        if ready is None:
+            return False
+        own, *acquired = ready.known()
+        for order, known in zip(self._orders.values(), acquired, strict=True):
+            order.release(row, scope, (known, own))
+        return True
 
     def forget(self, blocks: Array) -> None:
         """Forget the threads of blocks that have ended."""
@@ -195,9 +206,21 @@ class Releases:
             )
         return found
 
+    def are_fenced(self, touch: ElementAccess, thread: Array, time: Array, readers: Array) -> Array:
+        """Return a mask of stores to a touch's elements behind a fence that reaches readers."""
+        is_near = ((thread ^ readers) >> BLOCK_SHIFT) == 0
+        scopes = self._of_released(locations(touch), thread, time, 3, 0)
+        return np.asarray(np.where(is_near, scopes != 0, scopes > 1))
+
     def _turns(self, where: Array, thread: Array, time: Array) -> Array:
         """Return the turns of strong accesses at places."""
-        turns = np.full(len(where), NEVER)
+        return self._of_released(where, thread, time, 2, NEVER)
+
+    def _of_released(
+        self, where: Array, thread: Array, time: Array, column: int, missing: int
+    ) -> Array:
+        """Return a column of the releases at places, by threads at times."""
+        found = np.full(len(where), missing)
         for one in np.unique(time).tolist():
             released = self._released.get(one)
             if released is None:
@@ -205,8 +228,8 @@ class Releases:
             mine = np.flatnonzero(time == one)
             same = (released[:, 0] == where[mine, None]) & (released[:, 1] == thread[mine, None])
             has = same.any(axis=1)
-            turns[mine[has]] = released[same[has].argmax(axis=1), 2]
-        return turns
+            found[mine[has]] = released[same[has].argmax(axis=1), column]
+        return found
 
     def _are_seen(
         self,

@@ -12,6 +12,11 @@ SEVERITIES = (ERROR, WARNING, NOTE)
 _FUNCTION = re.compile(r"\{(\w+)\}(\(\))?")
 
 
+def worded(text: str, language: str) -> str:
+    """Return a text with the functions of PYTHON's dialect, or of CUDA C++."""
+    return _FUNCTION.sub(r"cuda.\1\2" if language == PYTHON else r"__\1\2", text)
+
+
 @dataclass(frozen=True)
 class Rule:
     """An error or warning to look for: a name for machines, one for people, and the fix.
@@ -26,8 +31,7 @@ class Rule:
 
     def fix_in(self, language: str) -> str:
         """Return the fix with the functions of PYTHON's dialect, or of CUDA C++."""
-        prefix = "cuda." if language == PYTHON else "__"
-        return _FUNCTION.sub(rf"{prefix}\1\2", self.fix_text)
+        return worded(self.fix_text, language)
 
     @property
     def fix(self) -> str:

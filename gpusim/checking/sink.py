@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpusim.checking.findings import Finding, place_of
+from gpusim.checking.order_reports import UNFENCED
 
 
 class Sink:
@@ -16,9 +17,13 @@ class Sink:
     def __bool__(self) -> bool:
         return bool(self._found)
 
+    def knows(self, finding: Finding) -> bool:
+        """Return whether a finding would be counted with an earlier one."""
+        return _key(finding) in self._found
+
     def add(self, finding: Finding) -> None:
         """Add a finding."""
-        key = (finding.rule, finding.lines, finding.array)
+        key = _key(finding)
         known = self._found.get(key)
         if known is None:
             self._found[key] = finding
@@ -34,5 +39,15 @@ class Sink:
         return any(finding.rule == rule for finding in self._found.values())
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Return all findings, errors first, then by line."""
-        return tuple(sorted(self._found.values(), key=place_of))
+        """Return all findings, errors first, then by line.
+
+        A flag without a fence is one of its own only where no race of its data names it.
+        """
+        every = self._found.values()
+        named = {one.flag for one in every if one.missing != UNFENCED}
+        found = (one for one in every if one.missing != UNFENCED or one.flag not in named)
+        return tuple(sorted(found, key=place_of))
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return finding.rule, finding.lines, finding.array

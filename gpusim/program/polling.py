@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.program.flow import loop_bodies
+from gpusim.program.flow import loop_bodies, reachable
 from gpusim.program.memoisation import once
 from gpusim.program.uses import Slices
 
@@ -68,6 +68,38 @@ def optimistic_loads(program: Program) -> frozenset[int]:
         and row.memory.name in arrays
         and not compared.isdisjoint(row.dst)
     )
+
+
+@once
+def tested_loads(program: Program) -> frozenset[int]:
+    """Return the pcs of loads on whose value a branch depends, with a fence on a path behind them.
+
+    So is a flag read that is no loop's only condition: a walk from flag to flag, a single look.
+    """
+    rows = program.instructions
+    deciding = Slices(rows).of(
+        row.guard for row in rows if row.guard is not None and OPS[row.op].leaves
+    )
+    return frozenset(
+        pc
+        for pc, row in enumerate(rows)
+        if OPS[row.op].kind == "load"
+        and not deciding.isdisjoint(row.dst)
+        and any(OPS[rows[one].op].kind == "fence" for one in reachable(program, pc))
+    )
+
+
+@once
+def signals(program: Program) -> frozenset[int]:
+    """Return the pcs of polls whose value goes nowhere: the loop waits for it, and that is all."""
+    rows = program.instructions
+    kept = Slices(rows).of(
+        register
+        for row in rows
+        if OPS[row.op].writes_memory or row.memory is not None
+        for register in row.src
+    )
+    return frozenset(pc for pc in polls(program) if kept.isdisjoint(rows[pc].dst))
 
 
 def _loops(program: Program) -> Iterator[_Loop]:

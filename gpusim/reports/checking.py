@@ -118,7 +118,7 @@ def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Te
 
 
 def interval(finding: Finding, width: int) -> Iterator[Text]:
-    """Yield a picture of two accesses in the barrier interval that they share."""
+    """Yield a picture of two accesses in their barrier interval, with fences and flag between."""
     if len(finding.places) != 2 or not finding.hazard:
         return
     first, second = finding.places
@@ -126,8 +126,9 @@ def interval(finding: Finding, width: int) -> Iterator[Text]:
     yield Text("")
     yield Text(f"      {_who(first):<{column}}{_who(second)}", DIM)
     yield _rule(_start(first), 2 * column)
-    yield Text(f"      {_what(first, finding)}")
-    yield Text(f"      {'':<{column}}{_what(second, finding)}")
+    for place in finding.sequence or finding.places:
+        indent = 0 if place.thread == first.thread else column
+        yield Text(f"      {'':<{indent}}{_what(place, finding)}", "" if place.line else BAD)
     yield _rule("the two accesses are unordered: either may come first", 2 * column)
 
 
@@ -142,7 +143,11 @@ def _start(place: Place) -> str:
 
 
 def _what(place: Place, finding: Finding) -> str:
-    return f"line {place.line}: {place.does} {finding.element}"
+    """Return what a thread does: one that is none of the two is named."""
+    if place in finding.places:
+        return f"line {place.line}: {place.does} {finding.element}"
+    who = "" if place.thread in [one.thread for one in finding.places] else f" ({_who(place)})"
+    return (f"line {place.line}: " if place.line else "") + f"{place.does}{who}"
 
 
 def _rule(text: str, width: int) -> Text:

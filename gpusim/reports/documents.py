@@ -95,11 +95,13 @@ class Finding(TypedDict):
     message: str
     fix: str
     hazard: str
+    missing: str
     array: str
     index: int | None
     count: int
     lines: list[int]
     places: list[Place]
+    sequence: list[Place]
 
 
 class Checked(TypedDict):

@@ -1,0 +1,106 @@
+"""Volatile flags are judged by their fences, whatever the shape of the wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.sass import wheels
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+LOOK_BACK = """__global__ void k(int *value, volatile int *flag, int *out) {{
+    if (threadIdx.x) return;
+    int b = blockIdx.x, sum = 0;
+    value[b] = b + 1;
+    {fence}
+    flag[b] = 1;
+    {walk}
+    out[b] = sum;
+}}"""
+# Loops over the flags of the blocks before, down to the first.
+WALKS = {
+    "loop_within": """for (int j = b - 1; j >= 0; j--) {
+        while (flag[j] == 0) {}
+        F; sum += value[j];
+    }""",
+    "again": "for (int j = b - 1; j >= 0;) { if (flag[j] == 0) continue; F; sum += value[j--]; }",
+    "step": "for (int j = b - 1; j >= 0;) { int s = flag[j]; F; if (s) sum += value[j]; j -= s; }",
+    "states": """for (int j = b - 1; j >= 0;) switch (flag[j]) {
+        case 0: break;
+        case 1: F; sum += value[j--]; break;
+        default: F; sum += value[j]; j = -1;
+    }""",
+    "first_look_before": """for (int j = b - 1; j >= 0; j--) {
+        int seen = flag[j];
+        while (!seen) seen = flag[j];
+        F; sum += value[j];
+    }""",
+    "single_look": "if (b && flag[b - 1]) { F; sum += value[b - 1]; }",
+    "vote": """for (int j = b - 1; j >= 0;) {
+        if (!__any_sync(1, flag[j])) continue;
+        F; sum += value[j--];
+    }""",
+}
+
+
+def rules(text: str, threads: int = 32) -> set[tuple[str, str]]:
+    arrays = [np.zeros(4, np.int32) for _ in range(3)]
+    found = gpusim.check(gpusim.cuda_source(text)["k"][3, threads], *arrays)
+    return {(one.rule, one.array) for one in found}
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=list(WALKS))
+def test_a_look_back_with_fences_is_clean(walk: str) -> None:
+    walk = walk.replace("F;", "__threadfence();")
+    assert rules(LOOK_BACK.format(walk=walk, fence="__threadfence();")) == set()
+
+
+@pytest.mark.parametrize("walk", WALKS.values(), ids=list(WALKS))
+def test_a_look_back_without_the_writers_fence_is_a_race(walk: str) -> None:
+    walk = walk.replace("F;", "__threadfence();")
+    found = rules(LOOK_BACK.format(walk=walk, fence=""))
+    assert ("block-race", "value") in found or ("block-race", "flag") in found
+
+
+SIGNAL = """__global__ void k(int *x, volatile int *flag, int *out) {{
+    if (threadIdx.x) return;
+    if (blockIdx.x == 2) {{ x[0] = 5; {fence} flag[0] = 1; }}
+    if (blockIdx.x == 0) {{ while (!flag[0]) {{}} out[0] = 7; }}
+    if (blockIdx.x == 1) {{ x[1] = 1; __threadfence(); x[2] = 1; }}
+}}"""
+
+
+def test_a_flag_that_is_set_without_a_fence_is_a_race_of_its_own_without_data() -> None:
+    """Fences of other threads do not help; data may be gone from the machine code."""
+    assert rules(SIGNAL.format(fence="")) == {("block-race", "flag")}
+    assert rules(SIGNAL.format(fence="__threadfence();")) == set()
+
+
+SHARED = """__global__ void k(int *o) {{
+    __shared__ volatile int f;
+    __shared__ int d;
+    if (threadIdx.x == 0) f = 0;
+    __syncthreads();
+    if (threadIdx.x == 32) {{ d = 5; {fence} f = 1; }}
+    if (threadIdx.x == 0) {{ while (!f) {{}} {fence} o[0] = d; }}
+}}"""
+
+
+@pytest.mark.parametrize(("fence", "errors"), [("", 1), ("__threadfence_block();", 0)])
+def test_a_flag_in_shared_memory_needs_its_fences(fence: str, errors: int) -> None:
+    kernel = gpusim.cuda_source(SHARED.format(fence=fence))["k"]
+    found = gpusim.check(kernel[1, 64], np.zeros(4, np.int32)).errors
+    assert [one.rule for one in found] == ["shared-race"] * errors
+
+
+def test_a_word_that_is_flag_and_data_in_one_needs_no_fence() -> None:
+    text = """__global__ void k(int *x, volatile int *word, int *out) {
+        if (threadIdx.x) return;
+        int b = blockIdx.x, before = 0;
+        while (b && (before = word[b - 1]) == 0) {}
+        word[b] = before + 1;
+        out[b] = before;
+    }"""
+    assert rules(text) == set()
