@@ -1,4 +1,4 @@
-"""The commands: run, counters, calibrate, compare, operations, detectors.
+"""The commands: run, counters, calibrate, compare, operations, certainty, detectors.
 
 Exit codes are gpusim's: 0 for success, 1 for a missed bar, 2 for an error.
 """
@@ -36,6 +36,8 @@ from .operations.command import EXAMPLES as OPERATIONS_EXAMPLES
 from .operations.command import add_options as add_operations
 from .records import Measurement, Measurements
 from .report import all_misses, codes_of, pieces, report
+from .residuals.command import EXAMPLES as CERTAINTY_EXAMPLES
+from .residuals.command import add_options as add_certainty
 
 SAVED_EVERY = 100
 PIECES_AT_ONCE = 300  # more launches than that are announced
@@ -125,6 +127,13 @@ def parser() -> argparse.ArgumentParser:
             "operations",
             help="hold single operations to a GPU's results, bit for bit",
             epilog=OPERATIONS_EXAMPLES,
+        )
+    )
+    add_certainty(
+        below.add_parser(
+            "certainty",
+            help="how surely intervals hold, and the order of launches",
+            epilog=CERTAINTY_EXAMPLES,
         )
     )
     add_detectors(

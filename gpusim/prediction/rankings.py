@@ -19,7 +19,7 @@ from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.views import Shown
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of, own_job
-from gpusim.prediction.uncertainty import is_tie
+from gpusim.prediction.uncertainty import Judgement, judged
 
 Ranked = str | Request | Asked | ConfiguredKernel
 
@@ -66,9 +66,9 @@ class Ranking(Shown, shown_as="ranking"):
         """Return the speedup of a kernel over the one before it."""
         return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
 
-    def is_tie(self, place: int) -> bool:
-        """Return whether a kernel and the one before it lie in each other's intervals."""
-        return is_tie(self.forecasts[place - 1], self.forecasts[place])
+    def judged(self, place: int) -> Judgement:
+        """Return the comparison of a kernel with the one before it."""
+        return judged(self.forecasts[place - 1].timed, self.forecasts[place].timed)
 
 
 @shown_at_the_call

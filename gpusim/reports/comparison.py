@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import Any, Protocol
 
 from rich.text import Text
@@ -12,7 +13,7 @@ from gpusim.errors import InputError
 from gpusim.launch.description import LaunchDescription
 from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.jobs import Forecast
-from gpusim.prediction.uncertainty import is_tie
+from gpusim.prediction.uncertainty import Judgement, Timed, judged
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, size
@@ -37,17 +38,26 @@ FACTS = (
 class Side:
     """One of two launches, as it was named: a run and prediction, or the saved JSON of either.
 
-    `facts` are texts by the names of `FACTS`. Time and interval are None without a prediction,
-    `outputs` without a run; `document` is that of a prediction, empty where it was saved.
+    `facts` are texts by the names of `FACTS`. `timed` is None without a prediction, `outputs`
+    without a run; `document` is that of a prediction, empty where it was saved.
     """
 
     name: str
     document: Mapping[str, Any]
     facts: Mapping[str, str]
     counters: Mapping[str, int]
-    time_us: float | None = None
-    interval_us: tuple[float, float] | None = None
+    timed: Timed | None = None
     outputs: Any = None
+
+    @property
+    def time_us(self) -> float | None:
+        """The predicted time, None without a prediction."""
+        return None if self.timed is None else self.timed.time_us
+
+    @property
+    def interval_us(self) -> tuple[float, float] | None:
+        """The interval of the time, None without a prediction."""
+        return None if self.timed is None else self.timed.interval_us
 
 
 def launched_side(name: str, forecast: Forecast, trace: Trace, outputs: Any) -> Side:
@@ -66,7 +76,7 @@ def launched_side(name: str, forecast: Forecast, trace: Trace, outputs: Any) -> 
         "of the DRAM's peak": percent(forecast.peak_fraction),
     }
     document = {**forecast.to_dict(), "name": name, "counters": counters}
-    return Side(name, document, facts, counters, forecast.time_us, forecast.interval_us, outputs)
+    return Side(name, document, facts, counters, forecast.timed, outputs)
 
 
 def _size(description: LaunchDescription | None) -> str:
@@ -90,14 +100,30 @@ def saved_side(name: str, document: Mapping[str, Any]) -> Side:
                 "of the DRAM's peak": percent(document["peak_fraction"]),
                 **_launch(first),
             }
-            low, high = map(float, document["interval_us"])
-            return Side(name, {}, facts, {}, float(document["time_us"]), (low, high))
+            return Side(name, {}, facts, {}, _saved_time(document))
         counted = {key: int(one["value"]) for key, one in document["counters"].items()}
         return Side(name, {}, _launch(document), counted)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise InputError(
             f"{name} is no document of gpusim predict --json or gpusim trace --json"
         ) from None
+
+
+def _saved_time(document: Mapping[str, Any]) -> Timed:
+    """Return the time of a saved prediction."""
+    low, high = map(float, document["interval_us"])
+    first = document["passes"][0]
+    known = first["interval"]
+    return Timed(
+        float(document["time_us"]),
+        (low, high),
+        (document["device_id"], *document["without"], *document["set"].items()),
+        str(known["gpu"]),
+        str(known["code"]),
+        document["operation"] is not None,
+        (document["kernel"], document["n"]),
+        tuple(first["block"]),
+    )
 
 
 def _launch(document: Mapping[str, Any]) -> dict[str, str]:
@@ -123,6 +149,7 @@ class Agreed(Protocol):
 def comparison_document(sides: Sequence[Side], found: Sequence[Agreed] | None) -> dict[str, Any]:
     """Return the comparison, ready for JSON; without results of runs, `found` is None."""
     first, second = (side.time_us for side in sides)
+    found_order = _judged(sides)
     return {
         "sides": [dict(side.document) for side in sides if side.document],
         "saved": [
@@ -137,7 +164,8 @@ def comparison_document(sides: Sequence[Side], found: Sequence[Agreed] | None) -
             if not side.document
         ],
         "speedup": first / second if first and second else None,
-        "tie": _are_tied(sides),
+        "tie": None if found_order is None else found_order.is_tie,
+        "comparison": None if found_order is None else found_order.to_dict(),
         "outputs": [one.to_dict() for one in found or ()],
         "agree": None if found is None else all(one.agrees for one in found),
     }
@@ -159,6 +187,10 @@ def comparison_report(
 ) -> Iterator[Text]:
     """Yield the comparison as lines of at most `width` columns."""
     yield from comparison_table(sides).lines(width)
+    order = _judged(sides)
+    if order is not None:
+        for part in wrap(f"order: {order}", width):
+            yield Text(part, "yellow" if order.is_tie else DIM)
     if found is None:
         return
     yield heading("Results", "of arrays that either launch changes")
@@ -185,8 +217,7 @@ def comparison_table(sides: Sequence[Side]) -> Columns:
         table.row(("duration", TITLE), *((one, TITLE) for one in texts), (_ratio(times), "cyan"))
         ends = [side.interval_us for side in sides]
         intervals = ["" if one is None else interval(*one) for one in ends]
-        tie = "a tie" if _are_tied(sides) else ""
-        table.row(("90 % interval", DIM), *intervals, (tie, "yellow"))
+        table.row(("90 % interval", DIM), *intervals, "")
     for name in COUNTERS:
         counts = [side.counters.get(name, 0) if side.counters else None for side in sides]
         if any(counts):
@@ -200,24 +231,7 @@ def _ratio(values: Sequence[float | None]) -> str:
     return f"{second / first:.2f}" if first and second is not None else ""
 
 
-def _are_tied(sides: Sequence[Side]) -> bool | None:
-    """Return whether each time lies in the other's interval; None without both."""
-    first, second = sides
-    if first.interval_us is None or second.interval_us is None:
-        return None
-    return is_tie(_Timed.of(first), _Timed.of(second))
-
-
-@dataclass(frozen=True)
-class _Timed:
-    """A time with its interval."""
-
-    time_us: float
-    interval_us: tuple[float, float]
-
-    @classmethod
-    def of(cls, side: Side) -> _Timed:
-        """Return the time of a side that has one."""
-        assert side.time_us is not None
-        assert side.interval_us is not None
-        return cls(side.time_us, side.interval_us)
+def _judged(sides: Sequence[Side]) -> Judgement | None:
+    """Return the comparison of two predictions; None without both."""
+    first, second = (side.timed for side in sides)
+    return None if first is None or second is None else judged(first, second)

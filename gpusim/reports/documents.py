@@ -499,12 +499,27 @@ class Predict(Head, Prediction):
     check: NotRequired[Findings]
 
 
+class Certainty(TypedDict):
+    """Two launches compared: of measured pairs predicted as far apart, the part in this order.
+
+    `in_order`, `pairs` and the number of `gpus` that they are of are null for different GPUs.
+    """
+
+    ratio: float
+    differs: str
+    tie: bool
+    in_order: float | None
+    pairs: int | None
+    gpus: int | None
+
+
 class RankedKernel(Prediction):
     """A kernel of a ranking, with the change from the one before."""
 
     rank: int
     step: float | None
     tie: bool | None
+    comparison: Certainty | None
     reasons: list[str]
 
 
@@ -572,6 +587,7 @@ class Compare(Head):
     saved: list[SavedSide]
     speedup: float | None
     tie: bool | None
+    comparison: Certainty | None
     outputs: list[Agreement]
     agree: bool | None
 
@@ -816,6 +832,8 @@ class ProgramLaunch(TypedDict):
     simulation_s: float
     equal_to: NotRequired[int]
     time_us: NotRequired[float]
+    kernel_us: NotRequired[float]
+    interval_us: NotRequired[Interval]
     bound: NotRequired[str]
     counters: NotRequired[Counters]
     check: NotRequired[Findings]
@@ -828,7 +846,8 @@ class ProgramKernel(TypedDict):
 
     kernel: str
     launches: int
-    time_us: NotRequired[float]
+    kernel_us: NotRequired[float]
+    interval_us: NotRequired[Interval]
     counters: NotRequired[Counters]
     findings: NotRequired[int]
 

@@ -18,7 +18,7 @@ from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
-from gpusim.prediction.uncertainty.intervals import MEASURED
+from gpusim.prediction.uncertainty.gpus import MEASURED
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns

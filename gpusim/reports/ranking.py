@@ -11,16 +11,15 @@ from rich.text import Text
 from gpusim.catalogue import Entry
 from gpusim.prediction.rankings import Ranking
 from gpusim.prediction.sweeps.jobs import Forecast
+from gpusim.reports.certainty import in_order, order_legend, spread
 from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, size
 from gpusim.reports.operand_assumptions import assumption_lines
-from gpusim.reports.quantities import deviations, duration, percent, rate
+from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
-
-TIE = "within each other's intervals: a tie"
 
 
 def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str, Any]:
@@ -32,7 +31,8 @@ def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str,
                 "rank": len(ranking.forecasts) - place,
                 **forecast.to_dict(),
                 "step": ranking.step(place) if place else None,
-                "tie": ranking.is_tie(place) if place else None,
+                "tie": ranking.judged(place).is_tie if place else None,
+                "comparison": ranking.judged(place).to_dict() if place else None,
                 "reasons": _changes(ranking, place) if place else [],
             }
         )
@@ -53,6 +53,8 @@ def ranking_report(
     yield from _title(ranking, passes, width)
     yield Text()
     yield from _table(ranking).lines(width)
+    places = range(1, len(ranking.forecasts))
+    yield from order_legend(map(ranking.judged, places), width)
     for one, reason in ranking.wrong:
         entry = _entry(one)
         why = reason if entry is None or not entry.defect else known_defect(entry)
@@ -88,7 +90,9 @@ def _title(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
     peak = rate(one.device.bandwidth.dram_peak_gbps)
     codes = dict.fromkeys(code_of(one.first.prepared.program) for one in ranking.forecasts)
     state = f"{one.first.l2} L2{f', {imagined}' if imagined else ''}, {' and '.join(codes)}"
-    for part in wrap(f"{launches}, {state}; DRAM peak {peak}; slowest first", width):
+    ends = spread((one.time_us, one.interval_us) for one in ranking.forecasts)
+    about = f"{launches}, {state}; DRAM peak {peak}; {ends}; slowest first"
+    for part in wrap(about, width):
         yield Text(part, DIM)
 
 
@@ -106,29 +110,28 @@ def _table(ranking: Ranking) -> Columns:
         Column("rank"),
         Column("kernel", "left"),
         Column("time"),
-        Column("90 %"),
         Column("useful GB/s"),
         Column("of peak"),
         Column("step"),
+        Column("in order"),
         Column("changes", "left", "fold"),
     )
     last = len(ranking.forecasts) - 1
     for place, forecast in enumerate(ranking.forecasts):
         style = TITLE if place == last else ""
         if place:
-            tie = [TIE] if ranking.is_tie(place) else []
-            step = f"{ranking.step(place):.2f}x"
-            why = "; ".join([*tie, *_changes(ranking, place)])
+            step, order = f"{ranking.step(place):.2f}x", in_order(ranking.judged(place))
+            why = "; ".join(_changes(ranking, place))
         else:
-            step, why = "", f"limiter {forecast.first.limiter.name}"
+            step, order, why = "", "", f"limiter {forecast.first.limiter.name}"
         made.row(
             (str(last - place + 1), DIM),
             (forecast.job.name, style),
             (duration(forecast.time_us), style),
-            (deviations(forecast.time_us, *forecast.interval_us), DIM),
             (rate(forecast.gbps).removesuffix(" GB/s"), style),
             (percent(forecast.peak_fraction), style),
             (step, "cyan"),
+            (order, DIM),
             (why, ""),
         )
     return made

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from gpusim.prediction.sweeps.tables import Row, choices_of
 from gpusim.prediction.sweeps.tuning import Tuned
+from gpusim.reports.certainty import in_order, order_legend, spread
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM, TITLE, plural
-from gpusim.reports.quantities import deviations, duration, percent
+from gpusim.reports.quantities import duration, percent
 
 RULE = "launch rule"
 
@@ -34,6 +35,9 @@ def _report(one: Tuned, shown: int, width: int) -> Iterator[Text]:
     title = Text(one.kernel, TITLE)
     title.append(f" on {one.device}{f', n = {one.n:,}' if one.n else ''}", "not bold")
     yield title
+    if one.rows:
+        times = ((row["time_us"], (row["low_us"], row["high_us"])) for row in one.rows)
+        yield Text(spread(times), DIM)
     if one.best is None:
         count = plural(len(one.cannot) + len(one.rejected), "candidate")
         yield from _note(f"none of {count} runs as the first launch does", width, BAD)
@@ -41,6 +45,7 @@ def _report(one: Tuned, shown: int, width: int) -> Iterator[Text]:
         yield from _note(_conclusion(one, one.best), width)
         yield Text()
         yield from _table(one, shown).lines(width)
+        yield from order_legend(map(one.judged, range(1, len(one.rows[:shown]))), width)
         left = len(one.rows) - shown
         if left > 0:
             yield Text(f"and {plural(left, 'slower candidate')}; --top or --json shows them", DIM)
@@ -64,7 +69,7 @@ def _conclusion(one: Tuned, best: Row) -> str:
     if one.ties:
         others = "another" if one.ties == 1 else f"{one.ties} others"
         any_of = "either" if one.ties == 1 else "any of them"
-        text += f"; within each other's intervals with {others}: a tie, take {any_of}"
+        text += f"; a tie with {others}, take {any_of}"
     return text
 
 
@@ -89,8 +94,8 @@ def _table(one: Tuned, shown: int) -> Columns:
         *(Column(name) for name in names),
         Column("blocks"),
         Column("time"),
-        Column("90 %"),
         Column("of best"),
+        Column("in order"),
         Column("occupancy"),
         Column("registers"),
         Column("limiter", "left", "fold"),
@@ -102,8 +107,8 @@ def _table(one: Tuned, shown: int) -> Columns:
             *((chosen.get(name, "-"), TITLE if not place else "") for name in names),
             f"{row['grid']:,}",
             duration(row["time_us"]),
-            (deviations(row["time_us"], row["low_us"], row["high_us"]), DIM),
             f"{row['time_us'] / fastest:.2f}x",
+            (in_order(one.judged(place)) if place else "", DIM),
             percent(row["occupancy"]),
             str(row["registers"]),
             row["limiter"],

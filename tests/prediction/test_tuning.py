@@ -19,14 +19,16 @@ from gpusim.prediction.sweeps.tuning import Tuned, best_launches
 from gpusim.prediction.workload import BUDGET
 
 
-def timed(time_us: float, low: float, high: float, choices: str = "a=1") -> Row:
-    row: Row = dict.fromkeys(COLUMNS)
-    return row | {"time_us": time_us, "low_us": low, "high_us": high, "choices": choices}
+def timed(time_us: float, block: int) -> Row:
+    about = {"device": "h200", "without": "", "set": "", "generator": "gpusim 1", "choices": ""}
+    times = {"time_us": time_us, "low_us": 0.5 * time_us, "high_us": 2 * time_us}
+    return dict.fromkeys(COLUMNS) | about | times | {"operation": "sum", "block": block}
 
 
-def test_a_tie_is_mutual() -> None:
-    rows = [timed(10, 9, 12), timed(11, 9, 14), timed(11.5, 11, 13), timed(13, 9, 15)]
-    assert Tuned("k", "h200", 1, rows, []).ties == 1  # the third excludes 10, the last is beyond 12
+def test_candidates_near_the_fastest_tie_with_it() -> None:
+    """1.03 times as slow is a tie; 1.15 times is not, though the intervals hold both times."""
+    rows = [timed(10, 64), timed(10.3, 128), timed(11.5, 256), timed(19, 512)]
+    assert Tuned("k", "h200", 1, rows, []).ties == 1
 
 
 def test_the_default_space_is_what_the_launch_rule_leaves_open() -> None:
@@ -54,7 +56,7 @@ def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full(
             value = dict(case.choices)["a"]
             assert isinstance(value, int)
             reason = "too large" if value % 100 == 99 else None
-            row = timed(abs(value - 321), 0, 0, f"a={value}")
+            row = timed(abs(value - 321), 64) | {"choices": f"a={value}"}
             rows.append(row | {"reason": reason, "kernel": "reduce3"})
         return Swept(rows, 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean, median
 from typing import Any
 
@@ -13,7 +13,7 @@ import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Request
 from gpusim.prediction.sweeps.jobs import catalogue_job
-from gpusim.prediction.uncertainty import KINDS, conformal, factors, is_tie, quantiles
+from gpusim.prediction.uncertainty import KINDS, conformal, factors, quantiles
 from validate.residuals.coverage import held
 from validate.residuals.derivation import (
     FEWEST,
@@ -117,21 +117,8 @@ def test_the_interval_of_all_passes_is_that_of_their_times_together() -> None:
     assert forecast.to_dict()["interval_us"] == [low, high]
 
 
-@dataclass(frozen=True)
-class Time:
-    time_us: float
-    interval_us: tuple[float, float]
-
-
-def test_two_times_are_a_tie_where_each_lies_in_the_others_interval() -> None:
-    wide, narrow = Time(10, (8, 12)), Time(11, (10.5, 11.5))
-    assert is_tie(wide, Time(11, (9, 13)))
-    assert not is_tie(wide, narrow)
-    assert not is_tie(narrow, wide)
-
-
 def test_the_table_is_what_the_records_give() -> None:
-    """`python -m validate.residuals derive` writes it anew."""
+    """`gpusim validate certainty --write` writes it anew."""
     for key, one in derived(residuals()).items():
         held = quantiles()[key]
         assert (held.launches, held.kernels) == (one.launches, one.kernels)

@@ -1,8 +1,9 @@
 """Measured over predicted times, and the prediction intervals that follow from them.
 
-    python -m validate.residuals derive     writes quantiles.csv and factors.csv of uncertainty
-    python -m validate.residuals show       prints the tables of docs/accuracy.md
-    python -m validate.residuals unknowns   goes on with unknowns.csv
+    gpusim validate certainty --write         writes quantiles, factors and certainty.csv of
+                                              `gpusim.prediction.uncertainty`
+    python -m validate.residuals unknowns     goes on with unknowns.csv
+    python -m validate.residuals generations  goes on with generations.csv
 
 `others.csv` has launches of sets of kernels that were written without regard to the model, each
 set predicted before it was measured: the predictions are those of the model of that time.

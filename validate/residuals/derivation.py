@@ -15,7 +15,7 @@ from gpusim.prediction.uncertainty import (
     Quantiles,
     conformal,
 )
-from gpusim.prediction.uncertainty.intervals import DESCRIBED, MEASURED
+from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, Key
 
 from .records import Residual

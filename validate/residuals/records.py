@@ -9,10 +9,11 @@ from pathlib import Path
 
 from gpusim.gpu import device as devices
 from gpusim.prediction.uncertainty import CATALOGUE, SHORT
-from gpusim.prediction.uncertainty.intervals import DESCRIBED, MEASURED
+from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED
 from gpusim.prediction.uncertainty.kinds import SHORT_OVERHEADS, SPINNING
 
 FOLDER = Path(__file__).parent
+GENERATIONS = FOLDER / "generations.csv"
 H200 = "h200"
 
 

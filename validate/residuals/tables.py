@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusim.prediction.uncertainty import UNKNOWNS
-from gpusim.prediction.uncertainty.intervals import MEASURED
+from gpusim.prediction.uncertainty.gpus import MEASURED
 
 from ..table import table
 from .derivation import Coverage, cross_validated, derived, derived_factors, pooled

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from gpusim.catalogue import Request, Setup
+from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.codegen.programs import prepare
 from gpusim.errors import KernelFault, MissingElementsError
 from gpusim.gpu import device as devices
@@ -24,6 +25,8 @@ from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, total_time_us
 from gpusim.prediction.removals import Removal
+from gpusim.prediction.uncertainty import Timed, gpu_kind
+from gpusim.prediction.uncertainty.kinds import is_of_catalogue
 from gpusim.prediction.workload import BUDGET, Budget
 
 # Definition of useful bytes for a kernel outside the catalogue.
@@ -168,6 +171,22 @@ class Forecast:
         alone = sum(prediction.time_us for prediction in self.predictions)
         low, high = map(sum, zip(*(one.interval_us for one in self.predictions), strict=True))
         return self.time_us * low / alone, self.time_us * high / alone
+
+    @property
+    def timed(self) -> Timed:
+        """The job's time with all that a comparison with another one depends on."""
+        prepared, device = self.first.prepared, self.device
+        sizes = (value.size for value in prepared.arguments.values() if hasattr(value, "size"))
+        return Timed(
+            self.time_us,
+            self.interval_us,
+            (device.id, device.changed, device.ablations, self.removals),
+            gpu_kind(device),
+            NVCC if prepared.program.compiler else LOWERING,
+            is_of_catalogue(prepared),
+            (self.job.name, max(sizes, default=0)),
+            self.first.launch.block,
+        )
 
     @property
     def assumes_ordinary_operands(self) -> bool:

@@ -9,12 +9,16 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.errors import InputError
+from gpusim.gpu import device as devices
 from gpusim.host.files import MAX_BITS, text
 from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.uncertainty import Timed, gpu_kind
 from gpusim.version import SCHEMA_VERSION
 
 Row = dict[str, Any]
@@ -50,6 +54,23 @@ def choices_of(row: Row) -> dict[str, str]:
     """Return a row's choices by name; none for the launch rule's own."""
     pairs = (part.partition("=") for part in _BETWEEN.split(row["choices"]) if part)
     return {name: value for name, _, value in pairs}
+
+
+def timed(row: Row) -> Timed:
+    """Return the time of a predicted row, to be compared with another one."""
+    gpu, changes = devices.load(row["device"]), f"{row['without']} {row['set']}".strip()
+    if changes:
+        gpu = replace(gpu, changed=((changes, True),))
+    return Timed(
+        row["time_us"],
+        (row["low_us"], row["high_us"]),
+        (row["device"], changes),
+        gpu_kind(gpu),
+        LOWERING if row["generator"].startswith("gpusim ") else NVCC,
+        row["operation"] is not None,
+        (row["kernel"], row["n"]),
+        row["block"],
+    )
 
 
 def require_format(suffix: str) -> None:

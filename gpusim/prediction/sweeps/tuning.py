@@ -13,27 +13,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.choices import WAVES
 from gpusim.prediction.sweeps.sweep import Case, sweep
-from gpusim.prediction.sweeps.tables import Row, choices_of
-from gpusim.prediction.uncertainty import is_tie
+from gpusim.prediction.sweeps.tables import Row, choices_of, timed
+from gpusim.prediction.uncertainty import Judgement, judged
 from gpusim.prediction.workload import BUDGET, Budget
 
 EXHAUSTIVE = 256  # candidates of a launch that are all predicted in full
 KEPT = 4  # one of so many candidates of a rung goes on
 FEWEST_KEPT = 16
-
-
-class Timed(NamedTuple):
-    """A row's time and its interval (low, high), in microseconds."""
-
-    time_us: float
-    interval_us: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -64,11 +57,12 @@ class Tuned(Shown, shown_as="tuned"):
 
     @cached_property
     def ties(self) -> int:
-        """The number of other candidates that tie with the fastest.
+        """The number of other candidates that tie with the fastest."""
+        return sum(self.judged(place).is_tie for place in range(1, len(self.rows)))
 
-        The times of a tie lie in each other's prediction intervals.
-        """
-        return sum(is_tie(_timed(self.rows[0]), _timed(row)) for row in self.rows[1:])
+    def judged(self, place: int) -> Judgement:
+        """Return the comparison of a candidate with the fastest."""
+        return judged(timed(self.rows[0]), timed(self.rows[place]))
 
     @property
     def launch_rule(self) -> Row | None:
@@ -184,7 +178,3 @@ def _launch(row: Row) -> Any:
     """Return what tells launches of a kernel apart: full waves are a number of blocks."""
     others = {k: v for k, v in choices_of(row).items() if k not in ("block", WAVES)}
     return row["block"], row["grid"], tuple(others.items())
-
-
-def _timed(row: Row) -> Timed:
-    return Timed(row["time_us"], (row["low_us"], row["high_us"]))

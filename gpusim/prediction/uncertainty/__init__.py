@@ -1,4 +1,4 @@
-"""Prediction intervals: the two times between which nine of ten launches are meant to lie.
+"""Prediction intervals, nine of ten launches within, and the certainty of a comparison of two.
 
 A prediction belongs to a kind, by its device, its code's generator and the mechanisms at work. The
 interval has the quantiles of measured over predicted time of that kind's launches, by split
@@ -6,7 +6,9 @@ conformal prediction (Papadopoulos et al. 2002; by groups, Vovk et al. 2003). Th
 measured after they were predicted; their records and the derivation are in `validate.residuals`.
 """
 
-from gpusim.prediction.uncertainty.intervals import Interval, interval_of, is_tie
+from gpusim.prediction.uncertainty.certainty import Judgement, Timed, judged
+from gpusim.prediction.uncertainty.gpus import GPUS, gpu_kind
+from gpusim.prediction.uncertainty.intervals import Interval, interval_of
 from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, SHORT, UNKNOWNS, mechanism
 from gpusim.prediction.uncertainty.quantiles import (
     COVERAGE,
@@ -20,16 +22,20 @@ from gpusim.prediction.uncertainty.quantiles import (
 __all__ = [
     "CATALOGUE",
     "COVERAGE",
+    "GPUS",
     "KINDS",
     "SHORT",
     "UNKNOWNS",
     "Factor",
     "Interval",
+    "Judgement",
     "Quantiles",
+    "Timed",
     "conformal",
     "factors",
+    "gpu_kind",
     "interval_of",
-    "is_tie",
+    "judged",
     "mechanism",
     "quantiles",
 ]

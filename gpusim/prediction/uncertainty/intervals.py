@@ -1,18 +1,17 @@
-"""Intervals of predictions, and ties between them."""
+"""Intervals of predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, is_measured, kind_of
+from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED, is_measured
+from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, kind_of
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
-
-MEASURED, DESCRIBED = "measured", "described"
 
 
 @dataclass(frozen=True)
@@ -71,25 +70,3 @@ def interval_of(
     low, high = time_us * found.low, time_us * found.high
     widening = tuple(name for name, factor in wider.items() if factor > 1)
     return Interval(low, high, gpu, code, kind, found.launches, widening)
-
-
-class Timed(Protocol):
-    """A time with its interval, both in microseconds."""
-
-    @property
-    def time_us(self) -> float:
-        """The predicted time."""
-
-    @property
-    def interval_us(self) -> tuple[float, float]:
-        """The interval as (low, high)."""
-
-
-def is_tie(one: Timed, other: Timed) -> bool:
-    """Return whether each of two times lies in the interval of the other."""
-    return _holds(one, other.time_us) and _holds(other, one.time_us)
-
-
-def _holds(one: Timed, time_us: float) -> bool:
-    low, high = one.interval_us
-    return low <= time_us <= high

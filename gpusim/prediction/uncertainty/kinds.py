@@ -9,6 +9,7 @@ from types import MappingProxyType
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.prepared import Prepared
+from gpusim.prediction.uncertainty.gpus import is_measured
 from gpusim.program.polling import spins
 from gpusim.program.taint import tainted_registers
 
@@ -57,14 +58,6 @@ def kind_of(prepared: Prepared, device: Device, time_us: float) -> str:
         return found
     is_short = time_us < SHORT_OVERHEADS * device.host.launch_overhead_us
     return SHORT if is_short else found
-
-
-def is_measured(device: Device) -> bool:
-    """Return whether most numbers of a device were measured on it, and none was changed."""
-    if device.changed or device.ablations:
-        return False
-    kinds = [fact.kind for fact in device.facts.values()]
-    return kinds.count("measured") > kinds.count("estimated")
 
 
 def is_of_catalogue(prepared: Prepared) -> bool:

@@ -20,6 +20,7 @@ from gpusim.prediction.sweeps.sweep import Swept
 from gpusim.prediction.sweeps.tables import COLUMNS, TEXTS, Row
 from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports import line_counts, line_fetches
+from gpusim.reports.certainty import in_order
 from gpusim.reports.changes import changes
 from gpusim.reports.comparison import Comparison, comparison_table
 from gpusim.reports.layout import NO_LINE, plural, size
@@ -148,7 +149,7 @@ def ranking_html(ranking: Ranking) -> str:
     setup = first.job.launches[0].setup
     work = f"{setup.operation} of {setup.n:,} {setup.dtype.name}, " if setup else ""
     about = f"{work}block {size(first.first.launch.block)}, {first.first.l2} L2; slowest first"
-    titles = ("rank", "kernel", "time", "90 %", "GB/s", "of peak", "step", "changes")
+    titles = ("rank", "kernel", "time", "90 %", "GB/s", "of peak", "step", "in order", "changes")
     rows = table(titles, _ranked(ranking), texts=("kernel", "changes"))
     apart = (f"{one.job.name} is not ranked: {reason}" for one, reason in ranking.wrong)
     failed = listed(
@@ -167,8 +168,7 @@ def _ranked(ranking: Ranking) -> Iterator[Sequence[str]]:
     for place, one in enumerate(ranking.forecasts):
         found = [f"limiter {one.first.limiter.name}"]
         if place:
-            tie = ["a tie: within each other's intervals"] if ranking.is_tie(place) else []
-            found = [*tie, *changes(ranking.forecasts[place - 1].first, one.first)]
+            found = changes(ranking.forecasts[place - 1].first, one.first)
         yield (
             str(count - place),
             one.job.name,
@@ -177,6 +177,7 @@ def _ranked(ranking: Ranking) -> Iterator[Sequence[str]]:
             rate(one.gbps).removesuffix(" GB/s"),
             percent(one.peak_fraction),
             f"{ranking.step(place):.2f}x" if place else "",
+            in_order(ranking.judged(place)) if place else "",
             "; ".join(found),
         )
 
@@ -197,7 +198,7 @@ def tuned_html(tuned: Tuned) -> str:
     if tuned.best is None:
         about += f": none of {plural(len(tuned.cannot), 'candidate')} can run"
     elif tuned.ties:
-        about += f"; {plural(tuned.ties, 'other candidate')} within the interval of the best: a tie"
+        about += f"; a tie with {plural(tuned.ties, 'other candidate')}"
     apart = listed(f"{row['choices']} is not ranked: {row['wrong']}" for row in tuned.rejected)
     return headline(tuned.kernel, about) + _rows_html([*tuned.rows, *tuned.cannot]) + apart
 
