@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpusim import machine
 from gpusim.advice.launch import advice_on
@@ -34,6 +34,27 @@ if TYPE_CHECKING:
     from gpusim.reports.page.sections import Subject
 
 _MOST_LINES = 1000
+NO_LINES = (
+    "{} has no line table: its reports have no source lines; compile with nvcc -lineinfo, "
+    "or @cuda.jit(lineinfo=True) of numba"
+)
+
+
+class Timing(NamedTuple):
+    """A launch's predicted time, that of the kernel with its interval, and the limiter."""
+
+    time_us: float
+    kernel_us: float
+    interval_us: tuple[float, float]
+    bound: str
+
+    @classmethod
+    def of(cls, found: Prediction) -> Timing:
+        """Return the timing of a prediction."""
+        overhead, (low, high) = found.overhead_us, found.interval_us
+        ends = max(0.0, low - overhead), high - overhead
+        bound = max(found.bounds, key=lambda one: one.time_us).name if found.bounds else ""
+        return cls(found.time_us, found.time_us - overhead, ends, bound)
 
 
 @dataclass
@@ -55,12 +76,13 @@ class Watched:
     refusals: list[str] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     is_refused: bool = False
-    predictions: dict[str, tuple[float, str]] = field(default_factory=dict)
+    predictions: dict[str, Timing] = field(default_factory=dict)
     most_subjects: int = 0  # kernels that a page has a section of, of their first launch
     subjects: dict[str, Subject] = field(default_factory=dict)
     advised: set[tuple[str, Launch]] = field(default_factory=set)
     source_file: str = ""  # of the launch that runs
     running: str = ""
+    has_said_lines: bool = False
 
     def execute(self, one: LaunchOf, prepared: Prepared) -> Outcome:
         """Run a launch, with the analyses of the command."""
@@ -76,6 +98,8 @@ class Watched:
         self.source_file = prepared.source_file
         made = replace(_record(one, is_chosen), source_file=self.source_file)
         running = replace(prepared, printed=one.printed)
+        if is_chosen:
+            self._require_lines(prepared)
         is_subject = is_chosen and self._is_subject(one)
         is_advised = is_chosen and self._is_advised(one)
         prediction: Prediction | None = None
@@ -83,9 +107,8 @@ class Watched:
             try:
                 if is_subject or is_advised:
                     prediction = self._predict(prepared, timeline=is_subject)
-                    self.predictions[one.identity] = prediction.time_us, _bound(prediction)
-                time_us, bound = self._predicted(one, prepared)
-                made = replace(made, time_us=time_us, bound=bound)
+                    self.predictions[one.identity] = Timing.of(prediction)
+                made = replace(made, **self._timing(one, prepared)._asdict())
                 if is_advised and prediction is not None:
                     made = replace(made, advice=advice_on(prediction))
             except InputError as error:  # it runs all the same
@@ -166,13 +189,19 @@ class Watched:
         found = any(one.findings.warnings for one in self.launches if one.findings is not None)
         return found or any(one.finding.severity == WARNING for one in self.host_findings)
 
-    def _predicted(self, one: LaunchOf, prepared: Prepared) -> tuple[float, str]:
-        """Return a launch's time and bound, looked up for an identical launch."""
+    def _timing(self, one: LaunchOf, prepared: Prepared) -> Timing:
+        """Return a launch's time, looked up for an identical launch."""
         known = self.predictions.get(one.identity)
         if known is None:
-            found = self._predict(prepared)
-            known = self.predictions[one.identity] = found.time_us, _bound(found)
+            known = self.predictions[one.identity] = Timing.of(self._predict(prepared))
         return known
+
+    def _require_lines(self, prepared: Prepared) -> None:
+        """Say, once, that the code of a launch has no line table."""
+        has_lines = any(row.line for row in prepared.program.instructions)
+        if not has_lines and not self.has_said_lines:
+            self.has_said_lines = True
+            self.told(NO_LINES.format(prepared.kernel))
 
     def _predict(self, prepared: Prepared, *, timeline: bool = False) -> Prediction:
         return predict_prepared(
@@ -223,7 +252,7 @@ class Watched:
         if made.time_us is None:
             return None
         overhead = launch_overhead_us(self.device)
-        return Duration(made.time_us - overhead, overhead, self.device.host.pass_gap_us)
+        return Duration(made.kernel_us, overhead, self.device.host.pass_gap_us)
 
     def _keep(self, made: ProgramLaunch) -> None:
         self.launches.append(made)
@@ -255,10 +284,6 @@ def _with_freed(one: Finding, watch: MemoryWatch) -> Finding:
         return one
     who = next((str(place.thread) for place in one.places if place.thread is not None), "a thread")
     return replace(one, rule="use-after-free", message=f"{who} accesses {freed}", array="")
-
-
-def _bound(found: Prediction) -> str:
-    return max(found.bounds, key=lambda one: one.time_us).name if found.bounds else ""
 
 
 def _kind(error: GpusimError) -> str:

@@ -15,10 +15,11 @@ from gpusim.reports.program_timeline import by_kind
 class ProgramLaunch:
     """A launch of a program: number from 1, size, and the values that a command asks for.
 
-    `seconds` is the time of the simulation, `time_us` the predicted time of the GPU, `is_chosen`
-    whether the command looked at it or only had it run. `advice` are its findings on performance,
-    where it is the first of its kernel and size; `error` says why it ended early, at `error_line`,
-    which is a fault of the kernel or something that is not simulated.
+    `seconds` is the time of the simulation, `time_us` the predicted time between two events around
+    the launch alone, `kernel_us` that of the kernel without launch overhead, with its 90 %
+    `interval_us`. `is_chosen` says whether the command looked at it or only had it run. `advice`
+    are its findings on performance, where it is the first of its kernel and size; `error` says why
+    it ended early, at `error_line`, which is a fault of the kernel or something not simulated.
     `equal` is the number of an earlier launch with the same code, parameters and memory, whose
     result it has without an execution; 0 for none.
     """
@@ -33,6 +34,8 @@ class ProgramLaunch:
     seconds: float
     is_chosen: bool = True
     time_us: float | None = None
+    kernel_us: float = 0.0
+    interval_us: tuple[float, float] = (0.0, 0.0)
     bound: str = ""
     counters: Mapping[str, int] = field(default_factory=dict)
     findings: Findings | None = None
@@ -58,7 +61,12 @@ class ProgramLaunch:
         if self.equal:
             made["equal_to"] = self.equal
         if self.time_us is not None:
-            made |= {"time_us": self.time_us, "bound": self.bound}
+            made |= {
+                "time_us": self.time_us,
+                "kernel_us": self.kernel_us,
+                "interval_us": list(self.interval_us),
+                "bound": self.bound,
+            }
         if self.counters:
             made["counters"] = dict(self.counters)
         if self.findings is not None:
@@ -111,10 +119,16 @@ class KernelSum:
     launches: Sequence[ProgramLaunch]
 
     @property
-    def time_us(self) -> float | None:
-        """Their predicted times together, None where none is predicted."""
-        times = [one.time_us for one in self.launches if one.time_us is not None]
+    def kernel_us(self) -> float | None:
+        """Their times without launch overhead together, None where none is predicted."""
+        times = [one.kernel_us for one in self.launches if one.time_us is not None]
         return sum(times) if times else None
+
+    @property
+    def interval_us(self) -> tuple[float, float]:
+        """The 90 % interval of `kernel_us`: errors of one kernel's launches go together."""
+        ends = [one.interval_us for one in self.launches if one.time_us is not None]
+        return sum(low for low, _ in ends), sum(high for _, high in ends)
 
     @property
     def seconds(self) -> float:
@@ -143,8 +157,8 @@ class KernelSum:
     def to_dict(self) -> dict[str, Any]:
         """Return the sums, ready for JSON."""
         made: dict[str, Any] = {"kernel": self.kernel, "launches": len(self.launches)}
-        if self.time_us is not None:
-            made["time_us"] = self.time_us
+        if self.kernel_us is not None:
+            made |= {"kernel_us": self.kernel_us, "interval_us": list(self.interval_us)}
         if self.counters:
             made["counters"] = self.counters
         return made | ({"findings": self.findings} if self.is_checked else {})

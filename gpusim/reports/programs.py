@@ -16,6 +16,7 @@ from gpusim.reports.layout import BAD, DIM, TITLE, integer, plural, size
 from gpusim.reports.program_findings import of_checks, performance_lines, short
 from gpusim.reports.program_records import KernelSum, ProgramLaunch, ProgramReport, by_kernel
 from gpusim.reports.program_timeline import timeline_line
+from gpusim.reports.quantities import interval
 
 _MOST_KERNELS = 40
 NUMBERS: Mapping[str, str] = {
@@ -36,7 +37,9 @@ def launch_line(one: ProgramLaunch) -> str:
     if one.error:
         parts.append(one.error)
     if one.time_us is not None:
-        parts.append(f"{one.time_us:,.2f} us, bound by {one.bound}")
+        parts.append(
+            f"{one.kernel_us:,.2f} us ({interval(*one.interval_us)}), bound by {one.bound}"
+        )
     if one.counters:
         parts.append(f"{one.counters.get('instructions', 0):,} instructions")
     if one.findings is not None:
@@ -54,6 +57,8 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
         yield from kernels_table(kernels[:_MOST_KERNELS]).lines(width)
     if any(one.time_us is not None for one in report.launches):
         yield Text(timeline_line(report.intervals))
+        for part in wrap(_kernels_interval(kernels), width):
+            yield Text(part)
     left = len(kernels) - _MOST_KERNELS
     if left > 0:
         yield Text(f"and {plural(left, 'more kernel')} (--json --out FILE has all)", DIM)
@@ -68,6 +73,12 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
     yield from _faults(report, width)
     for text in dict.fromkeys(report.refused):
         yield Text(f"not simulated: {text}", BAD)
+
+
+def _kernels_interval(kernels: Sequence[KernelSum]) -> str:
+    """Return the interval of all kernels' time together."""
+    low, high = map(sum, zip(*(one.interval_us for one in kernels), strict=True))
+    return f"90 % interval of the kernels' time: {interval(low, high)}"
 
 
 def _faults(report: ProgramReport, width: int) -> Iterator[Text]:
@@ -114,9 +125,9 @@ def _coverage(report: ProgramReport, width: int) -> Iterator[Text]:
 def kernels_table(kernels: Sequence[KernelSum]) -> Columns:
     """Return a row for each kernel: launches, times, findings, and the counters it has."""
     names = [name for name in NUMBERS if any(one.counters.get(name) for one in kernels)]
-    is_timed = any(one.time_us is not None for one in kernels)
+    is_timed = any(one.kernel_us is not None for one in kernels)
     is_checked = any(one.is_checked for one in kernels)
-    times = [one.time_us or 0.0 for one in kernels]
+    times = [one.kernel_us or 0.0 for one in kernels]
     whole = sum(times)
     made = Columns(
         Column("kernel", "left", "span", hang=2),

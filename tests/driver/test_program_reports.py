@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from driver.host import Host, needs_compilers
@@ -28,6 +29,7 @@ from gpusim.reports.program_timeline import COLUMNS, by_kind, strips
 from gpusim.reports.programs import program_summary
 
 TAKEN = Duration(kernel_us=10, overhead_us=3, gap_us=1)
+TIMES: dict[str, Any] = {"time_us": 13, "kernel_us": 10, "interval_us": (9, 12)}
 MEGABYTES = 63_000_000  # in 1,000 us over the link
 
 
@@ -38,7 +40,7 @@ def report(launches: int = 2, kernel: str = "scale(float*, int)") -> ProgramRepo
     for number in range(1, launches + 1):
         timeline.launch(kernel, 20, TAKEN, number)
     found = [
-        ProgramLaunch(n, 7, kernel, (4, 1, 1), (64, 1, 1), 0, 20, 0.1, time_us=13, bound="dram")
+        ProgramLaunch(n, 7, kernel, (4, 1, 1), (64, 1, 1), 0, 20, 0.1, bound="dram", **TIMES)
         for n in range(1, launches + 1)
     ]
     intervals = [{"process": 7, **vars(one)} for one in timeline.intervals]
@@ -51,6 +53,18 @@ def test_work_is_summed_up_by_kind_with_overhead_apart() -> None:
     assert sums["copies host to device"].gbps == pytest.approx(63)
     assert (sums["kernels"].pieces, sums["kernels"].time_us) == (2, 20)
     assert sums["launch overhead"].time_us == 3 + 1
+
+
+def test_kernels_have_the_same_sum_and_their_interval_in_all_tables() -> None:
+    made = report()
+    document = made.to_dict()
+    shown = "\n".join(line.plain for line in program_summary(made, 100))
+    [kernels] = [one["time_us"] for one in document["work"] if one["kind"] == "kernels"]
+    assert kernels == document["kernels"][0]["kernel_us"] == 20
+    assert document["kernels"][0]["interval_us"] == [18, 24]
+    assert re.search(r"scale\(float\*, int\) +2 +20\.00 +100%", shown)
+    assert "kernels 20.0 us" in shown
+    assert "90 % interval of the kernels' time: 18.0 to 24.0 us" in shown
 
 
 def test_time_without_work_is_idle() -> None:
@@ -111,7 +125,7 @@ def test_the_summary_keeps_within_the_width(width: int, capsys: pytest.CaptureFi
         screen.print(line)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
-    assert all(word in "\n".join(lines) for word in ("scale(float*, int)", "26.00", "0.20"))
+    assert all(word in "\n".join(lines) for word in ("scale(float*, int)", "20.00", "0.20"))
 
 
 @pytest.mark.parametrize(

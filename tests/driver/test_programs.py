@@ -322,6 +322,10 @@ for turn in range(2):
     )
     launches = json.loads((host.folder / "out.json").read_text())["launches"]
     assert [one["time_us"] for one in launches] == pytest.approx([1e3 * float(t) for t in ran.out])
+    for one in launches:
+        assert one["kernel_us"] == pytest.approx(one["time_us"] - 2.64)
+        low, high = one["interval_us"]
+        assert 0 < low < one["kernel_us"] < high
 
 
 def test_only_launches_that_are_chosen_are_counted(host: Host) -> None:

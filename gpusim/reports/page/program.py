@@ -21,7 +21,7 @@ from gpusim.reports.program_timeline import (
     strips,
 )
 from gpusim.reports.programs import NUMBERS
-from gpusim.reports.quantities import duration, percent, rate, volume
+from gpusim.reports.quantities import deviations, duration, percent, rate, volume
 
 MOST_LAUNCHES = 1000  # in the table
 MOST_SECTIONS = 12
@@ -58,7 +58,7 @@ def write(report: ProgramReport, subjects: Mapping[str, Subject], path: Path) ->
 
 def page(report: ProgramReport, subjects: Mapping[str, Subject]) -> str:
     """Return the page about a program."""
-    sums = sorted(by_kernel(report.launches), key=lambda one: -(one.time_us or 0.0))
+    sums = sorted(by_kernel(report.launches), key=lambda one: -(one.kernel_us or 0.0))
     shown = [one.kernel for one in sums if one.kernel in subjects]
     launches = report.launches[:MOST_LAUNCHES]
     return render.rendered(
@@ -136,22 +136,25 @@ def _kernels(sums: Sequence[KernelSum], shown: Sequence[str]) -> Table | None:
         return None
     names = [name for name in NUMBERS if any(one.counters.get(name) for one in sums)]
     links = {name: f"#kernel-{number}" for number, name in enumerate(shown)}
-    whole = sum(one.time_us or 0.0 for one in sums) or 1.0
+    whole = sum(one.kernel_us or 0.0 for one in sums) or 1.0
     rows = []
     for one in sums:
-        time = one.time_us or 0.0
+        time = one.kernel_us or 0.0
         cells = [
             Cell(one.kernel, one.kernel, link=links.get(one.kernel, "")),
             number(len(one.launches)),
             Cell(duration(time), time),
+            Cell(deviations(time, *one.interval_us) if time else "", time),
             Cell(percent(time / whole), time, time / whole),
             *(number(one.counters.get(name, 0)) for name in names),
         ]
         rows.append((*cells, number(one.findings)))
-    columns = (("kernel", False), ("launches", True), ("time", True), ("share", True))
+    columns = (
+        ("kernel", False), ("launches", True), ("time", True), ("90 %", True), ("share", True),
+    )  # fmt: skip
     counted = tuple((NUMBERS[name], True) for name in names)
     return Table(
-        "Kernels; times have the launch overhead",
+        "Kernels; times without launch overhead",
         (*columns, *counted, ("findings", True)),
         tuple(rows),
     )
@@ -163,10 +166,10 @@ def _launches(launches: Sequence[ProgramLaunch], report: ProgramReport) -> Table
         for one in report.intervals
         if one["kind"] == "kernel"
     }
-    longest = max((one.time_us or 0.0 for one in launches), default=0.0) or 1.0
+    longest = max((one.kernel_us for one in launches), default=0.0) or 1.0
     rows = []
     for one in launches:
-        begin, time = begins.get((one.process, one.number)), one.time_us or 0.0
+        begin, time = begins.get((one.process, one.number)), one.kernel_us
         is_timed = one.time_us is not None
         rows.append(
             (
