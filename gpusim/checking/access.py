@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -90,7 +89,7 @@ class Access:
 
 
 class Timeline:
-    """The steps by time: the pc of each, and the value if all its lanes stored the same one.
+    """The steps by time: the pc of each, and the bits that all its lanes stored, if they agree.
 
     Of copies that have been awaited, `waits` has the line of the wait.
     """
@@ -98,7 +97,7 @@ class Timeline:
     def __init__(self) -> None:
         self._pcs = np.full(1024, -1, dtype=np.int32)
         self._now = 0
-        self.stored: dict[int, Any] = {}
+        self.stored: dict[int, int] = {}
         self.waits: dict[int, int] = {}
 
     def pcs_at(self, times: Array) -> Array:

@@ -444,10 +444,9 @@ class Checker(Observer):
         assert memory is not None
         each = max(memory.width_bytes // self._layout.element_bytes[memory.space], 1)
         time = self._time(step.pc)
-        if step.values and all(value.size == 1 for value in step.values):
-            stored = {value.reshape(-1)[0].item() for value in step.values}
-            if len(stored) == 1:
-                self._timeline.stored[time] = stored.pop()
+        stored = _bits_of_all(step.values)
+        if stored is not None:
+            self._timeline.stored[time] = stored
         shape = (copies, len(step.rows), 32)
         return element_access_of(step, time, batch.clocks, batch.threads, element, each, shape)
 
@@ -595,6 +594,16 @@ def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]
     ]
     lines = {rows[pc].line for pc in loads if pc in polls}
     return frozenset(pc for pc in loads if rows[pc].line in lines)
+
+
+def _bits_of_all(values: tuple[Array, ...]) -> int | None:
+    """Return the bits that all lanes store to all their elements, None where they differ."""
+    if not values:
+        return None
+    first = np.ascontiguousarray(values[0]).reshape(-1)[:1]
+    if all((value == first).all() for value in values):
+        return int(first.view(f"u{first.dtype.itemsize}")[0])
+    return None
 
 
 def _places(step: Step) -> Array:

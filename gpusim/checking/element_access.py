@@ -24,6 +24,7 @@ LATEST_TIME = (1 << 25) - 1
 BLOCK_SHIFT = 10  # threads of a block are numbered below 1024
 MOST_BLOCKS = 1 << (THREAD_BITS - BLOCK_SHIFT)
 LOCATION_SHIFT = 38  # elements of a memory; the bits above number the memory
+BITS_FACTOR = np.int64(0x9E3779B1)  # joins the values of several blocks in one number
 _THREADS = np.int64((1 << THREAD_BITS) - 1)
 
 
@@ -92,6 +93,16 @@ class ElementAccess:
     def packed(self) -> Array:
         """The touch as the shadow keeps it."""
         return np.int64(self.time << TIME_SHIFT) | (self.thread << THREAD_SHIFT)
+
+    @property
+    def stored(self) -> Array:
+        """A number for the bits stored by each entry; for those of all identical blocks."""
+        values = np.ascontiguousarray(self.values())
+        bits = values.view(f"u{values.dtype.itemsize}").astype(np.int64)
+        found = bits[0]
+        for more in bits[1:]:
+            found = found * BITS_FACTOR + more
+        return np.asarray(found)
 
     def take(self, which: Array) -> ElementAccess:
         """Return some of the entries."""

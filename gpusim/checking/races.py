@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,13 @@ PLAIN_PAIR = FlagPair(is_strong=False, is_now_strong=False, is_narrow=False, is_
 Name = Callable[[int], tuple[str, int]]
 
 
+class Beside(NamedTuple):
+    """Of elements, accesses by other threads beside the last one, and the last bits stored."""
+
+    others: Array
+    stored: Array
+
+
 class Races:
     """Looks for races in one memory at a time; `accesses` are the program's, by pc."""
 
@@ -89,9 +96,13 @@ class Races:
         """
         kind = now.kind
         self._coverage.accesses += len(touch.element) * touch.blocks
-        self._against(shadow.writer[touch.element], touch, now, name, by_element=kind == "atomic")
+        writers, readers = shadow.writer[touch.element], shadow.reader[touch.element]
+        is_update = kind == "atomic"
+        beside = Beside(shadow.other_writer, shadow.stored)
+        self._against(writers, touch, now, name, beside, by_element=is_update)
         if kind != "load":
-            self._against(shadow.reader[touch.element], touch, now, name)
+            beside = Beside(shadow.other_reader, shadow.stored)
+            self._against(readers, touch, now, name, beside)
         if shadow.history is not None:
             self._against_history(shadow.history, touch, now, name)
         if now.is_asynchronous:
@@ -101,6 +112,7 @@ class Races:
         elif kind == "atomic":
             shadow.update(touch)
         else:
+            self._keep_stored(shadow, touch)
             lost = shadow.write(touch)
             if lost is not None and not now.is_relaxed:
                 self.at_once(lost, touch, now, name)
@@ -153,6 +165,7 @@ class Races:
         touch: ElementAccess,
         now: Access,
         name: Name,
+        beside: Beside | None = None,
         *,
         counts: bool = True,
         by_element: bool = False,
@@ -166,11 +179,15 @@ class Races:
             self._count(earlier, touch, found, by_element=by_element)
         if found is None:
             return
+        if beside is not None:
+            earlier = _of_other_threads(earlier, touch, found, beside.others)
+        stored = None if beside is None else beside.stored
         if found.apart.any():
-            self._judge(np.flatnonzero(found.apart), earlier, touch, now, now.space, name)
+            which = np.flatnonzero(found.apart)
+            self._judge(which, earlier, touch, now, now.space, name, stored)
         if not self._is_lockstep and found.within_warp.any():
             which = np.flatnonzero(found.within_warp)
-            self._judge(which, earlier, touch, now, "warp", name)
+            self._judge(which, earlier, touch, now, "warp", name, stored)
 
     def _count(
         self, earlier: Array, touch: ElementAccess, found: Unordered | None, *, by_element: bool
@@ -190,6 +207,7 @@ class Races:
         now: Access,
         space: str,
         name: Name,
+        stored: Array | None,
     ) -> None:
         """Sort conflicting accesses by the row of the earlier one, and report the races."""
         pcs = self._timeline.pcs_at(time_of(earlier[which]))
@@ -204,8 +222,12 @@ class Races:
                     continue
             left = some[~self._are_ordered(earlier[some], touch.take(some), before, now)]
             self._coverage.ordered += (len(some) - len(left)) * touch.blocks
-            if len(left):
-                self._report(left, earlier, touch, before, now, space, name)
+            same = np.zeros(len(left), dtype=bool)
+            if before.kind == now.kind == "store" and len(left):
+                same = self._store_alike(earlier[left], touch.take(left), stored)
+            for some, rule in ((left[same], "same-value"), (left[~same], "")):
+                if len(some):
+                    self._report(some, earlier, touch, before, now, space, name, rule)
 
     def _are_free(self, earlier: Array, touch: ElementAccess, before: Access, now: Access) -> Array:
         """Return a mask of the pairs, of atomics or at flags, that need no order.
@@ -246,18 +268,17 @@ class Races:
         now: Access,
         space: str,
         name: Name,
+        rule: str = "",
     ) -> None:
+        """Report races of two rows; their `rule` depends on the space where none is given."""
         by, mine = thread_of(earlier[which]), touch.thread[which]
         # If other threads did the same, the kept one may be the thread itself.
         telling = int(np.argmax(by >> 5 != mine >> 5 if space != "warp" else by != mine))
         at = which[telling]
-        rule = _rule(before, now, space, (by[telling] ^ mine[telling]) >> BLOCK_SHIFT != 0)
         if _is_plain_flag(before, now):
             rule = "plain-flag"
-        elif before.kind == now.kind == "store" and self._same_value(
-            time_of(earlier[at]), touch, at
-        ):
-            rule = "same-value"
+        is_far = (by[telling] ^ mine[telling]) >> BLOCK_SHIFT != 0
+        rule = rule or _rule(before, now, space, is_far)
         since = self._since(touch, at)
         first = Place(before.line, _does(before), thread_named(by[telling]), since)
         second = Place(now.line, _does(now), thread_named(mine[telling]), since)
@@ -283,12 +304,24 @@ class Races:
             return unequal(race, before, now)
         return self._reporter.explained(race, accesses, found)
 
-    def _same_value(self, time: Any, touch: ElementAccess, at: Any) -> bool:
-        """Return whether all lanes of both steps stored one value."""
-        stored = self._timeline.stored
-        missing = object()
-        before = stored.get(int(time), missing)
-        return before is not missing and before == stored.get(touch.time, missing)
+    def _store_alike(self, earlier: Array, touch: ElementAccess, stored: Array | None) -> Array:
+        """Return a mask of the pairs of stores that store the same bits.
+
+        `stored` are those of each element's last store, unless all lanes of its step agree.
+        """
+        known = self._timeline.stored
+        times = time_of(earlier).tolist()
+        mine = known.get(touch.time)
+        bits = touch.stored if mine is None else np.full(len(times), mine)
+        before = [known.get(time) for time in times]
+        last = [None] * len(times) if stored is None else stored[touch.element].tolist()
+        each = zip(before, last, bits.tolist(), strict=True)
+        return np.array([(one if one is not None else other) == now for one, other, now in each])
+
+    def _keep_stored(self, shadow: Shadow, touch: ElementAccess) -> None:
+        """Keep the bits that each lane stores, where they differ."""
+        if touch.time not in self._timeline.stored:
+            shadow.stored[touch.element] = touch.stored
 
     def _since(self, touch: ElementAccess, at: Any, first: int | None = None) -> int:
         """Return the line of the barrier before a touch, and before a `first` time; 0 for none."""
@@ -356,6 +389,18 @@ def _race(
         f"{first.thread} {first.does} in line {first.line}: {hazard} hazard, {why}"
     )
     return Finding(rule, message, places, array, index, hazard, count)
+
+
+def _of_other_threads(
+    earlier: Array, touch: ElementAccess, found: Unordered, others: Array
+) -> Array:
+    """Return unordered accesses by another thread, or another warp, where the last ones are not."""
+    differs = thread_of(earlier) ^ touch.thread
+    is_own = (found.apart & (differs >> 5 == 0)) | (found.within_warp & (differs == 0))
+    if not is_own.any():
+        return earlier
+    other = others[touch.element]
+    return np.where(is_own & (other != 0), other, earlier)
 
 
 def _renamed(name: Name, entries: Array) -> Name:

@@ -27,13 +27,16 @@ from gpusim.checking.element_access import (
 from gpusim.checking.history import History
 from gpusim.checking.segments import Segments, zeros
 
+ANY = LANES | WARPS | BLOCKS
+
 
 class Shadow:
     """The shadow of one memory: `writer` and `reader` of each element.
 
     Without a `history` flags say of the accesses that others took the place of that there were
-    some; with one they are kept there instead. With `by_segment` regular segments take less
-    memory.
+    some, and `other_writer` and `other_reader` keep one of those; with one all are kept there
+    instead. `stored` has the bits of the last stores whose lanes differ. With `by_segment` regular
+    segments take less memory.
     """
 
     def __init__(
@@ -41,6 +44,8 @@ class Shadow:
     ) -> None:
         made: Callable[[int], Array | Segments] = Segments if by_segment else zeros
         self.writer, self.reader = made(elements), made(elements)
+        self.other_writer, self.other_reader = zeros(elements), zeros(elements)
+        self.stored = zeros(elements)
         self.history = history
 
     def for_blocks(self, blocks: Array) -> Shadow:
@@ -49,8 +54,9 @@ class Shadow:
         if self.history is not None:
             history = self.history.for_blocks(blocks, len(self.writer))
         made = Shadow(0, history)
+        made.stored = np.tile(self.stored, len(blocks))
         later = (blocks - blocks[0])[:, None] << (BLOCK_SHIFT + THREAD_SHIFT)
-        for name in ("writer", "reader"):
+        for name in ("writer", "reader", "other_writer", "other_reader"):
             known = getattr(self, name)
             setattr(made, name, np.where(known == 0, 0, known + later).reshape(-1))
         return made
@@ -58,7 +64,7 @@ class Shadow:
     def read(self, touch: ElementAccess) -> None:
         """Record reads."""
         if self.history is None:
-            _join(self.reader, touch, self.reader[touch.element], 0)
+            _join(self.reader, self.other_reader, touch, self.reader[touch.element], 0)
         else:
             self._replace(self.history, self.reader, touch, 0)
 
@@ -68,7 +74,7 @@ class Shadow:
         Returns a mask of entries with an element written by another entry of the touch as well.
         """
         if self.history is None:
-            _join(self.writer, touch, self.writer[touch.element], 0)
+            _join(self.writer, self.other_writer, touch, self.writer[touch.element], 0)
         else:
             self._replace(self.history, self.writer, touch, 0)
         lost = self.writer[touch.element] >> THREAD_SHIFT != touch.packed >> THREAD_SHIFT
@@ -78,7 +84,8 @@ class Shadow:
         """Record atomic updates."""
         if self.history is None:
             known = self.writer[touch.element]
-            _join(self.writer, touch, np.where(known & ATOMIC, known, 0), ATOMIC)
+            known = np.where(known & ATOMIC, known, 0)
+            _join(self.writer, self.other_writer, touch, known, ATOMIC)
         else:
             self._replace(self.history, self.writer, touch, ATOMIC)
 
@@ -96,20 +103,32 @@ class Shadow:
             history.add(touch.element[lost], packed[lost])
 
 
-def _join(shadow: Array | Segments, touch: ElementAccess, known: Array, mark: int) -> None:
-    """Enter a touch beside the earlier accesses that are not ordered before it."""
+def _join(
+    shadow: Array | Segments, other: Array, touch: ElementAccess, known: Array, mark: int
+) -> None:
+    """Enter a touch beside the earlier accesses that are not ordered before it.
+
+    Of these the last one of the largest scope stays as the `other`.
+    """
     packed = touch.packed | mark
     if known.any():
-        packed |= _others(known, touch)
+        flags = _others(known, touch)
+        apart = _apart(thread_of(known) ^ touch.thread)
+        is_last = ((flags & apart) != 0) & (flags < 2 * apart)
+        other[touch.element[is_last]] = known[is_last] & ~np.int64(ANY)
+        packed |= flags
     shadow[touch.element] = packed
     kept = shadow[touch.element]
     lost = kept != packed
     if not lost.any():
         return
     element, kept, mine = touch.element[lost], kept[lost], packed[lost]
-    flags = _apart(thread_of(kept) ^ thread_of(mine)) | (mine & (LANES | WARPS | BLOCKS))
+    apart = _apart(thread_of(kept) ^ thread_of(mine))
+    flags = apart | (mine & ANY)
     for flag in SEVERAL:
         shadow[element[(flags & flag) != 0]] |= flag
+    is_last = (apart != 0) & ((shadow[element] & ANY) < 2 * apart)
+    other[element[is_last]] = mine[is_last] & ~np.int64(ANY)
 
 
 def _apart(differs: Array) -> Array:

@@ -1,0 +1,90 @@
+"""Races name two threads, and stores of one value are told from stores of several."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim import cuda
+
+
+@cuda.jit
+def eight_read_what_one_stores(x, out):
+    s = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncthreads()
+    v = s[t & ~7] + s[(t & 7) * 8]
+    if v < 2 * s[t]:
+        s[t] = v
+    cuda.syncthreads()
+    out[t] = s[t]
+
+
+@cuda.jit
+def all_read_what_lane_0_stores(x, out):
+    s = cuda.shared.array(32, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    cuda.syncwarp()
+    v = s[0]
+    if t == 0:
+        s[0] = v + s[0]
+    out[t] = v
+
+
+@pytest.mark.parametrize(
+    ("kernel", "threads", "line"),
+    [(eight_read_what_one_stores, 64, 6), (all_read_what_lane_0_stores, 32, 6)],
+    ids=["shared", "warp"],
+)
+def test_a_race_names_the_other_threads_read(kernel: object, threads: int, line: int) -> None:
+    """The writer has read the element itself, after the others."""
+    x = np.arange(threads, dtype=np.int32)
+    found = gpusim.check(kernel[1, threads], x, np.zeros(threads, np.int32)).errors  # type: ignore[index]
+    assert found
+    for race in found:
+        first, second = race.places
+        assert first.thread != second.thread
+        assert first.line - kernel.source.first_line == line  # type: ignore[attr-defined]
+
+
+@cuda.jit
+def marks(keys, out):
+    t = cuda.grid(1)
+    if keys[t] >= 0:
+        out[keys[t]] = 1
+
+
+@cuda.jit
+def marks_with_the_key(keys, out):
+    t = cuda.grid(1)
+    out[keys[t]] = keys[t] + 7
+
+
+@cuda.jit
+def marks_twice_each(keys, out):
+    t = cuda.grid(1)
+    for k in range(3):
+        out[keys[(t + k) % 128]] = keys[(t + k) % 128]
+
+
+@pytest.mark.parametrize("kernel", [marks, marks_with_the_key, marks_twice_each])
+def test_stores_of_the_same_value_are_one_note(kernel: object) -> None:
+    keys = np.arange(128, dtype=np.int32) * 7 % 16
+    found = gpusim.check(kernel[2, 64], keys, np.zeros(16, np.int32))  # type: ignore[index]
+    assert [one.rule for one in found] == ["same-value"]
+
+
+@cuda.jit
+def marks_with_the_thread(keys, out):
+    t = cuda.grid(1)
+    out[keys[t]] = t // 64
+
+
+def test_stores_of_different_values_are_an_error_beside_equal_ones() -> None:
+    """Both warps of a block store its number: threads of one block agree, two blocks do not."""
+    keys = np.arange(128, dtype=np.int32) % 32
+    found = gpusim.check(marks_with_the_thread[2, 64], keys, np.zeros(32, np.int32))
+    assert [(one.rule, one.count) for one in found] == [("block-race", 32)]
