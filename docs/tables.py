@@ -7,9 +7,7 @@ import functools
 import importlib
 import inspect
 import json
-import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -32,6 +30,7 @@ from gpusim.lowering.passes.simplify import simplify
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.traffic import PREDICTED
 from gpusim.reports import words as glossary
+from gpusim.reports.layout import plural
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 
@@ -187,26 +186,25 @@ def beside_measured() -> str:
 
 
 # Sources that name a publication or tool before a comma, and those that only describe it.
-_UNNAMED = re.compile(r"^(microbenchmarks? (on|of) .*?|derived from .*|\(.*|[A-Z]{1,3} ?A?\d+)$")
 
 
 def gpus() -> str:
-    """The GPUs: what their numbers were measured by, and which times are compared with them.
+    """The GPUs, and what was measured of each: numbers of its device file, times of launches.
 
     GPUs of which as much is known share a row; the best known come first.
     """
-    rows: dict[tuple[str, ...], list[device.Device]] = {}
+    rows: dict[str, list[device.Device]] = {}
     found = sorted(map(device.load, device.names()), key=lambda one: -len(_measured_of(one)))
     for one in found:
         rows.setdefault(_known_of(one), []).append(one)
     return _table(
-        ("GPU", "`--device`", "cc", "numbers measured", "by", "times compared"),
+        ("GPU", "`--device`", "cc", "measured"),
         [
             (
                 ", ".join(one.name for one in alike),
                 ", ".join(f"`{one.id}`" for one in alike),
                 ", ".join(dict.fromkeys(one.gpu.compute_capability for one in alike)),
-                *known,
+                known,
             )
             for known, alike in rows.items()
         ],
@@ -217,19 +215,16 @@ def _measured_of(one: device.Device) -> list[device.Fact]:
     return [fact for fact in one.facts.values() if fact.kind == "measured"]
 
 
-def _known_of(one: device.Device) -> tuple[str, ...]:
+def _known_of(one: device.Device) -> str:
+    """Return what was measured of a GPU, and whether here."""
     facts = _measured_of(one)
-    own = [fact for fact in facts if "gpusim validate calibrate" in fact.source]
-    others = Counter(re.split("[,:;]", fact.source)[0] for fact in facts if fact not in own)
-    named = [name for name, _ in others.most_common() if not _UNNAMED.match(name)]
-    by = ["`gpusim validate calibrate`"] * bool(own) + (named or ["the same chip"] * bool(others))
+    is_own = any("gpusim validate calibrate" in fact.source for fact in facts)
     path = ROOT / "validate" / "measured" / f"{one.id}.json"
     times = json.loads(path.read_text(encoding="utf-8"))["times"]["rows"] if path.exists() else ()
-    return (
-        f"{len(facts)} of {len(one.facts)}",
-        ", ".join(by),
-        f"{len(times):,}" if times else "",
-    )
+    parts = [plural(len(facts), "number")] * bool(facts) + [f"{len(times):,} times"] * bool(times)
+    if not parts:
+        return "its data sheet alone"
+    return " and ".join(parts) + ("" if is_own else ", published")
 
 
 # M. Harris, Optimizing Parallel Reduction in CUDA: milliseconds on a G80, 2^22 ints, blocks of 128.
