@@ -203,9 +203,14 @@ def test_a_device_is_its_own_name() -> None:
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
-    assert "did you mean h200?" in complaint("h20")
-    assert complaint("A100").endswith("did you mean a100-40gb or a100-80gb?")
+    assert "did you mean h200 or h100?" in complaint("h20o")
+    assert complaint("A100").endswith("'A100' may be a100-40gb or a100-80gb: say which")
     assert "built in are 8800gtx" in complaint("?!")
+
+
+def test_a_part_of_one_name_is_enough() -> None:
+    assert device.load("4090").id == "rtx4090"
+    assert complaint("3060").endswith("may be rtx3060 or rtx3060ti: say which")
 
 
 def test_a_users_file_is_a_device_by_its_path(tmp_path: Path) -> None:
@@ -369,7 +374,7 @@ def test_an_ablation_switches_a_mechanism_off_and_leaves_the_numbers() -> None:
 
 
 def test_an_unknown_ablation_offers_the_nearest() -> None:
-    with pytest.raises(DeviceError, match=r"without 'conflicts', only .*did you mean bank-confl"):
+    with pytest.raises(DeviceError, match=r"'conflicts' .*mean bank-confl"):
         device.load("h200").without("conflicts")
 
 

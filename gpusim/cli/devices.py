@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from gpusim.cli.options import JSON, Command, Option, print_document, print_lines
+from gpusim.cli.options import ALL, JSON, Command, Option, print_document, print_lines
 
 
 def devices(chosen: Namespace) -> int:
-    """List the GPUs, or show one's numbers with their sources.
+    """List the GPUs, or show one's numbers; with --all each with its source.
 
     A file of your own is checked and shown as a built-in one is.
     """
@@ -20,7 +20,7 @@ def devices(chosen: Namespace) -> int:
         if chosen.json:
             print_document("device", device_document(one))
         else:
-            print_lines(lambda width: device_report(one, width))
+            print_lines(lambda width: device_report(one, width, whole=chosen.all))
         return 0
     every = [device.load(name) for name in device.names()]
     if chosen.json:
@@ -33,11 +33,12 @@ def devices(chosen: Namespace) -> int:
 COMMAND = Command(
     "devices",
     devices,
-    (Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"), JSON),
+    (Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"), ALL, JSON),
     (
         """examples:
   gpusim devices
   gpusim devices h200
+  gpusim devices h200 --all
   gpusim devices my-gpu.toml --json""",
     ),
 )

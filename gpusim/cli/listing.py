@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.code_files import COMPILING, code_file
-from gpusim.cli.options import JSON, Command, Option, print_document, print_lines
+from gpusim.cli.options import ALL, JSON, Command, Option, print_document, print_lines
 from gpusim.cli.references import Reference
 from gpusim.errors import GpusimError, InputError
 
@@ -32,7 +32,7 @@ def list_kernels(chosen: Namespace) -> int:
         return 0
     from gpusim.reports.kernels import kernel_list
 
-    print_lines(lambda width: kernel_list(entries(), width))
+    print_lines(lambda width: kernel_list(entries(), width, whole=chosen.all))
     return 0
 
 
@@ -110,6 +110,7 @@ COMMAND = Command(
             "file", "a file: .py, .cu, .cubin, numba's .nbc or tinygrad's .db", "FILE", arity="?"
         ),
         *COMPILING,
+        ALL,
         JSON,
     ),
     (

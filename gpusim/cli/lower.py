@@ -9,6 +9,7 @@ from gpusim.cli.code_files import COMPILING
 from gpusim.cli.launch_options import ARGUMENT, ARGUMENT_ORDER
 from gpusim.cli.launches import kernel_and_types
 from gpusim.cli.options import (
+    ALL,
     BLOCK,
     COARSE,
     COUNT,
@@ -57,7 +58,7 @@ def lower(chosen: Namespace) -> int:
     elif chosen.after is not None:
         lines = lowering.stage_report(lowered, chosen.after)
     else:
-        print_lines(lambda width: lowering.lowered_report(lowered, width))
+        print_lines(lambda width: lowering.lowered_report(lowered, width, whole=chosen.all))
         return 0
     print_lines(lambda _: lines)
     return 0
@@ -83,6 +84,7 @@ COMMAND = Command(
         DEVICE,
         Option("--after", "the form after this pass; build is before all of them", "PASS"),
         Option("--diff", "the changes by each pass, as unified diffs"),
+        ALL,
         JSON,
     ),
     (
@@ -92,7 +94,7 @@ COMMAND = Command(
   data=float32[2^26]       an array by type
   n=uint32(65536), 0.5     a number""",
         """examples:
-  gpusim lower reduce3 --block 256
+  gpusim lower reduce3 --block 256 --all
   gpusim lower reduce6 --block 128 --after licm
   gpusim lower reduce6 --block 128 --after full_unrolling --diff
   gpusim lower reduce2 -O0 --cc 3.5 --device k40m --json

@@ -71,7 +71,8 @@ class Option:
     @property
     def flags(self) -> tuple[str, ...]:
         """The ways to write it."""
-        return (self.flag,) if self.alias is None else (self.flag, self.alias)
+        alias = self.alias or ALIASES.get(self.flag)
+        return (self.flag,) if alias is None else (self.flag, alias)
 
     @property
     def name(self) -> str:
@@ -149,6 +150,9 @@ RENAMED = {
     "--kernels": "the kernels themselves, without an option (in gpusim validate --kernel)",
 }  # fmt: skip
 
+# What is written in place of an option by habit.
+ALIASES = {"--out": "-o", "-n": "--n"}
+
 # The groups of options in the help, by flag; others stand beside them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "launch": (
@@ -159,7 +163,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "machine code": ("--code", "-O", "-G", "-I", "-D", "--std"),
     "output": (
         "--json", "--format", "--sarif", "--out", "--overwrite", "--perfetto", "--plot",
-        "--timeline", "--theme", "--top", "--line", "--warp", "--block-index",
+        "--timeline", "--theme", "--top", "--all", "--line", "--warp", "--block-index",
     ),
     "work": ("--workers", "--dask", "--no-cache", "--step-limit"),
 }  # fmt: skip
@@ -195,6 +199,7 @@ class Parser(argparse.ArgumentParser):
 
 
 JSON = Option("--json", "print JSON instead of a report")
+ALL = Option("--all", "print everything, however long")
 COUNT = Option("-n", "number of elements: 4096, 2^20, 1e6", "N")
 BLOCK = Option("--block", "threads per block: 256, or 16x16", "THREADS")
 GRID = Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS")

@@ -934,8 +934,8 @@ def load(name_or_path: str | Path | Device) -> Device:
     """Return the device of a built-in name, or of a TOML file; DeviceError otherwise.
 
     Names are found in any case and with or without spaces, hyphens and the maker's words:
-    "RTX 3060 Ti", "geforce-rtx-3060-ti" and "rtx3060ti" are one. A name that ends in .toml or
-    holds a path separator is a file.
+    "RTX 3060 Ti", "geforce-rtx-3060-ti" and "rtx3060ti" are one. A part of one name alone, such
+    as "4090", is enough. A name that ends in .toml or holds a path separator is a file.
     """
     if isinstance(name_or_path, Device):
         return name_or_path
@@ -943,7 +943,11 @@ def load(name_or_path: str | Path | Device) -> Device:
     if isinstance(name_or_path, Path) or re.search(r"[/\\]|\.toml$", text.lower()):
         return _read(Path(text), text)
     by_plain = {_plain(name): name for name in names()}
-    name = by_plain.get(_plain(text))
+    plain = _plain(text)
+    within = [name for one, name in by_plain.items() if plain and plain in one]
+    name = by_plain.get(plain) or (within[0] if len(within) == 1 else None)
+    if name is None and within:
+        raise DeviceError(f"{shown(text)!r} may be {' or '.join(within)}: say which")
     if name is None:
         raise DeviceError(
             f"there is no device {shown(text)!r}; built in are {', '.join(by_plain.values())}, "

@@ -17,6 +17,7 @@ STYLES = {**KIND_STYLES, "estimated": "yellow", "unmeasured": "red"}
 # Headings of the columns that count a device's numbers by kind, for terminals of 80 columns.
 SHORT = {"estimated": "estim.", "unmeasured": "unmeas."}
 MEBIBYTE = 2**20
+SHOWN = ("gpu", "sm", "bandwidth")  # groups of a short report
 # In fewer columns the names of products give way to the counts of kinds; ids stay.
 WIDTH_FOR_PRODUCTS = 95
 
@@ -96,8 +97,11 @@ def device_list(devices: Sequence[Device], width: int) -> Iterator[Text]:
     yield Text("\ngpusim devices NAME shows a device's numbers with their sources.", DIM)
 
 
-def device_report(device: Device, width: int) -> Iterator[Text]:
-    """Yield a device's numbers, group by group: value, unit, kind, meaning and source."""
+def device_report(device: Device, width: int, *, whole: bool = False) -> Iterator[Text]:
+    """Yield a device's numbers, group by group: value, unit, kind, meaning and source.
+
+    Unless it is `whole`, the numbers of data sheets alone, and how many others there are.
+    """
     title = Text(device.name, TITLE)
     title.append(f"  {device.id}", "not bold dim")
     yield title
@@ -108,8 +112,26 @@ def device_report(device: Device, width: int) -> Iterator[Text]:
         line.append(meaning, DIM)
         yield line
     for group, cls in GROUPS.items():
-        yield heading(group, (cls.__doc__ or "").splitlines()[0].rstrip("."))
-        yield from _group(device, group).lines(width)
+        if whole or group in SHOWN:
+            yield heading(group, (cls.__doc__ or "").splitlines()[0].rstrip("."))
+            yield from (_group if whole else _values)(device, group).lines(width)
+    if not whole:
+        others = Counter(key.partition(".")[0] for key in device.facts)
+        rest = ", ".join(f"{group} {others[group]}" for group in GROUPS if group not in SHOWN)
+        note = f"Other numbers: {rest}. gpusim devices {device.id} --all has each with its source."
+        yield Text()
+        yield from (Text(part, DIM) for part in wrap(note, width))
+
+
+def _values(device: Device, group: str) -> Columns:
+    """Return a row for each number of a group: value, unit and kind."""
+    made = Columns(Column("", "left"), Column(""), Column("", "left"), Column("", "left"))
+    for dotted, fact in device.facts.items():
+        mine, _, name = dotted.partition(".")
+        if mine == group:
+            kind = (fact.kind, STYLES[fact.kind])
+            made.row(f"  {name}", (_value(fact.value), TITLE), (fact.unit, DIM), kind)
+    return made
 
 
 def _group(device: Device, group: str) -> Columns:

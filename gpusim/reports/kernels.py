@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from textwrap import wrap
 from typing import Any
 
@@ -51,26 +53,36 @@ def file_kernels(kernels: Sequence[FileKernel]) -> Iterator[Text]:
         listed = ", ".join(f"{name}: {of}" if of else name for name, of in one.parameters)
         yield Text(f"  {listed or 'no parameters'}")
         if one.kept:
-            yield Text("  its launch stands in the file", DIM)
+            yield Text("  its launch is declared in the file", DIM)
         yield Text(f"  {one.command}", DIM)
 
 
-def kernel_list(entries: Sequence[Entry], width: int) -> Iterator[Text]:
-    """Yield the kernels with their lesson and known defect, grouped by origin."""
-    origin = None
-    for entry in entries:
-        if entry.origin != origin:
-            if origin is not None:
-                yield Text()
-            origin = entry.origin
-            yield Text(str(origin), TITLE)
-        yield from _described(entry.name, entry.teaches, width, "")
-        if entry.defect:
-            fix = f" Corrected: {entry.fixed_by}." if entry.fixed_by else ""
-            defect = f"known defect: {entry.defect.rstrip('.')}.{fix}"
-            yield from _described("", defect, width, BAD)
-    yield Text()
-    yield Text("gpusim run NAME checks one against NumPy; gpusim trace NAME counts and finds.", DIM)
+def kernel_list(entries: Sequence[Entry], width: int, *, whole: bool = False) -> Iterator[Text]:
+    """Yield the kernels, a line each, grouped by origin; `whole` with lessons and known defects."""
+    for origin, found in groupby(entries, key=lambda entry: entry.origin):
+        group = list(found)
+        yield Text(str(origin), TITLE).append(f"  {len(group)}", "not bold dim")
+        for entry in group:
+            if whole:
+                yield from _whole(entry, width)
+            else:
+                name = f"{entry.name} !" if entry.defect else entry.name
+                yield from _described(name, re.split("[:;]", entry.teaches)[0], width, "")
+        if whole:
+            yield Text()
+    note = "" if whole else "!: wrong as published; gpusim list --all says why. "
+    count = f"{len(entries)} kernels. {note}gpusim run NAME compares one with NumPy."
+    for part in wrap(count, width):
+        yield Text(part, DIM)
+
+
+def _whole(entry: Entry, width: int) -> Iterator[Text]:
+    """Yield a kernel with its lesson and its known defect."""
+    yield from _described(entry.name, entry.teaches, width, "")
+    if entry.defect:
+        fix = f" Corrected: {entry.fixed_by}." if entry.fixed_by else ""
+        defect = f"known defect: {entry.defect.rstrip('.')}.{fix}"
+        yield from _described("", defect, width, BAD)
 
 
 def _described(name: str, text: str, width: int, style: str) -> Iterator[Text]:

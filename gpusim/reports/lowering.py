@@ -25,15 +25,22 @@ CODE, SSA = "machine code", "SSA"
 ADDED, REMOVED = "green", BAD
 
 
-def lowered_report(lowered: Lowered, width: int) -> Iterator[Text]:
-    """Yield the lowering of a kernel: its passes, and its lines with their SSA and machine code."""
+def lowered_report(lowered: Lowered, width: int, *, whole: bool = True) -> Iterator[Text]:
+    """Yield the lowering of a kernel: its passes, and its lines with their machine code.
+
+    A `whole` report has passes without a change and the SSA form, too.
+    """
     yield from _title(lowered)
     if lowered.stages:
         yield heading("Passes", "lines of text added and removed by each")
-        yield from passes_table(lowered).lines(width)
+        yield from passes_table(lowered, whole=whole).lines(width)
+    if not whole:
+        unchanged = sum(not change.is_change for change in changes(lowered))
+        note = f"{plural(unchanged, 'pass', 'passes')} without a change, and SSA: --all"
+        yield Text(note, DIM)
     note = "stall: stall count in cycles, + for a scoreboard wait; live: 32-bit registers"
     yield heading("Source lines", note)
-    yield from code_table(lowered).lines(width)
+    yield from code_table(lowered, whole=whole).lines(width)
 
 
 def stage_report(lowered: Lowered, label: str) -> Iterator[Text]:
@@ -52,12 +59,14 @@ def diff_report(lowered: Lowered, label: str | None = None) -> Iterator[Text]:
             yield from (Text(line, styles.get(line[0], "")) for line in change.diff())
 
 
-def passes_table(lowered: Lowered) -> Columns:
-    """Return the passes in order, with the change by each."""
+def passes_table(lowered: Lowered, *, whole: bool) -> Columns:
+    """Return the passes in order, with the change by each; unless `whole`, those with a change."""
     made = Columns(
         Column("pass", "left"), Column("form", "left"), Column("lines"), Column("", "left")
     )
     for change in changes(lowered):
+        if not whole and not change.is_change:
+            continue
         style = "" if change.is_change else DIM
         form = SSA if change.after.is_ssa else CODE
         made.row(
@@ -79,8 +88,8 @@ def _summary(change: Change) -> str:
     return f"+{change.added} -{change.removed}"
 
 
-def code_table(lowered: Lowered) -> Columns:
-    """Return the source lines, each followed by its SSA and machine code."""
+def code_table(lowered: Lowered, *, whole: bool) -> Columns:
+    """Return the source lines, each followed by its machine code; of a `whole` report SSA too."""
     made = Columns(
         Column("line"),
         Column("pc"),
@@ -91,7 +100,7 @@ def code_table(lowered: Lowered) -> Columns:
     for line in source_lines(lowered):
         text = line.text if line.number else NO_LINE
         made.row(str(line.number or ""), "", (text, TITLE), "", "")
-        for text in line.ssa:
+        for text in line.ssa if whole else ():
             made.row("", "", (f"  {text}", DIM), "", "")
         for row in line.instructions:
             style = "" if row.stall else DIM

@@ -117,12 +117,12 @@ def test_a_command_has_help_with_examples_and_prints_json_or_writes_a_file(
     assert code == 0
     assert "examples:" in out
     assert f"  gpusim {name} " in out or f"  gpusim {name}\n" in out
-    assert "--json" in out or "--out FILE" in out
+    assert "--json" in out or "--out FILE" in out or "--csv" in out
     assert max(map(len, out.splitlines())) <= 100
 
 
 def test_list_names_kernels_with_origin_lesson_and_defect(run: Run) -> None:
-    code, out, _ = run("list")
+    code, out, _ = run("list", "--all")
     assert code == 0
     assert "reduce2" in out
     assert "Lecture 29, Optimising Reduction Kernels (Soumyajit Dey, IIT Kharagpur)" in out

@@ -84,7 +84,6 @@ def test_options_have_one_name_in_all_commands_and_stand_in_groups(
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ("trace reduce1 --n 4096", "; did you mean -n?"),
         ("trace reduce1 --blok 64", "; did you mean --block or --block-index?"),
         ("check reduce1 --code nvcc", "; --code is an option of run, trace, "),
         ("run reduce1 --device h200", "; --device is an option of trace, check, "),
@@ -129,3 +128,24 @@ def test_a_list_of_no_file_of_kernels_is_refused(
 ) -> None:
     assert main(["list", given]) == 2
     assert given in capsys.readouterr().err
+
+
+def test_habitual_names_of_options_are_taken(tmp_path: Path) -> None:
+    page = tmp_path / "page.svg"
+    assert main(["plot", "banks", "reduce2", "--n", "256", "-o", str(page)]) == 0
+    assert page.exists()
+
+
+SHORT = (
+    "list", "devices", "devices h200", "rank -n 2^20", "compare reduce1 reduce2", "plot", "--help",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SHORT)
+def test_what_is_printed_without_all_has_at_most_60_lines(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(command.split())
+    captured = capsys.readouterr()
+    assert 0 < len((captured.out or captured.err).splitlines()) <= 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def own(tmp_path: Path) -> str:
 
 
 def test_each_source_line_is_followed_by_its_ssa_and_its_instructions(run: Run, own: str) -> None:
-    code, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64")
+    code, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64", "--all")
     lines = out.splitlines()
     start = next(k for k, line in enumerate(lines) if "data[i] = data[i] + data[i]" in line)
     assert code == 0
@@ -65,11 +66,18 @@ def test_the_json_has_every_instruction_once_in_the_line_that_it_comes_from(
 
 
 def test_a_pass_that_changed_nothing_is_named_as_such(run: Run, own: str) -> None:
-    _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64")
+    _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64", "--all")
     summaries = {line.split()[0]: line for line in out.splitlines() if " SSA " in line}
     assert summaries["sroa"].endswith("no change")  # it has no local array
     assert summaries["loop_rotation"].endswith("no change")  # and no loop
     assert "+" in summaries["store_to_load_forwarding"] or "+" in summaries["simplify"]
+
+
+def test_without_all_passes_without_a_change_are_counted(run: Run, own: str) -> None:
+    _, out, _ = run("lower", own, "--arg", "int32[64]", "--arg", "64")
+    assert "no change" not in out
+    assert re.search(r"^\d+ passes without a change, and SSA: --all$", out, re.M)
+    assert not any(line.lstrip().startswith("%") for line in out.splitlines())
 
 
 def test_after_a_pass_the_form_is_what_the_pass_left(run: Run, own: str) -> None:
