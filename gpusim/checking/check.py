@@ -22,7 +22,7 @@ from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
-from gpusim.launch.grid import whole_number
+from gpusim.launch.grid import Launch, whole_number
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
@@ -44,6 +44,7 @@ def check(
     progress: machine.Progress | None = None,
     lenient: bool = False,
     order: int | None = None,
+    blocks: Sequence[int] | None = None,
 ) -> Findings:
     """Run `kernel[grid, block]` with `args` and return its findings; arrays hold results.
 
@@ -52,7 +53,7 @@ def check(
     Arrays named in `uninitialised`, by their parameters, start without values: reading an element
     before it is written is a finding. `progress` is called with the number of finished blocks.
     `lenient` takes a lock or a flag without a fence behind it for an acquire. With `order`, warps
-    and blocks take turns at random, by this seed.
+    and blocks take turns at random, by this seed. `blocks` are the only ones to run, by number.
 
     Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
     threads) are findings, and the run goes on. Raises GpusimError for a launch, argument or
@@ -68,6 +69,7 @@ def check(
         progress=progress,
         lenient=lenient,
         order=order,
+        blocks=blocks,
     )
 
 
@@ -79,6 +81,7 @@ def check_call(
     progress: machine.Progress | None = None,
     lenient: bool = False,
     order: int | None = None,
+    blocks: Sequence[int] | None = None,
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
@@ -96,8 +99,9 @@ def check_call(
         left_out=left_out if order is None else None,
         lenient=lenient,
         order=order,
+        blocks=blocks,
     )
-    if found.errors:
+    if found.errors or blocks is not None:
         return found
     most = None if left_out.instructions < MOST_RUN else elements.MOST_ELEMENTS
     every = (*found, *elements.findings(call.setup, most))
@@ -128,6 +132,7 @@ def check_prepared(
     observers: Sequence[Observer] = (),
     lenient: bool = False,
     order: int | None = None,
+    blocks: Sequence[int] | None = None,
 ) -> Findings:
     """Run a prepared program, of any origin, and return its findings.
 
@@ -136,19 +141,23 @@ def check_prepared(
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
     then hold no results. `lenient` acquires need no fence. A program with locks runs a second time,
     the last warps and blocks first: a lock orders critical sections as the run took them. `order`
-    is the seed of random turns.
+    is the seed of random turns, `blocks` the only ones to run.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
-    launch = prepared.launch
+    launch, blocks = prepared.launch, _existing(blocks, prepared.launch)
     program = with_array_bounds(prepared.program, launch.dynamic_shared_bytes)
     prepared = replace(prepared, program=program)
     allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised or (), allocations)
-    before = residency.copied(prepared) if residency.may_be_stuck(prepared, device) else None
-    reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
+    waits = blocks is None and residency.may_be_stuck(prepared, device)
+    before = residency.copied(prepared) if waits else None
+    reversed_order = Sink()
+    if blocks is None:
+        reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
     sink = Sink()
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient)
     is_alone = left_out is None and not observers and order is None and before is None
+    is_alone &= blocks is None
     examination = _examination(prepared, checker, step_limit) if is_alone else None
     is_over = examination is not None and _is_clean_at_once(examination, checker, sink)
     with suppress(_OverError):
@@ -162,8 +171,11 @@ def check_prepared(
                 on_skip=None if left_out is None else left_out.add,
                 may_skip=checker.ignores,
                 turns=None if order is None else Turns(order),
+                blocks=blocks,
             )
     checker.tell_sums()
+    if blocks is not None:
+        checker.coverage.blocks = blocks[0], blocks[-1], launch.blocks
     sink.add_new(reversed_order)
     for finding in constant_indices(program, checker.coverage.lines_not_run):
         sink.add(finding)
@@ -233,6 +245,16 @@ def _reversed_order(
         turns=Turns(),
     )
     return sink
+
+
+def _existing(blocks: Sequence[int] | None, launch: Launch) -> Sequence[int] | None:
+    """Return numbers of blocks in order; InputError where the grid has not all of them."""
+    if blocks is None:
+        return None
+    found = sorted({whole_number(block, "blocks") for block in blocks})
+    if not found or found[0] < 0 or found[-1] >= launch.blocks:
+        raise InputError(f"blocks are numbers from 0 to {launch.blocks - 1}, one at least")
+    return found
 
 
 def _require_arrays(names: Collection[str], arrays: Collection[str]) -> None:

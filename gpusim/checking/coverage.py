@@ -24,18 +24,21 @@ class Coverage:
 
     A pair is an access and the last earlier one that may conflict. `ordered` ones have
     happens-before order; `not_compared` counts pairs or accesses that no order was asked of.
-    `lines_not_run` have machine code that no thread has run.
+    `lines_not_run` have machine code that no thread has run. Of some blocks alone, `blocks` are the
+    first and the last one, and those of the grid.
     """
 
     accesses: int = 0
     ordered: int = 0
     not_compared: Counter[str] = field(default_factory=Counter)
     lines_not_run: set[int] = field(default_factory=set)
+    blocks: tuple[int, int, int] | None = None
 
     def __str__(self) -> str:
         words = f"{self.accesses:,} accesses, {self.ordered:,} pairs of accesses ordered"
         left = [f"{count:,} not comparable ({REASONS[why]})" for why, count in self._left]
-        return ", ".join([words, *left, *lines_not_run(sorted(self.lines_not_run))])
+        some = [] if self.blocks is None else ["blocks {:,} to {:,} of {:,}".format(*self.blocks)]
+        return ", ".join([words, *left, *lines_not_run(sorted(self.lines_not_run)), *some])
 
     def __add__(self, other: Coverage) -> Coverage:
         """Return what two checks of a kernel have compared: lines that ran in neither are left."""
@@ -57,6 +60,7 @@ class Coverage:
             "ordered_pairs": self.ordered,
             "not_compared": dict(self._left),
             "lines_not_run": sorted(self.lines_not_run),
+            **({} if self.blocks is None else {"blocks": list(self.blocks)}),
         }
 
 

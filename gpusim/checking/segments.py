@@ -6,12 +6,10 @@ number, and the pattern of the threads of the others; any other segment keeps on
 
 from __future__ import annotations
 
-import mmap
-import sys
-
 import numpy as np
 
 from gpusim.checking.element_access import THREAD_SHIFT, Array
+from gpusim.host import lazy_memory
 
 SHIFT = 5
 SEGMENT = 1 << SHIFT  # elements
@@ -21,17 +19,11 @@ _PLACES = np.arange(SEGMENT)
 _PATTERNS = np.stack([_PLACES * 0, *(_PLACES >> shift for shift in range(4))]) << THREAD_SHIFT
 EACH = len(_PATTERNS)  # the code of a segment with a number for each element
 _BY_CODE = np.concatenate([_PATTERNS, _PATTERNS[:1]])
-# From so many elements on the system is asked for addresses alone: it counts other memory as used.
-MANY = 1 << 27
-_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
 def zeros(elements: int) -> Array:
     """Return zeros of 64 bits that take memory where they are touched."""
-    if elements < MANY or not _MAP_NORESERVE:
-        return np.zeros(elements, dtype=np.int64)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-    return np.frombuffer(mmap.mmap(-1, 8 * elements, flags=flags), dtype=np.int64)
+    return lazy_memory.zeros(elements, np.int64)
 
 
 class Segments:

@@ -15,7 +15,8 @@ from gpusim.cli.expressions import NO_NAMES, is_expression, number_of, parts_of,
 from gpusim.cli.inputs import DType, dtype, fits, number, whole_number
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host.files import shown
-from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec, array_spec
+from gpusim.host.lazy_memory import zeros
+from gpusim.launch.arguments import MAX_ARRAY, MAX_ELEMENTS, ArraySpec, array_spec
 
 _NAMED = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?")
@@ -56,7 +57,7 @@ def _random_between(
 
 
 FILLINGS: dict[str, Callable[[tuple[int, ...], DType], Array]] = {
-    "zeros": np.zeros,
+    "zeros": lambda shape, kind: zeros(math.prod(shape), kind).reshape(shape),
     "ones": np.ones,
     "arange": lambda shape, kind: np.arange(int(np.prod(shape))).astype(kind).reshape(shape),
     "random": _random,
@@ -124,8 +125,10 @@ def _described_array(
     shape = tuple(length for length in lengths if length is not None and length > 0)
     if len(shape) != len(lengths) or len(shape) > 3:
         raise InputError(f"--arg {shown(text)!r}: the shape is one to three sizes of at least 1")
-    if math.prod(shape) > MAX_ELEMENTS:
-        raise InputError(f"--arg {shown(text)!r}: an array has at most {MAX_ELEMENTS:,} elements")
+    most = MAX_ARRAY if filling in ("", "zeros") else MAX_ELEMENTS
+    if math.prod(shape) > most:
+        filled = "" if most == MAX_ARRAY else " other than zeros"
+        raise InputError(f"--arg {shown(text)!r}: an array has at most {most:,} elements{filled}")
     if not filling:
         return array_spec(shape, kind)
     number_text = filling.removeprefix("full:")

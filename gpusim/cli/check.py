@@ -103,6 +103,7 @@ DEBUG = Option(
 
 EXPLORE = Option("--explore", "also check N launches with other inputs and orders", "N")
 SEED = Option("--seed", "of the launches of --explore (0)", "SEED")
+BLOCKS = Option("--blocks", "check some blocks alone: last:64, first:64, 100:200", "BLOCKS")
 ORDER = Option("--order", "let warps and blocks take turns at random, by this seed", "SEED")
 MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**4
 
@@ -121,6 +122,7 @@ COMMAND = Command(
         EXPLORE,
         SEED,
         ORDER,
+        BLOCKS,
         STEP_LIMIT,
         FORMAT,
         JSON,
@@ -145,6 +147,7 @@ def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Fi
     """
     from gpusim.checking.check import check as judge
     from gpusim.checking.check import check_call
+    from gpusim.cli.inputs import some_blocks
     from gpusim.cli.selection import step_limit
 
     if getattr(chosen, "debug", False):
@@ -158,6 +161,8 @@ def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Fi
         "lenient": getattr(chosen, "lenient", False),
         "order": _seed(chosen, "order"),
     }
+    if (text := getattr(chosen, "blocks", None)) is not None:
+        settings["blocks"] = some_blocks(text, configured.launch.blocks)
     if isinstance(launch, CatalogueLaunch):
         found = check_call(launch.call, **settings)
     else:

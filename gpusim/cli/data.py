@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec
 from gpusim.launch.grid import ComputeCapability
 
 if TYPE_CHECKING:
@@ -36,20 +34,20 @@ def fillings(
 
     names = configured.kernel.source.parameters  # type: ignore[attr-defined]
     places = enumerate(zip(names, values, strict=True))
-    bare = [(at, name, one.dtype) for at, (name, one) in places if isinstance(one, ArraySpec)]
+    bare = [(at, name, one) for at, (name, one) in places if isinstance(one, ArraySpec)]
     if not bare:
         return {}
     known = DEFAULT_CC if cc is None else ComputeCapability.parse(cc)
     program = prepare(configured, values, known, code=LOWERING).program
-    return {name: _filling(program, name, dtype, at) for at, name, dtype in bare}
+    return {name: _filling(program, name, one, at) for at, name, one in bare}
 
 
-def _filling(program: Program, name: str, dtype: np.dtype[Any], seed: int) -> str:
+def _filling(program: Program, name: str, array: ArraySpec, seed: int) -> str:
     from gpusim.program.influence import influence
 
-    if not _is_data(program, name):
+    if array.size > MAX_ELEMENTS or not _is_data(program, name):
         return ZEROS
-    if dtype.kind in "iu" and influence(program, name, is_array=True).in_addresses:
+    if array.dtype.kind in "iu" and influence(program, name, is_array=True).in_addresses:
         return f"random:{seed}:0:{LARGEST_INDEX}"
     return f"random:{seed}"
 

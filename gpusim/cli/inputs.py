@@ -116,6 +116,26 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
     return tuple(value for value in values if value is not None)
 
 
+def some_blocks(text: str, count: int) -> range:
+    """Return some of a grid's `count` blocks: last:64, first:64, or 100:200 (the last is left out).
+
+    InputError where there are none.
+    """
+    begin, colon, end = text.strip().partition(":")
+    number = whole_number(end)
+    if begin in ("first", "last") and number is not None and number > 0:
+        number = min(number, count)
+        return range(number) if begin == "first" else range(count - number, count)
+    first = whole_number(begin)
+    found = range(first or 0, min(number or 0, count))
+    if not colon or first is None or number is None or not found or first < 0:
+        raise InputError(
+            f"--blocks is {shown(text)!r}; write last:64, first:64, or 100:200, within the grid's "
+            f"{count:,} blocks"
+        )
+    return found
+
+
 def listed(text: str, what: str) -> list[str]:
     """Return the parts of a list with commas; InputError where there is none."""
     parts = [part.strip() for part in text.split(",") if part.strip()]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
+from gpusim.launch.arguments import MAX_ARRAY
 from gpusim.launch.description import LaunchDescription, Member, Origin
 
 if TYPE_CHECKING:
@@ -281,7 +282,9 @@ def completed(chosen: Namespace, parameters: Sequence[str]) -> tuple[Namespace, 
             if name in one.options:
                 members.setdefault(name, Member(str(one.options[name]), one.origin, one.line))
     if "n" in members:
-        members["n"] = replace(members["n"], value=str(inputs.count(members["n"].value)))
+        members["n"] = replace(
+            members["n"], value=str(inputs.count(members["n"].value, most=MAX_ARRAY))
+        )
     origin = origin_of(chosen, "arg")
     typed = [_named(text, origin) for text in getattr(chosen, "arg", None) or ()]
     held = next(
@@ -385,7 +388,7 @@ def sizes_given(chosen: Namespace) -> dict[str, int]:
 
     names = {}
     if chosen.n is not None:
-        names["n"] = inputs.count(str(chosen.n))
+        names["n"] = inputs.count(str(chosen.n), most=MAX_ARRAY)
     if chosen.block is not None:
         names["block"] = math.prod(inputs.sizes(str(chosen.block), "the block"))
     return names

@@ -146,7 +146,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 # Options of earlier versions, each with the one that has its meaning now.
 RENAMED = {
-    "--blocks": "--block", "--sizes": "-n", "--devices": "--device", "--output": "--out",
+    "--sizes": "-n", "--devices": "--device", "--output": "--out",
     "--kernels": "the kernels themselves, without an option (in gpusim validate --kernel)",
 }  # fmt: skip
 

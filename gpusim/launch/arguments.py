@@ -12,6 +12,7 @@ import numpy as np
 from gpusim.errors import InputError
 
 MAX_ELEMENTS = 2**31 - 1  # the largest int of CUDA C, the type of kernels' counts
+MAX_ARRAY = 2**36  # elements of an array of zeros, whose untouched parts take no memory
 
 
 @dataclass(frozen=True)

@@ -105,12 +105,16 @@ class Finding(TypedDict):
 
 
 class Checked(TypedDict):
-    """The accesses that a check compared, and those it did not, by the reason."""
+    """The accesses that a check compared, and those it did not, by the reason.
+
+    `blocks` are the first and the last one, of some alone, and the number of the grid's.
+    """
 
     accesses: int
     ordered_pairs: int
     not_compared: Counters
     lines_not_run: list[int]
+    blocks: NotRequired[list[int]]
 
 
 class SeverityCounts(TypedDict):

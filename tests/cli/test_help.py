@@ -56,7 +56,7 @@ def test_a_long_line_of_a_report_folds_below_its_second_column(
     ("words", "name"),
     [
         ("sweep --kernels reduce1,reduce7", "write the kernels themselves, without an option"),
-        ("sweep --blocks=64", "write --block"),
+        ("sweep --blocks=64", "--blocks is an option of check"),
         ("sweep reduce1 --sizes 2^10", "write -n"),
         ("sweep --devices h200", "write --device"),
         ("plot bandwidth --sizes 2^10", "write -n"),

@@ -1,0 +1,27 @@
+"""Zeros that take memory where they are touched, also more of them than the machine has."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import InputError
+
+# From so many bytes on the system is asked for addresses alone: it counts other memory as used.
+MANY_BYTES = 1 << 30
+_MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
+
+
+def zeros(elements: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return zeros that take memory where they are touched; InputError where addresses end."""
+    size = elements * np.dtype(dtype).itemsize
+    if size < MANY_BYTES or not _MAP_NORESERVE:
+        return np.zeros(elements, dtype)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+    try:
+        return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
+    except OSError:
+        raise InputError(f"the system gives no {size:,} bytes of addresses (ulimit -v)") from None
