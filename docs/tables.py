@@ -40,6 +40,7 @@ sys.path.insert(0, str(ROOT))
 from validate import files  # noqa: E402
 from validate.others import errors, launch_table, misses, traffic  # noqa: E402
 from validate.residuals import coverage  # noqa: E402
+from validate.residuals import pairs as residual_pairs  # noqa: E402
 from validate.residuals import tables as residual_tables  # noqa: E402
 from validate.residuals.records import residuals  # noqa: E402
 from validate.tuning import compare as tuning  # noqa: E402
@@ -561,6 +562,16 @@ def intervals() -> str:
     return "\n".join(residual_tables.whole(residuals()))
 
 
+def intervals_by_gpu() -> str:
+    """Coverage of launches of GPUs left out, and widths of intervals, by kind of GPU."""
+    return "\n".join(residual_tables.by_gpu(residuals()))
+
+
+def certainty() -> str:
+    """The order of pairs of launches: limits of ties, and how left-out pairs fared."""
+    return "\n".join(residual_pairs.certainty_table(residual_pairs.launches()))
+
+
 def intervals_by_kind() -> str:
     """Prediction intervals by kind, with their coverage."""
     return "\n".join(residual_tables.by_kind(residuals()))
@@ -666,6 +677,8 @@ TABLES: dict[str, Table] = {
         benchmark,
         mnemonics,
         intervals,
+        intervals_by_gpu,
+        certainty,
         intervals_by_kind,
         intervals_by_unknown,
         intervals_held,

@@ -337,6 +337,7 @@ class PredictionInterval(TypedDict):
     kind: str
     meaning: str
     launches: int
+    gpus: int
     unknown: list[str]
 
 

@@ -18,7 +18,8 @@ from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
-from gpusim.prediction.uncertainty.gpus import MEASURED
+from gpusim.prediction.uncertainty import Interval
+from gpusim.prediction.uncertainty.gpus import GPUS, MEASURED
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import findings_lines
 from gpusim.reports.columns import Column, Columns
@@ -162,9 +163,14 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
 def interval_note(forecast: Forecast) -> str:
     """Return the kind that the interval of a forecast's first launch has."""
     found = forecast.first.interval
-    gpu = "" if found.gpu == MEASURED else ", a GPU known by its description"
+    gpu = "" if found.gpu == MEASURED else f", {_gpu_note(found)}"
     data = ["depends on the assumed data"] if forecast.first.depends_on_data else []
     return ", ".join([f"{found.code}'s code", found.kind, *found.unknown, *data]) + gpu
+
+
+def _gpu_note(found: Interval) -> str:
+    others = f"{found.gpus} other GPU{'' if found.gpus == 1 else 's'}"
+    return f"GPU {GPUS[found.gpu]} (errors of {others})"
 
 
 def _time_note(forecast: Forecast) -> str:

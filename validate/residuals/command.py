@@ -57,7 +57,7 @@ def write(pairs: Sequence[Launch]) -> None:
         INTERVALS,
         COLUMNS,
         (
-            [*key, one.launches, one.kernels, f"{one.low:.4f}", f"{one.high:.4f}"]
+            [*key, one.launches, one.kernels, one.gpus, f"{one.low:.4f}", f"{one.high:.4f}"]
             for key, one in derived(some).items()
         ),
     )

@@ -24,10 +24,9 @@ from gpusim.prediction.uncertainty.gpus import DESCRIBED, GENERATION, MEASURED
 from .. import files, twins
 from ..compare import LEAST_ELEMENTS_PUBLISHED
 from ..records import Measurement
-from .records import FOLDER, GENERATIONS, H200, rows_of
+from .records import FOLDER, GENERATIONS, H200, PUBLISHED, rows_of
 
 SIBLINGS = {H200: "h100"}  # measured GPU: another one of its generation
-PUBLISHED = "gtx1650", "rtx3060ti", "k40m"
 PAIRS = FOLDER / "pairs.csv"
 COLUMNS = (
     "gpu", "device", "kernel", "n", "block", "dtype", "grid", "coarse", "l2", "measured_us",

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpusim.codegen.generators import LOWERING
 from gpusim.gpu import device as devices
 from gpusim.prediction.uncertainty import CATALOGUE, SHORT
-from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED
+from gpusim.prediction.uncertainty.gpus import GENERATION, MEASURED, gpu_kind
 from gpusim.prediction.uncertainty.kinds import SHORT_OVERHEADS, SPINNING
+
+from .. import files
 
 FOLDER = Path(__file__).parent
 GENERATIONS = FOLDER / "generations.csv"
 H200 = "h200"
+PUBLISHED = "gtx1650", "rtx3060ti", "k40m"
+OVERHEADS_OF_THE_HOST = 3.0  # below it most of a published time may be the host's
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Residual:
     """A launch as predicted and as measured, both in microseconds.
 
     `group` is left out as a whole in a cross-validation: a set of kernels, a kernel or a GPU.
-    `gpu` is "measured" or "described"; `kernel` counts the independent cases. `unknown` are the
+    `gpu` is a kind of `GPUS`; `kernel` counts the independent cases. `unknown` are the
     names of what was sampled, extrapolated or supposed, None where that was not recorded.
     """
 
@@ -43,7 +48,7 @@ class Residual:
 
 def residuals() -> list[Residual]:
     """Return all records."""
-    return [*_others(), *_catalogue(), *_described()]
+    return [*_others(), *_catalogue(), *_generations(), *_described()]
 
 
 def rows_of(path: Path) -> Iterator[dict[str, str]]:
@@ -77,7 +82,42 @@ def _catalogue() -> Iterator[Residual]:
         yield Residual(*case, float(row["predicted_us"]), float(row["measured_us"]))
 
 
+def _generations() -> Iterator[Residual]:
+    """Yield launches of a measured GPU, predicted with the file of another one of its generation.
+
+    The catalogue's are those of `pairs.csv`.
+    """
+    for row in rows_of(FOLDER / "pairs.csv"):
+        if row["gpu"] == GENERATION:
+            case = row["device"], GENERATION, row["kernel"], LOWERING, CATALOGUE
+            yield Residual(*case, float(row["lowering_us"]), float(row["measured_us"]))
+    for row in rows_of(GENERATIONS):
+        predicted = float(row["predicted_us"])
+        kind = kind_of(row["mechanism"], predicted)
+        case = row["device"], GENERATION, row["kernel"], row["code"], kind
+        yield Residual(*case, predicted, float(row["measured_us"]))
+
+
+def published_error(launches_of: str) -> float:
+    """Return the largest published 90th percentile of errors on GPUs of a measured generation."""
+    rows = rows_of(FOLDER / "published.csv")
+    return max(float(row["error_90"]) for row in rows if row["launches_of"] == launches_of)
+
+
 def _described() -> Iterator[Residual]:
+    """Yield published times of several launches, without those that the host's time rules.
+
+    That is part of each, and known from the smallest sizes: there all kernels take as long.
+    """
+    timed = {name: [one for one in files.load(name).times if one.time_us] for name in PUBLISHED}
+    least = {name: min(one.time_us or 0.0 for one in some) for name, some in timed.items()}
     for row in rows_of(FOLDER / "described.csv"):
-        case = row["gpu"], DESCRIBED, row["kernel"], row["code"], CATALOGUE
-        yield Residual(*case, float(row["predicted_us"]), float(row["measured_us"]))
+        gpu, measured = row["gpu"], float(row["measured_us"])
+        if (
+            len({one.case.n for one in timed[gpu]}) > 1
+            and measured < OVERHEADS_OF_THE_HOST * least[gpu]
+        ):
+            continue
+        kind = gpu_kind(devices.load(gpu))
+        case = gpu, kind, row["kernel"], row["code"], CATALOGUE
+        yield Residual(*case, float(row["predicted_us"]), measured)

@@ -16,9 +16,9 @@ MEASURED, GENERATION, DESCRIBED, OLDER = "measured", "generation", "described", 
 GPUS: Mapping[str, str] = MappingProxyType(
     {
         MEASURED: "measured with microbenchmarks",
-        GENERATION: "never measured, of the generation of a measured GPU",
-        OLDER: "older than any GPU with published microbenchmarks of its instructions",
-        DESCRIBED: "known by data sheets and published microbenchmarks",
+        GENERATION: "not measured, of the generation of a measured one",
+        OLDER: "not measured, older than those with published microbenchmarks",
+        DESCRIBED: "not measured, known by data sheets and published microbenchmarks",
     }
 )
 MEASURED_HERE = ("h200",)  # device files of measured GPUs

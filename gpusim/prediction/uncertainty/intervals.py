@@ -9,7 +9,7 @@ from typing import Any
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED, is_measured
+from gpusim.prediction.uncertainty.gpus import gpu_kind
 from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, kind_of
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 
@@ -18,8 +18,8 @@ from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 class Interval:
     """A prediction interval in microseconds, with its kind and the launches behind it.
 
-    `gpu` is "measured" or "described", `code` the generator of the machine code; `unknown` are the
-    reasons for a wider interval, rows of `UNKNOWNS`.
+    `gpu` is a kind of `GPUS`, `code` the generator of the machine code; `unknown` are the reasons
+    for a wider interval, rows of `UNKNOWNS`. The launches are of `gpus` GPUs.
     """
 
     low_us: float
@@ -28,6 +28,7 @@ class Interval:
     code: str
     kind: str
     launches: int
+    gpus: int
     unknown: tuple[str, ...] = ()
 
     @property
@@ -46,6 +47,7 @@ class Interval:
             "kind": self.kind,
             "meaning": KINDS[self.kind],
             "launches": self.launches,
+            "gpus": self.gpus,
             "unknown": list(self.unknown),
         }
 
@@ -56,17 +58,14 @@ def interval_of(
     """Return the interval of a predicted time.
 
     With nvcc's code, the code of the factors' launches, it is wider by the largest factor of
-    `unknown`. On a GPU known by its description alone it also spans the interval of all such GPUs.
+    `unknown`.
     """
     code = NVCC if prepared.program.compiler else LOWERING
-    kind, table = kind_of(prepared, device, time_us), quantiles()
-    found = table[MEASURED, code, kind]
+    kind, gpu = kind_of(prepared, device, time_us), gpu_kind(device)
+    found = quantiles()[gpu, code, kind]
     has_factors = code == NVCC and kind != CATALOGUE
     wider = {name: factors()[name].factor for name in unknown} if has_factors else {}
     found = found.widened(max(wider.values(), default=1.0))
-    gpu = MEASURED if is_measured(device) else DESCRIBED
-    if gpu == DESCRIBED:
-        found = found.spanning(table[DESCRIBED, code, CATALOGUE])
     low, high = time_us * found.low, time_us * found.high
     widening = tuple(name for name, factor in wider.items() if factor > 1)
-    return Interval(low, high, gpu, code, kind, found.launches, widening)
+    return Interval(low, high, gpu, code, kind, found.launches, found.gpus, widening)

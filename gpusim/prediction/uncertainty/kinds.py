@@ -9,7 +9,6 @@ from types import MappingProxyType
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.uncertainty.gpus import is_measured
 from gpusim.program.polling import spins
 from gpusim.program.taint import tainted_registers
 
@@ -25,7 +24,7 @@ REGULAR = "regular"
 # A launch belongs to the first kind that applies.
 KINDS: Mapping[str, str] = MappingProxyType(
     {
-        CATALOGUE: "kernels of the catalogue, measured on this GPU at other sizes",
+        CATALOGUE: "kernels of the catalogue, measured at other sizes",
         SPINNING: "blocks that spin on other blocks",
         SHORT: "launches shorter than twice the launch overhead",
         SCATTERED_ATOMICS: "atomics in global memory at addresses that depend on data",
@@ -51,7 +50,7 @@ _CATALOGUE_FOLDER = Path(__file__).parents[2] / "kernels"
 
 def kind_of(prepared: Prepared, device: Device, time_us: float) -> str:
     """Return the kind of a prediction, the first of KINDS that applies."""
-    if is_measured(device) and is_of_catalogue(prepared):
+    if is_of_catalogue(prepared):
         return CATALOGUE
     found = mechanism(prepared)
     if found == SPINNING:

@@ -16,8 +16,8 @@ COVERAGE = 0.9
 TABLE = Path(__file__).parent / "quantiles.csv"
 FACTORS = Path(__file__).parent / "factors.csv"
 FACTOR_COLUMNS = ("unknown", "launches", "kernels", "factor")
-COLUMNS = ("gpu", "code", "kind", "launches", "kernels", "low", "high")
-Key = tuple[str, str, str]  # gpu ("measured" or "described"), code, kind
+COLUMNS = ("gpu", "code", "kind", "launches", "kernels", "gpus", "low", "high")
+Key = tuple[str, str, str]  # kind of GPU, code, kind of launch
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,13 @@ class Factor:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Quantiles of measured over predicted time, and the number of launches behind them."""
+    """Quantiles of measured over predicted time, and the launches, kernels and GPUs behind them."""
 
     launches: int
     kernels: int
     low: float
     high: float
+    gpus: int = 1
 
     @property
     def width(self) -> float:
@@ -50,7 +51,7 @@ class Quantiles:
     def spanning(self, other: Quantiles) -> Quantiles:
         """Return the interval of two kinds that both apply: the lower low, the higher high."""
         low, high = min(self.low, other.low), max(self.high, other.high)
-        return Quantiles(self.launches, self.kernels, low, high)
+        return replace(self, low=low, high=high)
 
 
 def conformal(ratios: Sequence[float], coverage: float = COVERAGE) -> tuple[float, float]:
@@ -72,7 +73,11 @@ def quantiles() -> Mapping[Key, Quantiles]:
     """Return the table by GPU, code and kind."""
     return {
         (row["gpu"], row["code"], row["kind"]): Quantiles(
-            int(row["launches"]), int(row["kernels"]), float(row["low"]), float(row["high"])
+            int(row["launches"]),
+            int(row["kernels"]),
+            float(row["low"]),
+            float(row["high"]),
+            int(row["gpus"]),
         )
         for row in _rows(TABLE)
     }
