@@ -36,10 +36,11 @@ import tables
 
 from gpusim.cli.app import INPUT_ERROR
 from gpusim.cli.app import main as gpusim
-from gpusim.codegen.generators import LOWERING, VARIABLE
+from gpusim.codegen.generators import AUTO, LOWERING, VARIABLE
 from gpusim.sass import wheels
 
 os.environ[VARIABLE] = LOWERING  # what the pages show needs no compiler
+COMPILED_PAGES = ("README.md",)  # but these show what the extra full prints
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     ROOT / "README.md",
@@ -68,6 +69,11 @@ class Page:
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__page__"})
     blocks: int = 0
     printed: str = ""
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether Python kernels of its examples have nvcc's code."""
+        return self.name in COMPILED_PAGES
 
     def refreshed(self, text: str) -> str:
         """Return the page's text with what its examples print now and its tables as they are."""
@@ -125,7 +131,7 @@ class Page:
                 command += "\n" + more
             if not command.startswith("$ gpusim"):
                 raise ValueError(f"{self.name}: only gpusim commands are run, not {command!r}")
-            if _lacks_compiler(command):
+            if _lacks_compiler(command) or (self.is_compiled and not wheels.are_there()):
                 yield part
                 continue
             fails = old.startswith("gpusim: ")
@@ -150,8 +156,10 @@ class Page:
     @contextlib.contextmanager
     def _captured(self) -> Iterator[io.StringIO]:
         """Collect what is printed, at 100 columns, in the page's directory."""
-        printed, columns = io.StringIO(), os.environ.get("COLUMNS")
-        os.environ["COLUMNS"] = "100"
+        printed = io.StringIO()
+        settings = {"COLUMNS": "100", VARIABLE: AUTO if self.is_compiled else LOWERING}
+        before = {name: os.environ.get(name) for name in settings}
+        os.environ.update(settings)
         try:
             with (
                 contextlib.chdir(self.directory),
@@ -160,9 +168,9 @@ class Page:
             ):
                 yield printed
         finally:
-            os.environ.pop("COLUMNS")
-            if columns is not None:
-                os.environ["COLUMNS"] = columns
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({} if value is None else {name: value})
 
     def _shown(self, printed: str) -> str:
         return printed.replace(str(self.directory), "/home/me")

@@ -98,7 +98,23 @@ def ranked(chosen: Namespace) -> tuple[Ranking, list[str]]:
         for name, one in found.items()
         if not one.is_wrong
     ]
+    ranking = replace(ranking, measured=_measured(ranking, chosen))
     return ranking.without(wrong) if wrong else ranking, [*_families(requests), *remarks]
+
+
+def _measured(ranking: Ranking, chosen: Namespace) -> dict[str, float]:
+    """Return GB/s of the same launches on the GPU itself, by kernel, as far as they are known."""
+    from gpusim.cli.validation import measured_gbps
+
+    passes, l2 = how(chosen)
+    is_other = chosen.without or chosen.changed or (passes, l2) != ("one", "cold")
+    found = dict[str, float]()
+    for one in () if is_other else ranking.forecasts:
+        setup = one.job.launches[0].setup
+        if setup is not None and setup.operation == "sum":
+            by_size = measured_gbps(setup.entry.name, one.device.id, setup.block, setup.dtype.name)
+            found.update((one.job.name, rate) for n, rate in by_size if n == setup.n)
+    return found
 
 
 def _differences(own: Sequence[OwnRequest], chosen: Namespace) -> dict[str, Difference]:

@@ -6,7 +6,7 @@ The causes of the steps between kernels are found by the reports.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,13 @@ class Ranking(Shown, shown_as="ranking"):
     """Forecasts from slow to fast, and (kernel, reason) of each kernel that cannot run.
 
     `wrong` are the forecasts of kernels that do not do the work, each with its reason: they have
-    no rank.
+    no rank. `measured` are GB/s of the same launches on this GPU, by kernel, where they are known.
     """
 
     forecasts: Sequence[Forecast]
     failures: Sequence[tuple[str, str]] = ()
     wrong: Sequence[tuple[Forecast, str]] = ()
+    measured: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Ranking of {len(self.forecasts)} kernels on {self.forecasts[0].device.name}>"

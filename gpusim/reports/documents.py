@@ -522,6 +522,7 @@ class RankedKernel(Prediction):
     """A kernel of a ranking, with the change from the one before."""
 
     rank: int
+    measured_gbps: float | None
     step: float | None
     tie: bool | None
     comparison: Certainty | None

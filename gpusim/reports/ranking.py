@@ -30,6 +30,7 @@ def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str,
             {
                 "rank": len(ranking.forecasts) - place,
                 **forecast.to_dict(),
+                "measured_gbps": ranking.measured.get(forecast.job.name),
                 "step": ranking.step(place) if place else None,
                 "tie": ranking.judged(place).is_tie if place else None,
                 "comparison": ranking.judged(place).to_dict() if place else None,
@@ -111,6 +112,7 @@ def _table(ranking: Ranking) -> Columns:
         Column("kernel", "left"),
         Column("time"),
         Column("useful GB/s"),
+        *([Column("measured GB/s")] if ranking.measured else []),
         Column("of peak"),
         Column("step"),
         Column("in order"),
@@ -129,12 +131,18 @@ def _table(ranking: Ranking) -> Columns:
             (forecast.job.name, style),
             (duration(forecast.time_us), style),
             (rate(forecast.gbps).removesuffix(" GB/s"), style),
+            *([_measured(ranking, forecast)] if ranking.measured else []),
             (percent(forecast.peak_fraction), style),
             (step, "cyan"),
             (order, DIM),
             (why, ""),
         )
     return made
+
+
+def _measured(ranking: Ranking, forecast: Forecast) -> str:
+    found = ranking.measured.get(forecast.job.name)
+    return "" if found is None else rate(found).removesuffix(" GB/s")
 
 
 def _note(text: str, width: int, style: str = "") -> Iterator[Text]:
