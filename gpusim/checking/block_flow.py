@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar
 
-from gpusim.checking.clock_rows import BARRIER, HEARD, KEY, PAIRS, THREAD, TIME, WARP_SYNC
+from gpusim.checking.clock_rows import BARRIER, HEARD, KEY, MET, PAIRS, THREAD, TIME, WARP_SYNC
 
 Row = list[int]  # of `clock_rows`
 
@@ -67,19 +67,20 @@ class BlockFlow(Generic[K]):
     def __bool__(self) -> bool:
         return bool(self._blocks)
 
-    def add(self, row: Row, news: K) -> None:
-        """Record that a thread knows more from its time on."""
+    def add(self, row: Row, news: K) -> K:
+        """Record that a thread knows more from its time on, and return all that it knows."""
         block = self._blocks.setdefault(row[KEY], _Block())
         before = self._of(block, row)
         if before is not None:
             news = before.join(news)
             if news is before:
-                return
+                return before
         warp = block.warps.setdefault(row[THREAD] >> 5, _Warp(known=block.known))
         entries = warp.lanes.setdefault(row[THREAD] & 31, [])
-        if entries and len(row) <= HEARD and entries[-1][0] > max([row[WARP_SYNC], *row[PAIRS:]]):
+        if entries and len(row) <= HEARD and entries[-1][0] > row[MET]:
             entries.pop()  # nobody else knows it
         entries.append((row[TIME], news))
+        return news
 
     def of(self, row: Row) -> K | None:
         """Return the knowledge of a thread."""

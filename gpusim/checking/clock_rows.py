@@ -12,11 +12,12 @@ from gpusim.checking.element_access import (
     warp_of,
 )
 
-# Columns. KEY is the lookup key of a row; TURN counts accesses to flags, also within one step;
-# NARROW is 1 for flags of block scope, AWAITS for accesses that wait for a value or swap it;
-# from PAIRS on stands when the thread met each lane of its warp, where that differs by lane, and
-# from HEARD on the latest known time of each warp of its block, where barriers join some of them.
-KEY, THREAD, TIME, BARRIER, WARP_SYNC, TURN, PLACE, NARROW, AWAITS, PAIRS = range(10)
+# Columns. KEY is the lookup key of a row; MET is when the thread met any other last, TURN counts
+# accesses to flags, also within one step; NARROW is 1 for flags of block scope, AWAITS for accesses
+# that wait for a value or swap it; from PAIRS on stands when the thread met each lane of its warp,
+# where that differs by lane, and from HEARD on the latest known time of each warp of its block,
+# where barriers join some of them.
+KEY, THREAD, TIME, BARRIER, WARP_SYNC, MET, TURN, PLACE, NARROW, AWAITS, PAIRS = range(11)
 HEARD = PAIRS + 32
 
 
@@ -33,8 +34,10 @@ def clock_rows(touch: ElementAccess) -> Array:
     rows[:, TIME] = touch.time
     rows[:, BARRIER] = touch.barrier
     rows[:, WARP_SYNC] = touch.warp_sync
+    rows[:, MET] = touch.warp_sync
     parts = [rows]
     if touch.pairs is not None:
+        rows[:, MET] = np.maximum(rows[:, MET], touch.pairs.max(axis=1))
         parts.append(touch.pairs)
     if touch.heard is not None:
         if touch.pairs is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.checking.access import Access
-from gpusim.checking.clock_rows import clock_rows
 from gpusim.checking.element_access import Array, ElementAccess
 from gpusim.checking.missing_order import FlagLog
 from gpusim.checking.releases import FlagAccess, Releases
@@ -39,8 +38,8 @@ class Flags:
 
     def fence(self, touch: ElementAccess, scope: str) -> None:
         """Record threads that run a fence."""
-        self._releases.fence(touch, scope)
-        self.log.fence(clock_rows(touch), is_narrow=scope == "block")
+        rows = self._releases.fence(touch, scope)
+        self.log.fence(rows, is_narrow=scope == "block")
 
     def touch(self, touch: ElementAccess, access: Access) -> None:
         """Record an access to a possible flag."""

@@ -12,8 +12,9 @@ lock, taken by a compare-and-swap, needs it; with `lenient` neither does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,7 @@ FIRST_LOOKED_AT = 64
 NEVER = np.iinfo(np.int64).max  # the turn of a plain access
 FENCED, LOCKS = 1, 2  # acquisitions that need a fence: by flags, by locks
 WAITED_FOR = 3
+MOST_LATE_BYTES = 1 << 26
 _COLUMNS = [PLACE, THREAD, TIME, TURN, NARROW, AWAITS]  # of what was seen
 Known = tuple[KnownTimes | None, ...]
 
@@ -103,6 +105,8 @@ class Releases:
         self._scopes = (0, 1) if has_narrow else (1,)
         self._fenced: tuple[BlockFlow[Fenced], ...] = BlockFlow(), BlockFlow()
         self._has_fences = False
+        self._late: list[tuple[Any, ...]] = []  # what was recorded since the last question
+        self._late_bytes = 0
         self._turn = 0
         self._seen = Ledger()  # acquisitions by place
         # Of releases, by time: place, thread, turn, and the scopes of fences before, as bits.
@@ -110,11 +114,28 @@ class Releases:
         self._last_released: dict[int, int] = {}
         self._last_seen: dict[int, dict[tuple[int, int], int]] = {}
 
-    def fence(self, touch: ElementAccess, scope: str) -> None:
-        """Record a fence; one of scope "block" does not reach other blocks."""
+    def fence(self, touch: ElementAccess, scope: str) -> Array:
+        """Record a fence; one of scope "block" does not reach other blocks. Returns its clocks."""
         self._has_fences = True
         scopes = self._scopes[: 1 if scope == "block" else 2]
-        for row in clock_rows(touch).tolist():
+        rows = clock_rows(touch)
+        self._later(self._fence, rows, scopes)
+        return rows
+
+    def _later(self, does: Callable[..., None], rows: Array, *others: Any) -> None:
+        """Do something with rows once there is a question."""
+        self._late.append((does, rows, *others))
+        self._late_bytes += rows.nbytes
+        if self._late_bytes > MOST_LATE_BYTES:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        late, self._late, self._late_bytes = self._late, [], 0
+        for does, rows, *others in late:
+            does(rows.tolist(), *others)
+
+    def _fence(self, rows: Sequence[Row], scopes: Sequence[int]) -> None:
+        for row in rows:
             ready = Fenced(row, tuple([one.complete(row, scopes) for one in self._orders.values()]))
             for one in scopes:
                 self._fenced[one].add(row, ready)
@@ -140,15 +161,18 @@ class Releases:
         if flag.releases:
             self._released[touch.time] = released
             self._last_released.update(released[:, [0, 2]].tolist())
-        scopes = self._scopes[: 1 if flag.is_narrow else 2]
-        for number, row in enumerate(rows.tolist() if self._has_fences else ()):
-            for scope in scopes:
+        if self._has_fences:
+            self._later(self._visit, rows, released, flag)
+        return rows
+
+    def _visit(self, rows: Sequence[Row], released: Array, flag: FlagAccess) -> None:
+        for number, row in enumerate(rows):
+            for scope in self._scopes[: 1 if flag.is_narrow else 2]:
                 if flag.acquires:
                     for order in self._orders.values():
                         order.acquire(row, scope, flag)
                 if flag.releases and self._release(row, scope):
                     released[number, 3] |= 1 << scope
-        return rows
 
     def _release(self, row: Row, scope: int) -> bool:
         """Record a release, and return whether a fence comes before it."""
@@ -162,10 +186,13 @@ class Releases:
 
     def forget(self, blocks: Array) -> None:
         """Forget the threads of blocks that have ended."""
-        for order in self._orders.values():
-            for block in blocks.tolist():
+        if self._has_fences:
+            self._later(self._forget, blocks)
+
+    def _forget(self, blocks: Sequence[int]) -> None:
+        for block in blocks:
+            for order in self._orders.values():
                 order.forget(block)
-        for block in blocks.tolist():
             for flow in self._fenced:
                 flow.forget(block)
 
@@ -190,6 +217,7 @@ class Releases:
         found = np.zeros(len(thread), dtype=bool)
         if not (pair.is_strong or self._has_fences):
             return found
+        self._catch_up()
         who = clock_rows(touch)
         known = self._orders[0 if self._lenient else pair.needs].known_to(who)
         if any(one is not None for one in known):
@@ -208,6 +236,7 @@ class Releases:
 
     def are_fenced(self, touch: ElementAccess, thread: Array, time: Array, readers: Array) -> Array:
         """Return a mask of stores to a touch's elements behind a fence that reaches readers."""
+        self._catch_up()
         is_near = ((thread ^ readers) >> BLOCK_SHIFT) == 0
         scopes = self._of_released(locations(touch), thread, time, 3, 0)
         return np.asarray(np.where(is_near, scopes != 0, scopes > 1))
@@ -326,11 +355,12 @@ class Order:
 
     def complete(self, row: Row, scopes: Sequence[int]) -> KnownTimes | None:
         """Complete the acquisitions before a thread's fence, and return all that it acquired."""
+        known = None
         for scope in scopes:
             pending = self._pending[scope].take(row)
             if pending is not None:
-                self.acquired.add(row, pending)
-        return self.acquired.of(row)
+                known = self.acquired.add(row, pending)
+        return self.acquired.of(row) if known is None else known
 
     def acquire(self, row: Row, scope: int, flag: FlagAccess) -> None:
         """Record the acquisition of all that was released to a place."""
