@@ -126,9 +126,11 @@ def of_thread(
     """
     mine = (thread >> WARP[0]) & WARP[1]
     met = max(warp_sync, warps.get(mine, 0))
-    warp = KnownTimes(met, _leaves({**lanes, thread & LANE[1]: time}, met), max(time, met))
-    parts = {**_leaves(warps, barrier), mine: warp}
-    known = KnownTimes(barrier, parts, max(time, *(part.latest for part in parts.values())))
+    parts = _leaves(warps, barrier)
+    if max(time, met) > barrier:
+        lanes = {**lanes, thread & LANE[1]: time}
+        parts[mine] = KnownTimes(met, _leaves(lanes, met), max(time, met))
+    known = KnownTimes(barrier, parts, max([barrier, *(part.latest for part in parts.values())]))
     for shift, mask in BLOCKS:
         known = KnownTimes(0, {(thread >> shift) & mask: known}, known.latest)
     return known
