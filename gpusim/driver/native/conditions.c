@@ -30,7 +30,7 @@ INSIDE int gpusim_begin(const struct graph *graph) {
   return status;
 }
 
-static unsigned value_of(const struct condition *one) { return *(volatile const unsigned *)one->handle; }
+static unsigned value_of(const struct condition *one) { return *(volatile const unsigned *)gpusim_at(one->handle); }
 
 INSIDE int gpusim_decide(const struct condition *one, u64 stream) {
   int status = SUCCESS;

@@ -26,7 +26,7 @@ static struct context primary;
 static __thread context_t stack[DEPTH];
 static __thread int depth;
 enum { PER_THREAD = 0xFFFF };  // its number; those of the program's own streams begin at 1
-static struct stream null_stream = {0, 0, 0, NULL, NULL}, per_thread = {PER_THREAD, 0, 0, NULL, NULL};
+static struct stream null_stream = {.id = 0}, per_thread = {.id = PER_THREAD};
 static struct stream *streams;
 static int broken;  // the fault that no call gets beyond
 
@@ -52,6 +52,9 @@ static stream_t stream_of(stream_t given) {
   if (given == NULL || given == (stream_t)1) return &null_stream;
   return given == (stream_t)2 ? &per_thread : given;
 }
+// A stream's memory outlives it: whoever uses it then is told.
+#define USABLE(stream) \
+  do if (stream_of(stream)->is_destroyed) return INVALID_HANDLE; while (0)
 
 // ---- Initialisation, errors, the device
 
@@ -245,9 +248,10 @@ INSIDE int gpusim_take(u64 *address, size_t size, int kind, stream_t stream) {
   if (!address || !size) return INVALID_VALUE;
   u64 made[1];
   int status = ASK_FOR("allocate", made, size, (u64)kind, stream_of(stream)->id);
-  if (!status) *address = made[0];
+  if (!status) gpusim_share(made[0], size, kind == PINNED_MEMORY || kind == MANAGED_MEMORY), *address = made[0];
   return status;
 }
+API void gpusim_manage(u64 address, size_t size) { gpusim_share(address, size, 1); }
 static int give_back(u64 address, int kind, stream_t stream, int is_asynchronous) {
   if (!address) return SUCCESS;
   if (gpusim_is_of_graphs(address)) {
@@ -298,7 +302,7 @@ API int cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {
   u64 made[2];
   int status = ASK_FOR("register", made, (u64)address, size, begin, end - begin);
   if (status) return status;
-  memcpy((void *)(gpusim_device.arena_begin + made[0]), (void *)begin, end - begin);
+  memcpy(gpusim_at(gpusim_device.arena_begin + made[0]), (void *)begin, end - begin);
   return gpusim_map((void *)begin, end - begin, made[0]);
 }
 API int cuMemHostUnregister(void *address) {
@@ -430,8 +434,8 @@ static int copy(const struct work *work, u64 stream) {
   gpusim_unguard();
   for (u64 z = 0; !status && z < work->depth; z++)
     for (u64 y = 0; y < work->height; y++)
-      memmove((char *)work->to + z * work->to_slice + y * work->to_pitch,
-              (char *)work->from + z * work->from_slice + y * work->from_pitch, work->width);
+      memmove(gpusim_at(work->to + z * work->to_slice + y * work->to_pitch),
+              gpusim_at(work->from + z * work->from_slice + y * work->from_pitch), work->width);
   gpusim_guard();
   return status;
 }
@@ -442,7 +446,7 @@ static int set(const struct work *work, u64 stream) {
                    work->is_asynchronous);
   gpusim_unguard();
   for (u64 y = 0; !status && y < work->height; y++) {
-    char *row = (char *)work->to + y * work->to_pitch;
+    char *row = gpusim_at(work->to + y * work->to_pitch);
     if (work->item == 1) memset(row, (int)work->value, work->width);
     else
       for (u64 x = 0; x < work->width; x++) memcpy(row + x * work->item, &work->value, work->item);
@@ -494,6 +498,7 @@ INSIDE node_t gpusim_keep(graph_t graph, const struct work *work) {
 
 API int cuMemAllocAsync(u64 *address, size_t size, stream_t stream) {
   CURRENT;
+  USABLE(stream);
   graph_t graph = stream_of(stream)->captured;
   return graph ? gpusim_keep_take(graph, NULL, address, size) : gpusim_take(address, size, DEVICE_MEMORY, stream);
 }
@@ -502,11 +507,13 @@ API int cuMemAllocFromPoolAsync(u64 *address, size_t size, u64 pool, stream_t st
 }
 API int cuMemFreeAsync(u64 address, stream_t stream) {
   CURRENT;
+  USABLE(stream);
   graph_t graph = stream_of(stream)->captured;
   return graph ? gpusim_keep_give_back(graph, NULL, address) : give_back(address, DEVICE_MEMORY, stream, 1);
 }
 
 static int submit(stream_t given, const struct work *work) {
+  USABLE(given);
   stream_t stream = stream_of(given);
   if (stream->captured) return gpusim_keep(stream->captured, work) ? SUCCESS : OUT_OF_MEMORY;
   return perform(work, stream->id);
@@ -706,7 +713,7 @@ API int cuStreamCreateWithPriority(stream_t *stream, unsigned flags, int priorit
   int status = ASK_FOR("stream", made, flags);
   if (status) return status;
   stream_t one = calloc(1, sizeof *one);
-  *one = (struct stream){made[0], flags, priority > 0 ? 0 : priority < -5 ? -5 : priority, NULL, streams};
+  *one = (struct stream){made[0], flags, priority > 0 ? 0 : priority < -5 ? -5 : priority, NULL, streams, 0};
   *stream = streams = one;
   return SUCCESS;
 }
@@ -716,7 +723,7 @@ API int cuStreamDestroy_v2(stream_t stream) {
   for (stream_t *place = &streams; *place; place = &(*place)->next)
     if (*place == stream) {
       *place = stream->next;
-      free(stream);
+      stream->is_destroyed = 1;
       return SUCCESS;
     }
   return INVALID_HANDLE;
@@ -726,13 +733,14 @@ static int await(const char *what, u64 of) {
   gpusim_guard();
   return status;
 }
-API int cuStreamSynchronize(stream_t stream) { CURRENT; return await("wait", stream_of(stream)->id); }
+API int cuStreamSynchronize(stream_t stream) { CURRENT; USABLE(stream); return await("wait", stream_of(stream)->id); }
 // All work is done when it is asked for: who polls has waited.
-API int cuStreamQuery(stream_t stream) { CURRENT; return await("wait", stream_of(stream)->id); }
+API int cuStreamQuery(stream_t stream) { CURRENT; USABLE(stream); return await("wait", stream_of(stream)->id); }
 API int cuStreamWaitEvent(stream_t given, event_t event, unsigned flags) {
   (void)flags;
   CURRENT;
   if (!event) return INVALID_HANDLE;
+  USABLE(given);
   stream_t stream = stream_of(given);
   if (event->captured) stream->captured = event->captured;
   return stream->captured || !event->recorded ? SUCCESS : ASK("order", stream->id, event->id);
@@ -757,10 +765,10 @@ API int cuLaunchHostFunc(stream_t stream, void (*function)(void *), void *given)
   return submit(stream, &work);
 }
 API int cuStreamGetCtx(stream_t stream, context_t *context) { (void)stream; CURRENT; *context = stack[depth - 1]; return SUCCESS; }
-API int cuStreamGetFlags(stream_t stream, unsigned *flags) { CURRENT; *flags = stream_of(stream)->flags; return SUCCESS; }
-API int cuStreamGetPriority(stream_t stream, int *priority) { CURRENT; *priority = stream_of(stream)->priority; return SUCCESS; }
+API int cuStreamGetFlags(stream_t stream, unsigned *flags) { CURRENT; USABLE(stream); *flags = stream_of(stream)->flags; return SUCCESS; }
+API int cuStreamGetPriority(stream_t stream, int *priority) { CURRENT; USABLE(stream); *priority = stream_of(stream)->priority; return SUCCESS; }
 API int cuStreamGetDevice(stream_t stream, int *device) { (void)stream; CURRENT; *device = 0; return SUCCESS; }
-API int cuStreamGetId(stream_t stream, unsigned long long *id) { CURRENT; *id = stream_of(stream)->id; return SUCCESS; }
+API int cuStreamGetId(stream_t stream, unsigned long long *id) { CURRENT; USABLE(stream); *id = stream_of(stream)->id; return SUCCESS; }
 API int cuStreamAttachMemAsync(stream_t stream, u64 address, size_t size, unsigned flags) { (void)stream, (void)address, (void)size, (void)flags; CURRENT; return SUCCESS; }
 
 API int cuEventCreate(event_t *event, unsigned flags) {
@@ -777,6 +785,7 @@ API int cuEventDestroy_v2(event_t event) { CURRENT; free(event); return event ? 
 API int cuEventRecord(event_t event, stream_t stream) {
   CURRENT;
   if (!event) return INVALID_HANDLE;
+  USABLE(stream);
   event->captured = stream_of(stream)->captured;
   struct work work = {.kind = RECORD, .event = event};
   return submit(stream, &work);
@@ -829,9 +838,10 @@ static int wait_for_word(stream_t stream, u64 address, u64 value, unsigned flags
   enum { AT_LEAST, EQUAL, AND, NOR };
   u64 range[3], found = 0;
   if (address % bytes || range_of(address, range)) return INVALID_VALUE;
+  USABLE(stream);
   if (stream_of(stream)->captured) return CAPTURE_UNSUPPORTED;
   gpusim_unguard();
-  memcpy(&found, (const void *)address, bytes);
+  memcpy(&found, gpusim_at(address), bytes);
   gpusim_guard();
   u64 above = (found - value) << (bytes == 4 ? 32 : 0);
   int is_there[] = {(int64_t)above >= 0, found == value, (found & value) != 0, (~(found | value) << (bytes == 4 ? 32 : 0)) != 0};
@@ -1177,6 +1187,7 @@ API int cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, function_t f, int
 API int cuStreamBeginCapture_v2(stream_t given, int mode) {
   (void)mode;
   CURRENT;
+  USABLE(given);
   stream_t stream = stream_of(given);
   if (stream == &null_stream) return CAPTURE_UNSUPPORTED;
   if (stream->captured) return ILLEGAL_STATE;
@@ -1185,6 +1196,7 @@ API int cuStreamBeginCapture_v2(stream_t given, int mode) {
 }
 API int cuStreamEndCapture(stream_t given, graph_t *graph) {
   CURRENT;
+  USABLE(given);
   graph_t found = stream_of(given)->captured;
   if (graph) *graph = found;
   if (!found) return ILLEGAL_STATE;
@@ -1193,9 +1205,10 @@ API int cuStreamEndCapture(stream_t given, graph_t *graph) {
   if (per_thread.captured == found) per_thread.captured = NULL;
   return SUCCESS;
 }
-API int cuStreamIsCapturing(stream_t stream, int *status) { CURRENT; *status = stream_of(stream)->captured != NULL; return SUCCESS; }
+API int cuStreamIsCapturing(stream_t stream, int *status) { CURRENT; USABLE(stream); *status = stream_of(stream)->captured != NULL; return SUCCESS; }
 API int cuStreamGetCaptureInfo_v2(stream_t stream, int *status, u64 *id, graph_t *graph, const node_t **nodes, size_t *count) {
   CURRENT;
+  USABLE(stream);
   graph_t found = stream_of(stream)->captured;
   *status = found != NULL;
   if (id) *id = (u64)found;
@@ -1214,6 +1227,7 @@ API int cuStreamGetCaptureInfo_v3(stream_t stream, int *status, u64 *id, graph_t
 API int cuStreamBeginCaptureToGraph(stream_t given, graph_t graph, const node_t *before, const void *edges, size_t count, int mode) {
   (void)before, (void)edges, (void)count, (void)mode;
   CURRENT;
+  USABLE(given);
   stream_t stream = stream_of(given);
   if (stream == &null_stream) return CAPTURE_UNSUPPORTED;
   if (!graph) return INVALID_VALUE;
@@ -1657,6 +1671,7 @@ API int cuGraphUpload(graph_t graph, stream_t stream) { (void)graph, (void)strea
 API int cuGraphLaunch(graph_t graph, stream_t stream) {
   CURRENT;
   if (!graph) return INVALID_VALUE;
+  USABLE(stream);
   graph_t captured = stream_of(stream)->captured;
   if (captured) return cuGraphAddChildGraphNode(NULL, captured, NULL, 0, graph);
   int status = gpusim_begin(graph);

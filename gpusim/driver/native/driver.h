@@ -29,7 +29,7 @@ struct function {
 struct module { u64 id; struct function *functions; };
 
 struct graph;
-struct stream { u64 id; unsigned flags; int priority; struct graph *captured; struct stream *next; };
+struct stream { u64 id; unsigned flags; int priority; struct graph *captured; struct stream *next; int is_destroyed; };
 struct event { u64 id; unsigned flags; int recorded; struct graph *captured; };
 
 // A piece of work on a stream, done when it is given, or kept in a graph.

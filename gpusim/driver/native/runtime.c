@@ -98,7 +98,7 @@ extern int cuStreamUpdateCaptureDependencies_v2(handle, handle *, const void *, 
 extern int cuDeviceGetGraphMemAttribute(int, int, void *), cuDeviceSetGraphMemAttribute(int, int, void *), cuDeviceGraphMemTrim(int);
 extern int cuStreamSetAttribute(handle, int, const void *), cuStreamGetAttribute(handle, int, void *), cuStreamCopyAttributes(handle, handle);
 extern int cuGetProcAddress_v2(const char *, void **, int, u64, int *), gpusim_refuse(const char *);
-extern void gpusim_tell(const char *, const char *, size_t);
+extern void gpusim_tell(const char *, const char *, size_t), gpusim_manage(u64, size_t);
 
 // ---- Errors, and the context that the first call makes
 
@@ -171,7 +171,7 @@ static int load(struct binary *binary) {
     for (struct variable *one = binary->managed; !status && one; one = one->next_managed) {
       u64 address;
       status = cuModuleGetGlobal_v2(&address, NULL, binary->module, one->name);
-      if (!status) *one->pointer = (void *)address;
+      if (!status) gpusim_manage(address, one->size), *one->pointer = (void *)address;
     }
   }
   pthread_mutex_unlock(&lock);

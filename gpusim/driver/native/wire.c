@@ -23,6 +23,7 @@ struct device gpusim_device;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1, memory = -1;
+static char *reached;  // device memory, mapped for this library
 static pid_t owner;
 
 struct request { char name[32]; uint32_t count, thread; u64 size; };
@@ -82,7 +83,19 @@ static void let_through(int signal, siginfo_t *about, void *state) {
     mprotect((void *)begin, is_known ? guards[k].size : PAGE, is_known || writes ? PROT_READ | PROT_WRITE : PROT_READ);
     return;
   }
+  static const char said[] =
+      "gpusim: the host accesses device memory, which kernels and copies alone reach: copy it to the"
+      " host (cudaMemcpy), or allocate it by cudaMallocManaged\n";
+  if (address - gpusim_device.arena_begin < gpusim_device.arena_bytes)
+    (void)!write(STDERR_FILENO, said, sizeof said - 1);
   sigaction(signal, &before, NULL);  // a fault of the program's own: it happens again
+}
+
+static void watch(void) {
+  static int is_on;
+  if (is_on++) return;
+  struct sigaction one = {.sa_sigaction = let_through, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+  sigaction(SIGSEGV, &one, &before);
 }
 
 void gpusim_unguard(void) {
@@ -96,10 +109,7 @@ void gpusim_guard(void) {
   u64 count[1] = {0};
   char *pages = NULL;
   if (gpusim_ask("guarded", NULL, 0, NULL, 0, count, 1, &pages, NULL)) count[0] = 0;
-  if (count[0] && !before.sa_sigaction) {
-    struct sigaction own = {.sa_sigaction = let_through, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-    sigaction(SIGSEGV, &own, &before);
-  }
+  if (count[0]) watch();
   for (int k = 0; k < MOST_GUARDS && k < (int)count[0]; k++) {
     memcpy(&guards[k], pages + k * sizeof guards[k], sizeof guards[k]);
     guard_count = k + 1;
@@ -187,7 +197,7 @@ static int open_channel(void) {
     return NO_DEVICE;
   }
   void *wanted = (void *)gpusim_device.arena_begin;
-  void *mapped = mmap(wanted, gpusim_device.arena_bytes, PROT_READ | PROT_WRITE,
+  void *mapped = mmap(wanted, gpusim_device.arena_bytes, PROT_NONE,
                       MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory, 0);
   if (mapped != wanted) {
     close(channel);
@@ -195,7 +205,25 @@ static int open_channel(void) {
     fprintf(stderr, "gpusim: addresses from %p on are taken, where device memory would lie\n", wanted);
     return OUT_OF_MEMORY;
   }
+  reached = mmap(NULL, gpusim_device.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
+  if (reached == MAP_FAILED) {  // a limit on addresses: the program reaches all of it
+    reached = mapped;
+    mprotect(mapped, gpusim_device.arena_bytes, PROT_READ | PROT_WRITE);
+  } else watch();
   return SUCCESS;
+}
+
+void *gpusim_at(u64 address) {
+  u64 offset = address - gpusim_device.arena_begin;
+  return offset < gpusim_device.arena_bytes ? reached + offset : (void *)address;
+}
+
+void gpusim_share(u64 address, size_t size, int is_shared) {
+  static int some_are;
+  if (reached == (char *)gpusim_device.arena_begin || !(is_shared || some_are)) return;
+  some_are = 1;
+  u64 begin = address / PAGE * PAGE, end = (address + size + PAGE - 1) / PAGE * PAGE;
+  mprotect((void *)begin, end - begin, is_shared ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 int gpusim_connect(void) {

@@ -40,6 +40,10 @@ INSIDE int gpusim_ask(const char *name, const u64 *numbers, unsigned count, cons
 INSIDE int gpusim_map(void *place, size_t size, u64 offset);
 INSIDE int gpusim_unmap(void *place, size_t size);
 
+// Device memory as this library reaches it: the program itself does so only where it is shared.
+INSIDE void *gpusim_at(u64 address);
+INSIDE void gpusim_share(u64 address, size_t size, int is_shared);
+
 // Where the host's accesses are checked: keeps it from memory that work on streams still touches,
 // as the simulator knows; an access is let through, and told with the next request.
 INSIDE void gpusim_guard(void);
