@@ -58,7 +58,7 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
 
 
 def _photograph(path: Path) -> None:
-    """Write the page of docs/transpose.cu and a picture of it, at the load with bank conflicts."""
+    """Write the page of docs/transpose.cu and a picture of it, as it opens."""
     from PIL import Image  # Matplotlib's
 
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -70,9 +70,9 @@ def _photograph(path: Path) -> None:
         code = gpusim(["report", kernel, "--device", "h200", "--out", str(page)])
         if code:
             raise SystemExit(code)
-        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1280,760"]
+        flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1400,820"]
         subprocess.run(
-            [browser, *flags, f"--screenshot={path}", f"{page.as_uri()}#step=27&warp=0"],
+            [browser, *flags, f"--screenshot={path}", page.as_uri()],
             check=True,
             capture_output=True,
         )

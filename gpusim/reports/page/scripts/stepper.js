@@ -1,7 +1,7 @@
 // The stepper: a block's steps forwards and backwards, all warps or one. All values come from the
 // JSON beside it; nothing is fetched, and text goes in as text, never as markup.
 
-const LANES = 32, BANKS = 32, WORD = 4, STEP_MS = 350;
+const LANES = 32, BANKS = 32, WORD = 4, STEP_MS = 350, CELL = 3;
 const [PC, INTERVAL, WARPS, WRITTEN, KIND] = [0, 1, 2, 3, 4];
 const [LINE, TEXT, TYPE, WIDTH] = [0, 1, 2, 3]; // of an entry of the code
 const [FIRST, LAST, ACTIVE, ON, TAKEN, PLACES, UNITS, IDEAL] = [0, 1, 2, 3, 4, 5, 6, 7];
@@ -179,7 +179,10 @@ class Stepper {
       if (found === undefined) continue;
       texts.push(shown(found.bits, found.width, typeOf(this.format.value, found.width, found.used)));
     }
-    this.words[word].textContent = texts.join(" ") || "·";
+    const cell = this.words[word], text = texts.join(" ") || "·";
+    cell.textContent = text;
+    if (text.length > CELL) cell.dataset.short = shortened(text);
+    else delete cell.dataset.short;
   }
 
   show() {
@@ -283,6 +286,15 @@ class Stepper {
       one.className = banks[bank] > width ? "many" : "";
     });
   }
+}
+
+// A number in as many characters as a cell has: .53 for 0.5312, 12 for 12.34, 3e4 for 31,250.
+function shortened(text) {
+  const number = Number(text);
+  if (Number.isNaN(number)) return `${text.slice(0, CELL - 1)}…`;
+  if (Math.abs(number) < 1) return number.toFixed(number < 0 ? 1 : 2).replace("0.", ".");
+  const whole = Math.trunc(number).toString();
+  return whole.length <= CELL ? whole : number.toExponential(0).replace("e+", "e");
 }
 
 // The warps of a step: "0-3, 6".
