@@ -302,7 +302,7 @@ class Checker(Observer):
         """Order all accesses before a barrier, and check its threads."""
         batch, time = self._batch(opened.placement), self._time(int(opened.pcs[0]))
         if opened.numbers is None:
-            self._barriers.open(opened, batch.clocks, batch.gone_at)
+            self._barriers.open(opened, batch.clocks, batch.gone_at, batch.passed_at)
             batch.clocks.open(opened, time)
         else:
             self._tell(self._barriers.came_apart(opened, batch.clocks))
@@ -545,9 +545,11 @@ class Checker(Observer):
 
     def _arrive(self, step: Step, batch: Batch) -> None:
         """Report a barrier skipped by lanes with a false predicate."""
-        past = np.asarray((step.active & ~step.on).any(axis=0))
+        past = step.active & ~step.on
         if past.any():
             self._barriers.passed_by(step, past)
+            row, lane = np.nonzero(past.any(axis=0))
+            batch.passed_at[step.rows[row], lane] = step.pc
 
     def _fence(self, step: Step, batch: Batch) -> None:
         shape = (step.placement.copies, len(step.rows), 32)

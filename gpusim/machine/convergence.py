@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Instruction
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine import participation
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
@@ -178,10 +178,14 @@ def _rows_that_wait_for_lanes(batch: Batch) -> Array:
 
 
 def _tell_of_barriers(context: Context, rows: Array) -> None:
-    """Report warp barriers of whole warps, in some rows, whose other lanes are let go."""
+    """Report warp barriers of whole warps, in some rows, whose other lanes are let go.
+
+    Those that a compiler puts before a barrier of the block are left to the rules of barriers.
+    """
     splits = context.batch.splits
+    barriers = {one.line for one in context.instructions if OPS[one.op].kind == "barrier"}
     for one in np.flatnonzero((splits.state == AT_WARP) & np.isin(splits.row, rows)).tolist():
         instruction = context.instructions[int(splits.pc[one])]
-        if instruction.detail == "all":
+        if instruction.detail == "all" and instruction.line not in barriers:
             group = Group(context.batch, np.array([one]))
             participation.tell_absent(context, group, instruction, np.ones_like(group.mask))

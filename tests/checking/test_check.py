@@ -16,6 +16,7 @@ from gpusim.checking.check import LeftOut, check_call, check_prepared
 from gpusim.codegen.programs import prepare
 from gpusim.gpu.device import load
 from gpusim.launch.grid import ComputeCapability
+from gpusim.sass import wheels
 from validate.others.dialect import basics
 from validate.others.plans import KERNELS
 
@@ -288,3 +289,26 @@ def test_what_is_wrong_in_a_loop_is_found_though_iterations_are_left_out() -> No
         (f.rule, f.lines, f.array, f.count) for f in slow
     ]
     assert [(f.rule, f.element, f.count) for f in found] == [("bounds", "x[1024]", 1)]
+
+
+PREDICATED = """
+__global__ void guarded(const int *x, int *out) {
+    int t = threadIdx.x, i = blockIdx.x * 32 + t;
+    if (x[i]) {
+        out[i] = x[i];
+        __syncthreads();
+    }
+    atomicAdd(&out[64], t);
+}
+"""
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_barrier_under_a_guard_is_reported_once_for_the_thread_that_does_not_reach_it() -> None:
+    """Thread 5 of block 0 and thread 3 of block 1; all blocks run together."""
+    x = np.ones(64, np.int32)
+    x[5] = x[32 + 3] = 0
+    kernel = gpusim.cuda_source(PREDICATED)["guarded"]
+    (one,) = gpusim.check(kernel[2, 32], x, np.zeros(65, np.int32)).errors
+    assert (one.rule, one.lines, one.count) == ("barrier-missed", (6,), 2)
+    assert one.message.startswith("thread 5 (block 0, warp 0, lane 5) does not reach the barrier")
