@@ -10,6 +10,7 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import all_blocks, all_successors
 from gpusim.program.memoisation import MOST_KEPT, Same
+from gpusim.program.stack_slots import stack_slots
 from gpusim.program.uses import bits, read_bits, written_bits
 
 
@@ -48,17 +49,39 @@ def _tainted(same: Same[Program], places: frozenset[str]) -> Sequence[int]:
 class _Taint:
     """Taint of registers by the memory in some places.
 
-    A register that is written anew is free again: compilers use each for many values.
+    A register that is written anew is free again: compilers use each for many values. So are bytes
+    of the stack at a known place, where registers are spilled to: their bits are behind registers'.
     """
 
     def __init__(self, program: Program, places: Set[str]) -> None:
         self._rows = program.instructions
         self._following, self._blocks = all_successors(program), all_blocks(program)
-        self._reads, self._writes = read_bits(program), written_bits(program)
+        self._reads, self._writes = list(read_bits(program)), list(written_bits(program))
+        self._spills = frozenset(stack_slots(program))
+        self._add_stack(program)
         self._loads = [
             OPS[row.op].reads_memory and row.memory is not None and row.memory.may_touch(places)
             for row in self._rows
         ]
+
+    def _add_stack(self, program: Program) -> None:
+        """Enter the bytes of the stack that instructions read and write; others read any."""
+        slots = stack_slots(program)
+        if not slots:
+            return
+        lowest = min(slot.start for slot in slots.values())
+        every = sum(
+            {1 << program.registers + at - lowest for slot in slots.values() for at in slot}
+        )
+        for pc, row in enumerate(self._rows):
+            if row.memory is None or not row.memory.may_touch(("local",)):
+                continue
+            slot = slots.get(pc)
+            held = every if slot is None else bits(program.registers + at - lowest for at in slot)
+            if OPS[row.op].reads_memory:
+                self._reads[pc] |= held
+            elif slot is not None:
+                self._writes[pc] |= held
 
     def by_instruction(self) -> list[int]:
         """Return, as bits, the tainted registers that each instruction finds."""
@@ -67,8 +90,10 @@ class _Taint:
 
     def stored(self, held: Sequence[int]) -> Iterator[frozenset[str]]:
         """Yield the places that instructions write with tainted operands."""
-        for row, read, loads, found in zip(self._rows, self._reads, self._loads, held, strict=True):
-            if (read & found or loads) and OPS[row.op].writes_memory and row.memory is not None:
+        for pc, row in enumerate(self._rows):
+            if not OPS[row.op].writes_memory or row.memory is None or pc in self._spills:
+                continue
+            if self._reads[pc] & held[pc] or self._loads[pc]:
                 yield row.memory.places
 
     def _onward(self, begin: int, held: int) -> Iterator[tuple[int, int]]:
