@@ -430,7 +430,7 @@ _LONE = (
 _KEPT_TO_ITSELF = (
     "compute", "special", "constant", "bank", "clock", "load", "store", "atomic", "fence",
     "bounds", "source_branch", "shuffle", "vote", "match",
-    "elect", "reduce_lanes", "differs", "warpsync", "collect", "bssy",
+    "elect", "reduce_lanes", "differs", "first_lane", "warpsync", "collect", "bssy",
     "get_token", "set_token", "texture", "surface_load", "surface_store", "matrix_product",
     "rows_to_fragments", "fragments_to_rows", "transpose",
 )  # fmt: skip
@@ -687,6 +687,7 @@ OPS |= {
         is_replayed=True,
         redirects=True,
     ),
+    "R2UR.FIRST": Op("alu", kind="first_lane", convergent=True),
     "R2UR.DIFFERS": Op("alu", kind="differs", convergent=True, sets_predicate=True),
     "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
     "CS2R.CLOCK": Op("alu", kind="clock"),

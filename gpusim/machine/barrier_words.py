@@ -1,9 +1,10 @@
 """Barriers that are words of shared memory (mbarrier): the update by an arrival.
 
 Both counts are stored as the complement to a power of two, so that the last arrival carries
-into the phase, the highest bit; the pending count is reset then. Since compute
-capability 9.0 they have 20 bits each, from bit 43 and from bit 1 on, before 31 and 30 bits of the
-two halves, according to the code that compilers write for mbarrier.init and mbarrier.pending_count.
+into the phase, the highest bit; the pending count is reset then. A phase ends once no transactions
+are pending either (PTX ISA, mbarrier). Since compute capability 9.0 they have 20 bits each, from
+bit 43 and from bit 1 on, before 31 and 30 bits of the two halves, according to the code that
+compilers write for mbarrier.init and mbarrier.pending_count.
 """
 
 from __future__ import annotations
@@ -19,17 +20,44 @@ COUNT = U64((1 << 20) - 1)
 PENDING, EXPECTED = U64(43), U64(1)
 HALF, LOW = U64(32), U64((1 << 30) - 1)
 PHASE = U64(63)
+# Between both counts. Where hardware has them is not documented.
+PENDING_TRANSACTIONS, TRANSACTIONS = U64(21), U64((1 << 22) - 1)
+ONE = U64(1)
 
 
 def _phase_changes(now: Array, after: Array) -> Array:
     return np.asarray((now ^ after) >> PHASE, bool)
 
 
+def _expected(now: Array) -> Array:
+    return np.asarray((now >> EXPECTED & COUNT) << PENDING)
+
+
 def arrive(now: Array, count: Array) -> Array:
-    """Return the words after `count` arrivals."""
+    """Return the words after `count` arrivals.
+
+    With pending transactions, the last one leaves the phase as it is, and sets the lowest bit.
+    """
     after = now + (count << PENDING)
-    anew = after + ((now >> EXPECTED & COUNT) << PENDING)
-    return np.asarray(np.where(_phase_changes(now, after), anew, after))
+    anew = after + _expected(now)
+    has_come = _phase_changes(now, after)
+    waits = has_come & ((now >> PENDING_TRANSACTIONS & TRANSACTIONS) != 0)
+    return np.asarray(np.select([waits, has_come], [after ^ ONE << PHASE | ONE, anew], after))
+
+
+def expect_transactions(now: Array, count: Array) -> Array:
+    """Return the words with `count` more pending transactions; there may be fewer than none."""
+    pending = (now >> PENDING_TRANSACTIONS) + count & TRANSACTIONS
+    rest = now & ~(TRANSACTIONS << PENDING_TRANSACTIONS)
+    return np.asarray(rest | pending << PENDING_TRANSACTIONS)
+
+
+def complete_transactions(now: Array, count: Array) -> Array:
+    """Return the words after `count` transactions; the last one ends a phase without arrivals."""
+    after = expect_transactions(now, U64(0) - count)
+    none_left = (after >> PENDING_TRANSACTIONS & TRANSACTIONS) == 0
+    ended = (after ^ (ONE << PHASE | ONE)) + _expected(now)
+    return np.asarray(np.where(none_left & (now & ONE != 0), ended, after))
 
 
 def arrive_and_drop(now: Array, count: Array) -> Array:
@@ -49,4 +77,6 @@ UPDATES: Mapping[str, Callable[[Array, Array], Array]] = {
     "arrive": arrive,
     "arrive_and_drop": arrive_and_drop,
     "arrive_in_halves": arrive_in_halves,
+    "expect_transactions": expect_transactions,
+    "complete_transactions": complete_transactions,
 }

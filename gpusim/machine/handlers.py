@@ -49,6 +49,7 @@ HANDLERS: Mapping[str, Handler] = {
     "part": control.part,
     "collect": warp.collect,
     "differs": warp.differs,
+    "first_lane": warp.first_lane,
     "clock": values.clock,
     "texture": textures.fetch,
     "surface_load": textures.load,

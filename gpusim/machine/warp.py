@@ -94,9 +94,25 @@ def collect(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def differs(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Tell each lane whether its value differs from the first active lane's."""
+    """Tell each lane whether its value differs from the first active lane's, or it was told so."""
     value = group.read(instruction.src[0], np.uint32)
+    found = value != _of_first(value, on)
+    for register in instruction.src[1:]:
+        found = found | group.read(register, np.bool_)
+    group.write(instruction.dst[0], found, on)
+    context.report(group, instruction, on)
+
+
+def first_lane(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Give all lanes the value of the first one with a true predicate, or a false one."""
+    value, asked = group.sources(instruction)
+    lanes_asked = on & (~asked if instruction.detail else asked)
+    group.write(instruction.dst[0], _of_first(value, lanes_asked), on)
+    context.report(group, instruction, on)
+
+
+def _of_first(value: Array, on: Array) -> Array:
+    """Return the value of the first lane that is on."""
     value = np.broadcast_to(value, np.broadcast_shapes(value.shape, on.shape))
     first = np.broadcast_to(on, value.shape).argmax(axis=2, keepdims=True)
-    group.write(instruction.dst[0], value != np.take_along_axis(value, first, axis=2), on)
-    context.report(group, instruction, on)
+    return np.asarray(np.take_along_axis(value, first, axis=2))

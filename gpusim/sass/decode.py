@@ -661,9 +661,30 @@ def _arrive_at_word(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> 
     yield _fenced(row, place)
     in_halves, drops = row.mnemonic == "ATOMS", "OPTOUT" in row.modifiers
     how = "arrive_in_halves" if in_halves else "arrive_and_drop" if drops else "arrive"
+    if "A0T1" in row.modifiers:
+        how = "expect_transactions"
     results = () if result.is_zero else several(result.name, 2)
     sources: tuple[Source, ...] = (*address.results, *count, ZERO)
     yield Micro("ATOMS", place, how, sources, results, row.guard, _barrier_memory(np.uint64))
+
+
+def _arrive_behind_copies(
+    decoder: Decoder, row: Row, place: int, found: Mnemonic
+) -> Iterator[Micro]:
+    """Arrive at a barrier, or end a transaction of it, once the lanes' copies so far have landed.
+
+    They land where the instruction is issued.
+    """
+    (where,) = row.operands
+    address = _address(where, row, place, decoder.window)
+    yield address
+    for op, detail in (("LDGDEPBAR", None), ("DEPBAR", 0)):
+        yield Micro(op, place, detail, (), (), row.guard, issued=False)
+    yield _fenced(row, place)
+    how = "complete_transactions" if "TRANSCNT" in row.modifiers else "arrive"
+    sources: tuple[Source, ...] = (*address.results, np.uint32(1), ZERO)
+    memory = _barrier_memory(np.uint64)
+    yield Micro("ATOMS", place, how, sources, (), row.guard, memory)
 
 
 def _ask_for_phase(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -886,6 +907,10 @@ def _branch(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator
         _expect(predicates[0].kind == "P", row)
         before, guard = _both(row, place, predicates[0])
         yield from before
+    if "ANY" in row.modifiers and guard is not None:  # all lanes branch where one would
+        vote = (NEGATED["any"] if guard.negated else "any",)
+        yield Micro("VOTE.LANES", place, vote, (guard.register,), (f"A{place}",), issued=False)
+        guard = Guard(f"A{place}", False)
     yield Micro("BRA", place, guard=guard, label=target.name)
 
 
@@ -1027,15 +1052,22 @@ def _collective(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iter
 def _to_uniform(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Move to a uniform register, or find the lanes with another value than the first one's.
 
-    Compilers do so for the masks of a vote: where they differ, each mask's lanes are gathered.
+    Compilers do so for the masks of a vote: where they differ, each mask's lanes are gathered. With
+    a uniform register they go around until the first lane's value has been every lane's.
     """
     if row.operands[0].kind != "P":
         yield from _compute(decoder, row, place, found)
         return
     verdict, result, value = row.operands
-    _expect(result.is_zero and not verdict.is_true, row)
     sources = _words(value, "u", row)
-    yield Micro("R2UR.DIFFERS", place, None, sources, (verdict.name,), row.guard)
+    _expect(not verdict.is_true, row)
+    if not result.is_zero:
+        asked = (np.bool_(True),) if row.guard is None else (row.guard.register,)
+        is_negated = row.guard is not None and row.guard.negated
+        results, first = (result.name,), "R2UR.FIRST"
+        yield Micro(first, place, is_negated, (*sources, *asked), results, issued=False)
+    others = (verdict.name,) if "OR" in row.modifiers else ()
+    yield Micro("R2UR.DIFFERS", place, None, (*sources, *others), (verdict.name,), row.guard)
 
 
 _AXES_OF_TEXTURES = {
@@ -1363,6 +1395,7 @@ _DECODERS: Mapping[str, Callable[[Decoder, Row, int, Mnemonic], Iterator[Micro]]
     "cast_spin": _cast_spin,
     "set_barrier": _set_barrier,
     "arrive_at_word": _arrive_at_word,
+    "arrive_behind_copies": _arrive_behind_copies,
     "ask_for_phase": _ask_for_phase,
     "space": _space,
     "to_uniform": _to_uniform,

@@ -16,6 +16,7 @@ _BOOL = np.dtype(np.bool_)
 # Results of instructions that are neither computed nor loaded, where no type is stated.
 _RESULTS: Mapping[str, DType] = {
     "differs": _BOOL,
+    "first_lane": WORD,
     "reduce_lanes": WORD,
     "bank": WORD,
     "clock": WORD,

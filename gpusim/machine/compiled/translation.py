@@ -43,7 +43,7 @@ BYTE = np.dtype(np.uint8)
 _EVERY = f"(i32.load offset={layout.LANES} (local.get $W))"  # the lanes that a warp has
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
-    "shuffle", "vote", "match", "elect", "reduce_lanes", "differs", "warpsync",
+    "shuffle", "vote", "match", "elect", "reduce_lanes", "differs", "first_lane", "warpsync",
 ))  # fmt: skip
 # Kinds that end the run where they are reached.
 LEFT = frozenset(("trap", "call_driver", "part"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.isa.ops import OPS, Op
 from gpusim.sass.table import add
 
-add("BRA", OPS["BRA"], modifiers="U", kind="branch", shape="p?l")
+add("BRA", OPS["BRA"], modifiers="U ANY", kind="branch", shape="p?l")
 add("BRA.DIV BRA.CONV", OPS["BRA.APART"], kind="branch_if_apart", shape="q?m?l")
 add("CALL.REL", OPS["CALL.REL"], modifiers="NOINC", kind="call", shape="o?l")
 add("RET.REL", OPS["RET.REL"], modifiers="NODEC", kind="return", shape="ol")
@@ -35,7 +35,7 @@ add("ACQBULK PREEXIT", OPS["ERRBAR"], kind="fence")
 add("UCGABAR_ARV", OPS["ERRBAR"], kind="fence")
 add("UCGABAR_WAIT", OPS["BAR"], kind="barrier_of_cluster")
 add("YIELD", Op("cbu", yields=True))
-add("NANOSLEEP", "cbu", modifiers="WARP", kind="compute", shape="w")
+add("NANOSLEEP", "cbu", modifiers="WARP SYNCS", kind="compute", shape="w")
 add("DEPBAR", OPS["DEPBAR"], modifiers="LE", kind="await_copies", shape="t?w?k?")
 
 add("BAR", OPS["BAR"], modifiers="SYNC DEFER_BLOCKING", kind="barrier", detail="sync", shape="ww?")

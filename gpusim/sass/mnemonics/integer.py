@@ -277,7 +277,7 @@ def absolute_difference(form: Form, a: Array, b: Array, c: Array) -> Array:
 
 
 add("SEL USEL", OPS["SEL"], "u", "uup")
-add("R2UR", OPS["MOV"], "u", "u", kind="to_uniform", shape="q?oo")
+add("R2UR", OPS["MOV"], "u", "u", "OR", kind="to_uniform", shape="q?oo")
 add("MOV UMOV", OPS["MOV"], "u", "u")
 add("POPC UPOPC", OPS["POPC"], "u", "u", signs="~")
 

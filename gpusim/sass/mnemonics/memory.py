@@ -83,6 +83,9 @@ add("MEMBAR", OPS["MEMBAR"], modifiers="SC ALL CTA GPU SYS VC", kind="fence")
 add("FENCE", OPS["ERRBAR"], modifiers="VIEW ASYNC S", kind="fence")
 add("ERRBAR CGAERRBAR", OPS["ERRBAR"], kind="fence")
 add("CCTL", OPS["ERRBAR"], modifiers="IVALL", kind="fence")
+add("UBLKPF", OPS["ERRBAR"], modifiers="L2", kind="fence", shape="go")
+add("UTMACCTL", OPS["ERRBAR"], modifiers="PF", kind="fence", shape="g")
+add("UTMAPF", OPS["ERRBAR"], modifiers="L2 1D 2D 3D 4D 5D", kind="fence", shape="gg")
 add("CCTL.PF1 CCTL.PF2 CCTL.PML2 CCTLL.PF1", OPS["ERRBAR"], modifiers="E", kind="fence", shape="g")
 
 # Barriers in shared memory. Barriers with a count of bytes are of the tensor memory accelerator.
@@ -91,6 +94,14 @@ add(
     "SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.ARRIVE.TRANS64.ART0", OPS["ATOMS"], modifiers="OPTOUT",
     kind="arrive_at_word", shape="oao",
 )  # fmt: skip
+add("SYNCS.ARRIVE.TRANS64.RED", OPS["ATOMS"], modifiers="A0T1", kind="arrive_at_word", shape="oao")
+add(
+    "ARRIVES.LDGSTSBAR.64",
+    OPS["ATOMS"],
+    modifiers="ARVCNT TRANSCNT",
+    kind="arrive_behind_copies",
+    shape="a",
+)
 add("ATOMS.ARRIVE.64", OPS["ATOMS"], kind="arrive_at_word", shape="oa")
 add("SYNCS.PHASECHK.TRANS64", OPS["LDS"], modifiers="TRYWAIT", kind="ask_for_phase", shape="qao")
 add("SYNCS.CCTL", OPS["ERRBAR"], modifiers="IV", kind="fence", shape="a")
