@@ -265,12 +265,9 @@ class Checker(Observer):
         if self.coverage.lines_not_run:
             self._note(step)
         action = self._actions[step.pc]
-        if action is None and not self._follows:
-            return
         batch = self._batch(step.placement)
-        if self._follows:
-            for found in batch.origins.follow(step):
-                self._tell(found)
+        for found in batch.origins.follow(step):
+            self._tell(found)
         if action is not None:
             action(step, batch)
 
@@ -366,10 +363,13 @@ class Checker(Observer):
             element = (step.addresses - first) // self._layout.element_bytes["global"]
             touch = self._touch(step, batch, element, step.placement.copies)
             access = self._access(step)
+            if access.kind == "store":
+                for found in batch.origins.stored_outside(step):
+                    self._tell(found)
             if self._uninitialised and access.kind != "store":
                 never = self._layout.holds_nothing(touch.element)
                 never &= self._global.writer[touch.element] == 0
-                self._ask_written(step, batch, touch, access, never)
+                self._ask_written(step, batch, touch, access, never, 0)
             self._judge(touch, access, self._global, self._copied)
             self._float_sums.add(step, element, 0)
             if access.is_asynchronous:
@@ -389,13 +389,15 @@ class Checker(Observer):
         touch, access = self._touch(step, batch, element, copies), self._access(step)
         if step.pc in self._of_unknown_arrays:
             self.coverage.not_compared[ARRAYS] += len(touch.element) * touch.blocks
-        if access.kind != "store":
+        if access.kind == "store":
+            batch.origins.store(step, "shared", touch, len(shadow.writer))
+        else:
             never = shadow.writer[touch.element] == 0
             if batch.on_their_way is not None:
                 never &= batch.on_their_way.begun[touch.element] == 0
             if self._layout.own_shared < elements:
                 never &= self._layout.may_hold_nothing(touch.element)
-            self._ask_written(step, batch, touch, access, never)
+            self._ask_written(step, batch, touch, access, never, len(shadow.writer))
         self._judge(touch, access, shadow, batch.on_their_way)
         self._float_sums.add(step, step.addresses // self._layout.element_bytes["shared"], elements)
         if access.is_asynchronous:
@@ -416,8 +418,10 @@ class Checker(Observer):
             self.coverage.not_compared[LOCAL] += len(touch.element) * touch.blocks
         if access.kind == "store":
             written[touch.element] = True
+            batch.origins.store(step, "local", touch, len(written))
         else:
-            self._ask_written(step, batch, touch, access, ~written[touch.element])
+            never = ~written[touch.element]
+            self._ask_written(step, batch, touch, access, never, len(written))
 
     def _look_up(self, step: Step, batch: Batch) -> None:
         """Count a load of constants: nothing stores to them."""
@@ -428,15 +432,27 @@ class Checker(Observer):
             self.coverage.not_compared[ARRAYS] += lanes
 
     def _ask_written(
-        self, step: Step, batch: Batch, touch: ElementAccess, access: Access, never: Array
+        self,
+        step: Step,
+        batch: Batch,
+        touch: ElementAccess,
+        access: Access,
+        never: Array,
+        elements: int,
     ) -> None:
-        """Report an uninitialised read, or track its value if a compiler's code loads it."""
-        if not never.any():
+        """Track the value of an uninitialised load, or report another access's.
+
+        Values copied within a memory of so many `elements` are tracked there.
+        """
+        carried = batch.origins.carried(access.space, touch, elements)
+        if not (never.any() or carried.any()):
             return
         name = self._name(access, touch.element)
-        if self._follows and access.kind == "load":
-            batch.origins.read(step, Reading(touch, access, name, never))
+        if access.kind == "load":
+            batch.origins.read(step, Reading(touch, access, name, never), carried)
         else:
+            for found in batch.origins.used(carried):
+                self._tell(found)
             self._tell(never_written(never, touch.thread, access, name, touch.blocks))
 
     def _touch(self, step: Step, batch: Batch, element: Array, copies: int) -> ElementAccess:

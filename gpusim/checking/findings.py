@@ -103,7 +103,9 @@ class Finding:
     @property
     def fix(self) -> str:
         """The remedy, in the imperative, with the functions of the kernel's language."""
-        return worded(self.fix_text or self.about.fix_text, self.language)
+        is_within = len(self.lines) == 1 and self.hazard not in ("", "write-after-write")
+        within = self.about.within_a_line if is_within else ""
+        return worded(self.fix_text or within or self.about.fix_text, self.language)
 
     @property
     def lines(self) -> tuple[int, ...]:

@@ -21,13 +21,15 @@ def worded(text: str, language: str) -> str:
 class Rule:
     """An error or warning to look for: a name for machines, one for people, and the fix.
 
-    Functions in the text of `fix_text` stand in braces, without the prefix of a language.
+    Functions in the text of `fix_text` stand in braces, without the prefix of a language. A race
+    between the read and the write of one line has the fix `within_a_line`.
     """
 
     name: str
     severity: str
     title: str
     fix_text: str
+    within_a_line: str = ""
 
     def fix_in(self, language: str) -> str:
         """Return the fix with the functions of PYTHON's dialect, or of CUDA C++."""
@@ -47,6 +49,8 @@ RULES: dict[str, Rule] = {
             ERROR,
             "race in shared memory between warps",
             "put {syncthreads}() between the two accesses, where all threads of the block reach it",
+            "read into a variable, {syncthreads}(), write, {syncthreads}(); or read from one "
+            "buffer and write to another one",
         ),
         Rule(
             "warp-race",
@@ -54,6 +58,8 @@ RULES: dict[str, Rule] = {
             "race between lanes of a warp",
             "put {syncwarp}() between the two accesses: since compute capability 7.0 the lanes "
             "of a warp do not run in lockstep",
+            "read into a variable, {syncwarp}(), write, {syncwarp}(); or read from one buffer and "
+            "write to another one",
         ),
         Rule(
             "volatile-warp-race",
@@ -73,6 +79,8 @@ RULES: dict[str, Rule] = {
             ERROR,
             "race in global memory within a block",
             "put {syncthreads}() between the two accesses, or let one thread make both",
+            "read into a variable, {syncthreads}(), write, {syncthreads}(); or use an atomic "
+            "operation, or read from one array and write to another one",
         ),
         Rule(
             "block-race",
@@ -80,6 +88,8 @@ RULES: dict[str, Rule] = {
             "race in global memory between blocks",
             "blocks run in any order: use an atomic operation, another element for each block, a "
             "second launch, or {threadfence}() before an atomic on which the other block spins",
+            "use an atomic operation, or read from one array and write to another one: blocks run "
+            "in any order",
         ),
         Rule(
             "copy-race",

@@ -7,6 +7,9 @@ from dataclasses import replace
 from gpusim.checking.findings import Finding, place_of
 from gpusim.checking.order_reports import UNFENCED
 
+# Races between threads that are further and further apart, the widest first.
+SCOPES = ("block-race", "global-race", "shared-race", "warp-race")
+
 
 class Sink:
     """Findings so far. Repeated ones are counted, and represented by the first."""
@@ -39,13 +42,31 @@ class Sink:
         return any(finding.rule == rule for finding in self._found.values())
 
     def sorted(self) -> tuple[Finding, ...]:
-        """Return all findings, errors first, then by line.
+        """Return all findings, errors first, then by line, without consequences of others.
 
-        A flag without a fence is one of its own only where no race of its data names it.
+        A flag without a fence is one of its own only where no race of its data names it. Races of
+        one place are one, of the widest scope; words that a race leaves uninitialised belong to it.
         """
         every = self._found.values()
         named = {one.flag for one in every if one.missing != UNFENCED}
-        found = (one for one in every if one.missing != UNFENCED or one.flag not in named)
+        races = [one for one in every if one.rule in SCOPES]
+        raced = {(one.array, line) for one in races for line in one.lines}
+        widest: dict[tuple[object, ...], Finding] = {}
+        for one in sorted(races, key=lambda race: SCOPES.index(race.rule)):
+            known = widest.setdefault((one.lines, one.array), one)
+            if known is not one:
+                widest[one.lines, one.array] = replace(known, count=known.count + one.count)
+        others = (
+            one
+            for one in every
+            if one.rule not in SCOPES
+            and not (one.rule == "uninitialised" and (one.array, one.lines[0]) in raced)
+        )
+        found = (
+            one
+            for one in (*others, *widest.values())
+            if one.missing != UNFENCED or one.flag not in named
+        )
         return tuple(sorted(found, key=place_of))
 
 
