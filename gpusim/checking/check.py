@@ -174,6 +174,7 @@ def check_prepared(
                 blocks=blocks,
             )
     checker.tell_sums()
+    checker.tell_overflows()
     if blocks is not None:
         checker.coverage.blocks = blocks[0], blocks[-1], launch.blocks
     sink.add_new(reversed_order)

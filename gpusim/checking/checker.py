@@ -26,6 +26,7 @@ from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.float_sums import FloatSums
 from gpusim.checking.history import History
+from gpusim.checking.index_products import index_products, overflow
 from gpusim.checking.origins import Reading
 from gpusim.checking.races import Name, Races, may_race_strongly
 from gpusim.checking.releases import Releases
@@ -40,6 +41,7 @@ from gpusim.checking.single_access import (
 from gpusim.checking.sink import Sink
 from gpusim.errors import InputError
 from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.arguments import MAX_ELEMENTS
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
@@ -81,6 +83,7 @@ class Checker(Observer):
         self._timeline = Timeline()
         self._unordered_sums: dict[int, Finding] = {}
         self._float_sums = FloatSums()
+        self._overflows: dict[int, Finding] = {}
         self.steps = 0
         self.pauses: dict[int, Callable[[], None]] = {}
         self.coverage = Coverage()
@@ -109,6 +112,7 @@ class Checker(Observer):
             if row.memory is not None
         }
         self._accesses = accesses
+        self._products = index_products(program)
         self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         self._layout = Layout(program, launch, self._allocations, self._uninitialised)
         self._recorded = frozenset(
@@ -264,12 +268,28 @@ class Checker(Observer):
             self.pauses[self.steps]()
         if self.coverage.lines_not_run:
             self._note(step)
+        if step.pc in self._products and step.pc not in self._overflows:
+            self._multiply(step)
         action = self._actions[step.pc]
         batch = self._batch(step.placement)
         for found in batch.origins.follow(step):
             self._tell(found)
         if action is not None:
             action(step, batch)
+
+    def _multiply(self, step: Step) -> None:
+        """Keep the first index of an instruction that leaves its 32 bits."""
+        threads = self._batch(step.placement).threads
+        found = overflow(step, threads, signed=self._products[step.pc])
+        if found is not None:
+            self._overflows[step.pc] = found
+
+    def tell_overflows(self) -> None:
+        """Tell indices beyond 32 bits, where accesses or arrays show that they are no hashes."""
+        is_large = any(one.elements > MAX_ELEMENTS for one in self._allocations.values())
+        if is_large or self._sink.has("bounds"):
+            for found in self._overflows.values():
+                self._sink.add(found)
 
     @property
     def has_notes(self) -> bool:

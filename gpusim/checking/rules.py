@@ -224,6 +224,12 @@ RULES: dict[str, Rule] = {
             "add in a fixed order (a tree, then one thread) where results must be reproducible",
         ),
         Rule(
+            "index-overflow",
+            NOTE,
+            "an index beyond 32 bits",
+            "compute the product in 64 bits: make one factor a long long or size_t first",
+        ),
+        Rule(
             "float-lost",
             WARNING,
             "a floating-point sum that has lost more than its last bits",
