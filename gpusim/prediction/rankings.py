@@ -67,6 +67,10 @@ class Ranking(Shown, shown_as="ranking"):
         """Return the speedup of a kernel over the one before it."""
         return self.forecasts[place - 1].time_us / self.forecasts[place].time_us
 
+    def is_tie(self, place: int) -> bool:
+        """Return whether the order of a kernel and the one before it is uncertain."""
+        return self.judged(place).is_tie
+
     def judged(self, place: int) -> Judgement:
         """Return the comparison of a kernel with the one before it."""
         return judged(self.forecasts[place - 1].timed, self.forecasts[place].timed)

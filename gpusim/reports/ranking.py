@@ -32,7 +32,7 @@ def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str,
                 **forecast.to_dict(),
                 "measured_gbps": ranking.measured.get(forecast.job.name),
                 "step": ranking.step(place) if place else None,
-                "tie": ranking.judged(place).is_tie if place else None,
+                "tie": ranking.is_tie(place) if place else None,
                 "comparison": ranking.judged(place).to_dict() if place else None,
                 "reasons": _changes(ranking, place) if place else [],
             }

@@ -9,19 +9,23 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.prediction.sweeps.sweep import Swept
-from gpusim.prediction.sweeps.tables import Row
+from gpusim.prediction.sweeps.tables import Row, timed
+from gpusim.prediction.uncertainty import Judgement, judged
+from gpusim.reports.certainty import in_order, order_legend
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import deviations, duration, percent, rate
 from gpusim.reports.tuning import reasons_lines
 
+GROUP = ("device", "n", "operation", "dtype", "l2", "passes", "without", "set")  # same work
 VARYING = ("operation", "dtype", "l2", "passes", "code")  # alternatives, beside the kernel
 
 
 def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
     """Yield the rows as lines of at most `width` columns."""
     varying = [name for name in VARYING if len({row[name] for row in rows if row[name]}) > 1]
+    judgements = _judgements(rows)
     made = Columns(
         Column("device", "left"),
         Column("n"),
@@ -29,23 +33,46 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
         Column("kernel", "left", "fold"),
         Column("time"),
         Column("90 %"),
+        *([Column("of best"), Column("in order")] if judgements else []),
         Column("GB/s"),
         Column("of peak"),
         Column("limiter", "left", "fold"),
     )
-    for row in rows:
+    for place, row in enumerate(rows):
         about = (
             row["device"],
             f"{row['n']:,}" if row["n"] else "",
             f"{row['block']}{' !' if row['wrong'] else ''}",
             " ".join([row["kernel"], *(row[name] or "" for name in varying)]),
         )
-        made.row(*about, *_result(row))
+        time, between, *rest = _result(row)
+        order = _of_best(judgements.get(place)) if judgements else ()
+        made.row(*about, time, between, *order, *rest)
     yield from made.lines(width)
+    yield from order_legend(judgements.values(), width)
     yield from _generators(rows, width)
     yield from reasons_lines("! not the same work", _having(rows, "wrong"), "wrong", width, BAD)
     uncompared = _having(rows, "not_compared")
     yield from reasons_lines("results not compared", uncompared, "not_compared", width)
+
+
+def _judgements(rows: Sequence[Row]) -> dict[int, Judgement]:
+    """Return the comparisons of rows with the fastest right one of the same GPU and size."""
+    groups: dict[Any, list[int]] = {}
+    for place, row in enumerate(rows):
+        if row["reason"] is None and row["wrong"] is None:
+            about = tuple(row[name] for name in GROUP)
+            groups.setdefault(about, []).append(place)
+    found = {}
+    for places in groups.values():
+        best = min(places, key=lambda place: rows[place]["time_us"])
+        fastest = timed(rows[best])
+        found |= {k: judged(fastest, timed(rows[k])) for k in places if k != best}
+    return found
+
+
+def _of_best(found: Judgement | None) -> tuple[Any, ...]:
+    return ("", "") if found is None else (f"{found.ratio:.2f}x", (in_order(found), DIM))
 
 
 def _having(rows: Sequence[Row], column: str) -> list[Row]:

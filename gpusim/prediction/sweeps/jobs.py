@@ -184,7 +184,7 @@ class Forecast:
             gpu_kind(device),
             NVCC if prepared.program.compiler else LOWERING,
             is_of_catalogue(prepared),
-            (self.job.name, max(sizes, default=0)),
+            (self.job.name, prepared.source_file, max(sizes, default=0)),
             self.first.launch.block,
         )
 

@@ -87,7 +87,7 @@ def ranking_frame(ranking: Ranking) -> Any:
             "gbps": one.gbps,
             "peak_fraction": one.peak_fraction,
             "step": ranking.step(place) if place else None,
-            "tie": ranking.judged(place).is_tie if place else None,
+            "tie": ranking.is_tie(place) if place else None,
             "limiter": one.first.limiter.name,
         }
         for place, one in enumerate(ranking.forecasts)

@@ -8,6 +8,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from gpusim.prediction.uncertainty import judged
+from gpusim.reports.certainty import in_order
 from gpusim.reports.changes import changes
 from gpusim.reports.page.tables import Cell, Table, text
 from gpusim.reports.quantities import duration, interval, percent
@@ -67,6 +69,8 @@ def comparison(subjects: Sequence[Subject]) -> Table:
         rows.append((text("predicted duration"), *_compared(times, [*map(duration, times)])))
         ends = [interval(*forecast.interval_us) for forecast in forecasts]
         rows.append((text("90 % interval"), *_spaced(ends)))
+        orders = [in_order(judged(forecasts[0].timed, one.timed)) for one in forecasts[1:]]
+        rows.append((text("measured pairs in this order"), *_spaced(["", *orders])))
         held = [forecast.first.occupancy.fraction for forecast in forecasts]
         rows.append((text("occupancy"), *_compared(held, [percent(one, 0) for one in held])))
         limiters = [forecast.first.limiter.name for forecast in forecasts]
