@@ -49,8 +49,8 @@ SHOWN = 8  # candidates of a launch in the table
 def tune(chosen: Namespace) -> int:
     """Search the best launch of kernels: block, grid, coarsening factor, parameters.
 
-    Every candidate is predicted; candidates whose times lie in each other's intervals tie. One that
-    leaves other results than the file's own launch, fails or races is listed apart. A kernel
+    Every candidate is predicted; candidates tie where measured pairs leave the order open. One
+    that leaves other results than the file's own launch, fails or races is listed apart. A kernel
     of the catalogue is tuned over blocks, coarsening factors and full waves, as far as its launch
     rule leaves them open, a kernel of your own over the alternatives that you give. --tune varies a
     macro, a constant or a template argument of its file, and names in --block, --grid and --arg.

@@ -63,7 +63,7 @@ def _judgements(rows: Sequence[Row]) -> dict[int, Judgement]:
         if row["reason"] is None and row["wrong"] is None:
             about = tuple(row[name] for name in GROUP)
             groups.setdefault(about, []).append(place)
-    found = {}
+    found: dict[int, Judgement] = {}
     for places in groups.values():
         best = min(places, key=lambda place: rows[place]["time_us"])
         fastest = timed(rows[best])
