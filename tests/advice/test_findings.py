@@ -100,7 +100,15 @@ def test_global_accesses_far_apart_are_uncoalesced() -> None:
     executions = [access(0, 5, "LDG", 0, 0, elements, space="global", array="data")]
     finding = only(executions, "uncoalesced")
     assert "stride 32 spreads 32 lanes of data over 32 sectors instead of 4" in finding.message
-    assert "12 % of the fetched bytes are used" in finding.message
+    assert "12 % of the bytes of loaded sectors are used" in finding.message
+
+
+def test_stores_of_a_line_do_not_count_as_loaded_bytes() -> None:
+    """Of each loaded sector a lane uses 4 bytes of 32, whatever the line stores beside it."""
+    load = access(0, 5, "LDG", 0, 0, [8 * t for t in range(32)], space="global", array="data")
+    store = access(0, 5, "STG", 0, 1, list(range(32)), space="global", array="out")
+    finding = only([load, store], "uncoalesced")
+    assert "12 % of the bytes of loaded sectors are used" in finding.message
 
 
 @pytest.mark.parametrize("stride", [0, 1])

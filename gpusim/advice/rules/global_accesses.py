@@ -48,10 +48,14 @@ def uncoalesced(evidence: Evidence) -> Iterable[Advice]:
         name = f" of {execution.array}" if execution.array else ""
         spread = "spreads" if step is not None else "spread"
         few = _least_sectors(execution)
+        kind, alike = _of_its_kind(worst, accesses)
+        used = sum(p.times * _least_sectors(p.execution) for p in alike) / sum(
+            p.times * p.execution.sectors for p in alike
+        )
         message = (
             f"line {line}: {how} {spread} {len(on)} lanes{name} over {execution.sectors} sectors "
-            f"instead of {few}"
-            f"{when(worst, accesses)}; {100 * least / sectors:.0f} % of the fetched bytes are used"
+            f"instead of {few}{when(worst, accesses)}; {100 * used:.0f} % of the bytes of "
+            f"{kind} sectors are used"
         )
         yield Advice(
             "uncoalesced",
@@ -61,6 +65,16 @@ def uncoalesced(evidence: Evidence) -> Iterable[Advice]:
             f"uncoalesced@{line}",
             explains=SYMPTOMS,
         )
+
+
+def _of_its_kind(one: Numbered, accesses: Sequence[Numbered]) -> tuple[str, list[Numbered]]:
+    """Return "loaded", "stored" or "updated", and the accesses that do the same."""
+    kinds = {"LD": "loaded", "ST": "stored"}
+
+    def kind(p: Numbered) -> str:
+        return kinds.get(p.execution.op[:2], "updated")
+
+    return kind(one), [p for p in accesses if kind(p) == kind(one)]
 
 
 def _neighbours(accesses: Sequence[Numbered]) -> list[Execution]:
