@@ -7,11 +7,16 @@ import numpy as np
 from gpusim.checking.clocks import LANE_BITS, Clocks, names
 from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
+from gpusim.checking.python_returns import left_python_early
 from gpusim.checking.sink import Sink
 from gpusim.isa.lines import calls_of, in_words
 from gpusim.isa.ops import Program
 from gpusim.launch.events import BarrierOpened, Placement, Step
+from gpusim.launch.languages import PYTHON
 from gpusim.program.flow import reachable
+from gpusim.sass.control_statements import statements_of
+
+SourceText = tuple[str, str]  # the text, "" where it is not known, and its language
 
 STAYED = -1
 NOWHERE = np.int64(2**31)  # behind all places in the source
@@ -25,14 +30,18 @@ class Barriers:
     Programming Guide, section on compute capability 7.x).
     """
 
-    def __init__(self, sink: Sink, program: Program, *, is_lockstep: bool) -> None:
+    def __init__(
+        self, sink: Sink, program: Program, source: SourceText, *, is_lockstep: bool
+    ) -> None:
         self._sink = sink
+        self._source = source
         self._is_lockstep = is_lockstep
         self._lines = [instruction.line for instruction in program.instructions]
         places = [(line, calls_of(line)) for line in self._lines]
         numbers = {place: number for number, place in enumerate(sorted(set(places)))}
         self._sources = np.array([numbers[place] for place in places])
         self._reach: dict[int, frozenset[int]] = {}
+        self._skipped: dict[tuple[int, int], bool] = {}
         self._program = program
 
     def open(self, opened: BarrierOpened, clocks: Clocks, gone_at: Array, passed_at: Array) -> None:
@@ -79,14 +88,13 @@ class Barriers:
         """Report threads that exited before a barrier opened for the others."""
         for block in range(len(rows)):
             pc = int(barrier[block])
-            reach = self._reachable(pc)
             left = [place for place in np.unique(gone[block]).tolist() if place != STAYED]
             for place in left:
                 position = int(np.argmax(gone[block] == place))
                 who = _thread(placement, int(rows[block][position // 32]), position % 32)
-                is_missed = place in reach or self._is_lockstep
-                rule = "barrier-missed" if is_missed else "barrier-after-return"
-                how = "does not reach" if place in reach else "has exited before"
+                skips = self._is_skipped(pc, place)
+                rule = "barrier-missed" if skips or self._is_lockstep else "barrier-after-return"
+                how = "does not reach" if skips else "has exited before"
                 message = f"{who} {how} the barrier in line {self._lines[pc]}, at which others wait"
                 where = (
                     Place(self._lines[pc], "waits"),
@@ -94,6 +102,25 @@ class Barriers:
                 )
                 count = int(np.count_nonzero(gone[block] == place))
                 self._sink.add(Finding(rule, message, where, count=count))
+
+    def _is_skipped(self, pc: int, place: int) -> bool:
+        """Return whether threads that exited at a place went around an instruction.
+
+        Others have taken an early return. Where the source does not tell, the ones that exit behind
+        the instruction went around it.
+        """
+        if (pc, place) not in self._skipped:
+            known = self._left_early(self._lines[pc], self._lines[place])
+            self._skipped[pc, place] = place in self._reachable(pc) if known is None else not known
+        return self._skipped[pc, place]
+
+    def _left_early(self, line: int, exit_line: int) -> bool | None:
+        calls, left = calls_of(line), [exit_line, *(call.line for call in calls_of(exit_line))]
+        text, language = self._source
+        if language == PYTHON:
+            return left_python_early(text, [line, *(call.line for call in calls)], left)
+        named = [(call.line, _plain(call.function)) for call in calls]
+        return statements_of(text).left_early([(line, ""), *named], left) if text else None
 
     def came_apart(self, opened: BarrierOpened, clocks: Clocks) -> Finding | None:
         """Return a finding if only some lanes of a warp waited at a numbered barrier."""
@@ -158,7 +185,7 @@ class Barriers:
         gone, awaited = gone_at[step.rows], clocks.live[step.rows]
         if (gone != STAYED).any():
             places = np.unique(gone).tolist()
-            skipped = [place for place in places if place in self._reachable(step.pc)]
+            skipped = [one for one in places if one != STAYED and self._is_skipped(step.pc, one)]
             awaited = awaited | np.isin(gone, skipped)
         missing = ((mask & LANE_BITS) != 0) & awaited & ~step.on
         wrong = step.on & missing.any(axis=2, keepdims=True)
@@ -201,6 +228,11 @@ class Barriers:
         if start not in self._reach:
             self._reach[start] = frozenset(reachable(self._program, start))
         return self._reach[start]
+
+
+def _plain(function: str) -> str:
+    """Return a function's name as a call has it: without namespaces and template arguments."""
+    return function.partition("<")[0].rpartition("::")[2]
 
 
 def _thread(placement: Placement, row: int, lane: int, copy: int = 0) -> Thread:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +13,7 @@ from gpusim import machine
 from gpusim.catalogue import Call
 from gpusim.checking import elements, residency
 from gpusim.checking.accessed_elements import Uninitialised
+from gpusim.checking.barriers import SourceText
 from gpusim.checking.checker import Checker
 from gpusim.checking.faults import constant_indices, finding_of
 from gpusim.checking.findings import Findings, place_of
@@ -23,6 +25,7 @@ from gpusim.gpu.device import Device, load
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
 from gpusim.launch.grid import Launch, whole_number
+from gpusim.launch.languages import CUDA_CPP
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
@@ -155,7 +158,8 @@ def check_prepared(
     if blocks is None:
         reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
     sink = Sink()
-    checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient)
+    source = source_of(prepared)
+    checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient, source=source)
     is_alone = left_out is None and not observers and order is None and before is None
     is_alone &= blocks is None
     examination = _examination(prepared, checker, step_limit) if is_alone else None
@@ -200,6 +204,12 @@ def check_prepared(
     )
 
 
+def source_of(prepared: Prepared) -> SourceText:
+    """Return a kernel's source, with the text of its file where it does not bring its own."""
+    own = prepared.source_text if prepared.language == CUDA_CPP else ""
+    return own or "".join(linecache.getlines(prepared.source_file)), prepared.language
+
+
 class _OverError(Exception):
     """The launch has been examined in compiled code, and need not go on step by step."""
 
@@ -238,9 +248,10 @@ def _reversed_order(
     arguments, copies = with_copies(prepared.arguments, prepared.arguments.keys())
     again = replace(prepared, arguments=arguments, copies=copies, swapped=(), printed=[])
     allocations = allocate(again.arguments, copies, again.places)
+    known = prepared.cc, allocations, uninitialised
     machine.run(
         again,
-        observers=(Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient),),
+        observers=(Checker(sink, *known, lenient=lenient, source=source_of(prepared)),),
         step_limit=step_limit,
         on_fault=lambda fault: sink.add(finding_of(fault)),
         turns=Turns(),

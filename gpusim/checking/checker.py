@@ -18,7 +18,7 @@ from gpusim.checking.accessed_elements import (
     owners,
 )
 from gpusim.checking.async_copies import Copy, InFlight
-from gpusim.checking.barriers import Barriers
+from gpusim.checking.barriers import Barriers, SourceText
 from gpusim.checking.batch import Batch
 from gpusim.checking.coverage import ARRAYS, LOCAL, Coverage
 from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
@@ -44,6 +44,7 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.arguments import MAX_ELEMENTS
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.languages import CUDA_CPP
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
@@ -60,7 +61,8 @@ MANY_NARROW = 1 << 24
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
-    Arrays in `uninitialised` start without values. `lenient` acquires need no fence.
+    Arrays in `uninitialised` start without values. `lenient` acquires need no fence. `source`
+    tells early returns from conditions around a barrier.
     `steps` counts the steps examined, `coverage` the accesses compared. `pauses` are called at
     numbers of steps.
     """
@@ -73,8 +75,10 @@ class Checker(Observer):
         uninitialised: Uninitialised | None = None,
         *,
         lenient: bool = False,
+        source: SourceText = ("", CUDA_CPP),
     ) -> None:
         self._lenient = lenient
+        self._source = source
         self._sink = sink
         self._cc = cc
         self._allocations = allocations
@@ -122,7 +126,7 @@ class Checker(Observer):
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
         self._flags = None if releases is None else Flags(releases, accesses, has_fences=has_fences)
         lockstep = self._cc.major < INDEPENDENT_THREADS
-        self._barriers = Barriers(self._sink, program, is_lockstep=lockstep)
+        self._barriers = Barriers(self._sink, program, self._source, is_lockstep=lockstep)
         lines = [row.line for row in rows]
         self._accessing = {access.line for access in accesses.values()}
         self.coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0}

@@ -38,7 +38,7 @@ class Prepared:
     `arguments` are arrays and NumPy scalars by the names that the program has for them; an
     `ArraySpec` represents an array with elements that are never read, a `NullPointer` none.
     `source_file` is the file of the instructions' line numbers, empty if there is none, `language`
-    that of the source, PYTHON or CUDA_CPP.
+    that of the source, PYTHON or CUDA_CPP, and `source_text` its text where that is in no file.
     `fallback` is the reason for the lowering's program in place of nvcc's code.
     `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
     arguments that replace arrays in another byte order, with the originals.
@@ -62,6 +62,7 @@ class Prepared:
     printed: list[bytes] | None = None
     heap: Heap | None = None
     language: str = CUDA_CPP
+    source_text: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         program = self.program

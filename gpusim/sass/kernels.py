@@ -128,6 +128,11 @@ class CodeFile:
         """The members of the structures that the file defines, as far as they are known."""
         return {}
 
+    @property
+    def text(self) -> str:
+        """The source, "" where it is not known."""
+        return ""
+
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
         raise NotImplementedError
@@ -176,12 +181,17 @@ class CudaSource(CodeFile):
         self._calls = calls
         if "\0" in text:
             raise InputError(f"{file} holds a null character, behind which nothing is compiled")
-        self.text = text
+        self._text = text
         self.options = replace(
             options, definitions=(*nvcc_definitions.of_nvcc(text), *options.definitions)
         )
         self._made: dict[tuple[str | None, str], tuple[compiler.Compiled, cubin.Cubin]] = {}
         self._failed: dict[tuple[str | None, str], compiler.CompileError] = {}
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return self._text
 
     @cached_property
     def _device_text(self) -> str:
@@ -562,6 +572,7 @@ class CodeKernel(MachineCode):
             self.file.file,
             swapped=swapped,
             language=symbols.language(code.kernel.name),
+            source_text=self.file.text,
         )
 
     def _declared(self, code: Code) -> tuple[Declared, ...]:
