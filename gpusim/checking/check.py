@@ -22,6 +22,7 @@ from gpusim.checking.sink import Sink
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
+from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
 from gpusim.launch.grid import Launch, whole_number
@@ -31,6 +32,7 @@ from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
+from gpusim.program.polling import refills
 
 # Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
@@ -143,8 +145,9 @@ def check_prepared(
 
     With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
     then hold no results. `lenient` acquires need no fence. A program with locks runs a second time,
-    the last warps and blocks first: a lock orders critical sections as the run took them. `order`
-    is the seed of random turns, `blocks` the only ones to run.
+    the last warps and blocks first: a lock orders critical sections as the run took them. One with
+    a ring buffer runs with the first and with the last first. `order` is the seed of random turns,
+    `blocks` the only ones to run.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
     launch, blocks = prepared.launch, _existing(blocks, prepared.launch)
@@ -154,9 +157,9 @@ def check_prepared(
     _require_arrays(uninitialised or (), allocations)
     waits = blocks is None and residency.may_be_stuck(prepared, device)
     before = residency.copied(prepared) if waits else None
-    reversed_order = Sink()
-    if blocks is None:
-        reversed_order = _reversed_order(prepared, step_limit, uninitialised, lenient=lenient)
+    other_orders = Sink()
+    for turns in _other_orders(prepared.program) if blocks is None else ():
+        _run_again(prepared, other_orders, turns, step_limit, uninitialised, lenient=lenient)
     sink = Sink()
     source = source_of(prepared)
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient, source=source)
@@ -181,7 +184,7 @@ def check_prepared(
     checker.tell_overflows()
     if blocks is not None:
         checker.coverage.blocks = blocks[0], blocks[-1], launch.blocks
-    sink.add_new(reversed_order)
+    sink.add_new(other_orders)
     for finding in constant_indices(program, checker.coverage.lines_not_run):
         sink.add(finding)
     if before is not None and not sink.has("no-progress"):
@@ -238,13 +241,23 @@ def _is_clean_at_once(examination: Examination, checker: Checker, sink: Sink) ->
     return False
 
 
-def _reversed_order(
-    prepared: Prepared, step_limit: int, uninitialised: Uninitialised | None, *, lenient: bool
-) -> Sink:
-    """Return the findings of a launch with locks in the reverse order, on copies of its arrays."""
-    sink = Sink()
-    if not any(map(takes_lock, prepared.program.instructions)):
-        return sink
+def _other_orders(program: Program) -> list[Turns]:
+    """Return the orders of warps and blocks that show what the usual one may hide."""
+    if refills(program):
+        return [Turns(), Turns(ascending=True)]
+    return [Turns()] if any(map(takes_lock, program.instructions)) else []
+
+
+def _run_again(
+    prepared: Prepared,
+    sink: Sink,
+    turns: Turns,
+    step_limit: int,
+    uninitialised: Uninitialised | None,
+    *,
+    lenient: bool,
+) -> None:
+    """Gather the findings of a launch in another order, on copies of its arrays."""
     arguments, copies = with_copies(prepared.arguments, prepared.arguments.keys())
     again = replace(prepared, arguments=arguments, copies=copies, swapped=(), printed=[])
     allocations = allocate(again.arguments, copies, again.places)
@@ -254,9 +267,8 @@ def _reversed_order(
         observers=(Checker(sink, *known, lenient=lenient, source=source_of(prepared)),),
         step_limit=step_limit,
         on_fault=lambda fault: sink.add(finding_of(fault)),
-        turns=Turns(),
+        turns=turns,
     )
-    return sink
 
 
 def _existing(blocks: Sequence[int] | None, launch: Launch) -> Sequence[int] | None:

@@ -34,6 +34,7 @@ RELEASE, ACQUIRE = "release", "acquire"
 FENCE_SCOPE, FLAG_SCOPE, ACQUIRE_SCOPE = "fence scope", "flag scope", "acquire scope"
 FENCE_ORDER, FLAG_ORDER = "fence order", "flag order"
 BARRIER = "barrier"
+EARLY = "wait"  # one that ends by a value that was set before the access
 COMPLETE = ""
 
 MOST_FLAGS, MOST_RELEASES, MOST_HOPS = 8, 8, 2
@@ -131,7 +132,9 @@ class FlagLog:
                 differs = int(made[THREAD]) ^ access.thread
                 if differs >> BLOCK_SHIFT == 0 and unordered is None:
                     missing = BARRIER if differs else FLAG_ORDER
-                    points = Point.of(made), Point.of(seen)
+                    fences = _known(self._fences, made)
+                    fence = Point.of(fences[-1]) if len(fences) else None
+                    points = Point.of(made), Point.of(seen), fence
                     unordered = Handover(missing, int(made[PLACE]), *points)
                 continue
             found = self._between(access, made, seen, now)

@@ -11,6 +11,7 @@ from gpusim.checking.missing_order import (
     ACQUIRE,
     ACQUIRE_SCOPE,
     BARRIER,
+    EARLY,
     FENCE_ORDER,
     FENCE_SCOPE,
     FLAG_ORDER,
@@ -37,6 +38,8 @@ WHY = {
     FLAG_SCOPE: "the {flag} {is_set} in line {set} and {is_read} in line {read} has the scope of a "
     "block, and the accesses are of two",
     FLAG_ORDER: "the {flag} is {is_set} in line {set} before the {first} in line {before}",
+    EARLY: "the {flag} that line {read} reads was set in line {set} before the {first} in line "
+    "{before}, and no later one is waited for",
     BARRIER: "no barrier between the {first} in line {before} and the {flag} that another thread "
     "of its block sets in line {set}",
     ACQUIRE: "no fence between the {flag} {is_read} in line {read} and the {second} in line "
@@ -50,6 +53,8 @@ FIXES = {
     FENCE_SCOPE: "use {fence} in line {fenced}",
     FLAG_SCOPE: "use operations of the device's scope in lines {set} and {read}, not of a block's",
     FLAG_ORDER: "move line {set} behind the {first} in line {before}, with {fence} between the two",
+    EARLY: "let one of the two threads wait for a flag that the other one sets behind its access; "
+    "a ring buffer of n items is full at n",
     BARRIER: "put {{syncthreads}}() between line {before} and line {set}",
     ACQUIRE: "put {fence} behind line {read}",
     ACQUIRE_SCOPE: "use {fence} in line {fenced_behind}",
@@ -123,7 +128,8 @@ class Reporter:
         missing = found.missing
         # Of an earlier iteration, or moved there by the compiler.
         early = {FENCE_ORDER: self._line(found.fence), FLAG_ORDER: setting.line}.get(missing, 0)
-        missing = RELEASE if early > first.line else missing
+        if early > first.line:
+            missing = EARLY if missing == FLAG_ORDER and found.fence else RELEASE
         is_lenient = missing in (ACQUIRE, ACQUIRE_SCOPE)
         why = WHY[missing].format(**words) + (LENIENT.format(what=kind) if is_lenient else "")
         flag = (
@@ -173,7 +179,7 @@ class Reporter:
         (first, second), (setting, reading) = places, flag
         fence = self._fence(found.fence, setting.thread)
         behind = self._fence(found.fence_behind, second.thread)
-        if found.missing in (FLAG_ORDER, BARRIER):
+        if found.missing in (FLAG_ORDER, BARRIER, EARLY):
             return (setting, first, reading, second)
         if found.missing == FENCE_ORDER:
             return (fence, first, self._fence(None, first.thread), setting, reading, second)

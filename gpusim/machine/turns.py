@@ -19,11 +19,13 @@ FAIR_TURNS = 4
 class Turns:
     """Whose turn it is: with a `seed` at random, else the last warp of the last block first.
 
-    Who has waited longest goes first in every fourth turn: nobody waits for ever.
+    With `ascending` the first warp of the first block goes first. Who has waited longest goes first
+    in every fourth turn: nobody waits for ever.
     """
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | None = None, *, ascending: bool = False) -> None:
         self._taken = 0
+        self._sign = 1 if ascending else -1
         self._random = None
         if seed is not None:
             self._random = np.random.default_rng(whole_number(seed, "the order's seed", least=0))
@@ -34,11 +36,11 @@ class Turns:
         if self._taken % FAIR_TURNS == 0:
             return int(last_run.argmin())
         if self._random is None:
-            return int(rows.argmax())
+            return int((self._sign * rows).argmin())
         return int(self._random.integers(len(last_run)))
 
     def arranged(self, rows: Array) -> Array:
         """Return the positions of splits that run together, in the order of their accesses."""
         if self._random is None:
-            return np.argsort(-rows, kind="stable")
+            return np.argsort(self._sign * rows, kind="stable")
         return self._random.permutation(len(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Memory, Program
 from gpusim.program.flow import loop_bodies, reachable
 from gpusim.program.memoisation import once
 from gpusim.program.uses import Slices
@@ -100,6 +100,25 @@ def signals(program: Program) -> frozenset[int]:
         for register in row.src
     )
     return frozenset(pc for pc in polls(program) if kept.isdisjoint(rows[pc].dst))
+
+
+@once
+def refills(program: Program) -> bool:
+    """Return whether loops that wait store to an array, and such loops load from it: a ring buffer.
+
+    How full it is depends on the order of its writers and readers.
+    """
+    rows, stored, loaded = program.instructions, list[Memory](), set[str]()
+    for body in loop_bodies(program):
+        if polls(program).isdisjoint(body):
+            continue
+        for row in rows[body.start : body.stop]:
+            if row.memory is not None and not row.memory.volatile:
+                if OPS[row.op].kind == "store":
+                    stored.append(row.memory)
+                elif OPS[row.op].kind == "load":
+                    loaded.add(row.memory.place)
+    return any(memory.may_touch(frozenset(loaded)) for memory in stored)
 
 
 def _loops(program: Program) -> Iterator[_Loop]:
