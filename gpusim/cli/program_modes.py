@@ -76,6 +76,7 @@ class Watched:
     refusals: list[str] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     is_refused: bool = False
+    cannot_run: bool = False
     predictions: dict[str, Timing] = field(default_factory=dict)
     most_subjects: int = 0  # kernels that a page has a section of, of their first launch
     subjects: dict[str, Subject] = field(default_factory=dict)
@@ -145,9 +146,10 @@ class Watched:
         )
         self._keep(made)
 
-    def refused(self, what: str) -> None:
+    def refused(self, what: str, *, wholly: bool = False) -> None:
         """Say a refusal, once."""
         self.is_refused = True
+        self.cannot_run |= wholly
         if what and what not in self.refusals:
             self.refusals.append(what)
             output.complain(what)

@@ -126,7 +126,7 @@ def main(command: str, arguments: Sequence[str]) -> int:
         output.tell("".join(_formatted(report, kind)))
     if _has_page(command, chosen, kind):
         _write_page(command, Path(chosen.out or PAGE), watched, report)
-    if code:
+    if code and not (watched.cannot_run and not watched.launches):
         return code
     found = command == "check" and (watched.has_errors or (chosen.strict and watched.has_warnings))
     return FOUND if found or watched.has_faults else REFUSED if watched.is_refused else 0

@@ -42,9 +42,10 @@ _MOST_LAUNCHES = 1 << 40
 _MOST_ASSERTIONS = 1024
 _MOST_SIZES = 8  # of allocations, in a message
 _TABLES = (
-    "the program's CUDA runtime asks for internal tables of the driver (cuGetExportTable), which "
-    "are not imitated: programs with a static runtime, CuPy's and PyTorch's wheels do not run; "
-    "link with the shared runtime (nvcc -cudart shared), or give the sources to gpusim run"
+    "this program cannot run here: its CUDA runtime is linked statically, as in the wheels of "
+    "CuPy, PyTorch and Warp, and needs internal tables of NVIDIA's driver (cuGetExportTable), "
+    "which are not simulated; link with the shared runtime (nvcc -cudart shared), or give the "
+    "sources to gpusim run"
 )
 
 
@@ -85,7 +86,7 @@ class Client:
     def close(self) -> None:
         """Take note of the end of the process."""
         if self._asks_for_tables and not self._functions:
-            self.execution.refused(_TABLES)
+            self.execution.refused(_TABLES, wholly=True)
         if self._unasked:
             self._found("unasked-error", f"{self._unasked}, and the program never asks for errors")
         self._say_leaks()

@@ -12,7 +12,7 @@ from typing import Any
 from gpusim.driver.server import Server
 from gpusim.host.processes import descendants, end
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NUMBERS = [getattr(signal, one) for one in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, one)]
 _OWN_S = 0.1  # in which a program ends by an interrupt of its own
 _GRACE_S = 0.4  # in which a program may tidy up
 

@@ -84,8 +84,8 @@ class Execution(Protocol):
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Take note of a launch that ended with an error."""
 
-    def refused(self, what: str) -> None:
-        """Take note of a request that is not served."""
+    def refused(self, what: str, *, wholly: bool = False) -> None:
+        """Take note of a request that is not served; `wholly`: the program cannot run."""
 
     def told(self, text: str) -> None:
         """Take note of a remark."""

@@ -97,7 +97,10 @@ class Server:
         with one.channel as channel:
             try:
                 client = self._greeted(channel)
-            except (HungUpError, OutOfMemoryError, OSError):
+            except OutOfMemoryError:
+                self.execution.refused("device memory cannot be mapped: too few addresses are left")
+                return
+            except (HungUpError, OSError):
                 return
             one.process = client.process
             try:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gpusim.driver import nvcc, shared_objects
+from gpusim.driver import arena, nvcc, shared_objects
 from gpusim.driver.ending import Ending
 from gpusim.driver.execution import Execution
 from gpusim.driver.server import Server
@@ -19,6 +19,15 @@ from gpusim.host.files import shown
 from gpusim.sass import wheels
 
 _BY_SIGNAL = 128
+_LIMITS = (
+    ("RLIMIT_AS", "address space", "-v"),
+    ("RLIMIT_FSIZE", "the size of files", "-f"),
+)
+_REASONS = {
+    "SIGKILL": ", perhaps for want of memory",
+    "SIGXFSZ": ", a limit on the size of files (ulimit -f)",
+    "SIGXCPU": ", a limit on processor time (ulimit -t)",
+}
 _PATIENCE_S = 10.0  # with processes that outlive the program
 
 
@@ -29,41 +38,56 @@ def run(command: Sequence[str], device: Device, execution: Execution) -> int:
     ends the process ends the program first.
     """
     folder = shared_objects.folder()
+    _require_room()
     with Ending() as ending:
         with temporary.folder() as place:
             server = Server(Path(place), device, execution)
             try:
                 variables = environment(os.environ, folder, server.path)
-                for name, more in _for_builds(Path(place), folder).items():
+                for name, more in _for_builds(folder).items():
                     before = variables.get(name)
                     variables[name] = f"{more}{os.pathsep}{before}" if before else more
                 variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
                 code = _run(command, variables, ending, server)
+                if code < 0 and not ending.is_asked:
+                    execution.told(_ended_by(-code))
             finally:
                 server.close(0.0 if ending.is_asked else _PATIENCE_S)
         if ending.interrupted:
             execution.told(f"interrupted in {ending.interrupted}")
-    return code
+    return _BY_SIGNAL - code if code < 0 else code
 
 
-def _for_builds(place: Path, runtime: Path) -> dict[str, str]:
+def _require_room() -> None:
+    """Raise InputError for limits of the shell under which device memory cannot be mapped."""
+    import resource
+
+    least = arena.SIZES[-1]
+    for name, what, flag in _LIMITS:
+        limit = resource.getrlimit(getattr(resource, name))[0]
+        if limit != resource.RLIM_INFINITY and limit < least:
+            raise InputError(
+                f"{what} is limited to {limit:,} bytes (ulimit {flag}), and a simulated GPU's "
+                f"memory takes {least:,}, of which only the pages in use take memory; "
+                f"ulimit {flag} unlimited lifts the limit"
+            )
+
+
+def _ended_by(number: int) -> str:
+    """Return the end of a program by a signal in words."""
+    name, words = signal.Signals(number).name, signal.strsignal(number)
+    reason = _REASONS.get(name, "")
+    return f"the program ended by signal {name} ({words}){reason}: exit code {_BY_SIGNAL + number}"
+
+
+def _for_builds(runtime: Path) -> dict[str, str]:
     """Return what a program that compiles others, such as make, finds first, by variables.
 
     An nvcc; and for compilers of C++ CUDA's headers, where they are, and the runtime to link with.
     """
-    made = {"PATH": str(_builds(place)), "LIBRARY_PATH": str(runtime)}
+    made = {"PATH": str(runtime / shared_objects.BUILDS), "LIBRARY_PATH": str(runtime)}
     headers = [str(one) for one in wheels.folders("include") if (one / "cuda_runtime.h").is_file()]
     return made | ({"CPATH": os.pathsep.join(headers)} if headers else {})
-
-
-def _builds(place: Path) -> Path:
-    """Return a folder with an nvcc."""
-    folder = place / "bin"
-    folder.mkdir()
-    script = folder / "nvcc"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {nvcc.__name__} "$@"\n')
-    script.chmod(0o755)
-    return folder
 
 
 def environment(given: Mapping[str, str], folder: Path, path: Path) -> dict[str, str]:
@@ -84,5 +108,4 @@ def _run(
         process = subprocess.Popen(list(command), env=variables)
     except OSError as error:
         raise InputError(f"{shown(command[0])} cannot be started: {error.strerror}") from None
-    code = process.wait()
-    return _BY_SIGNAL - code if code < 0 else code
+    return process.wait()

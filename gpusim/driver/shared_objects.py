@@ -34,6 +34,9 @@ _DRIVER_SOURCES = (
 INSTALL = "install gcc or clang, or pip install ziglang"
 _FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 _EXPORTED = "global: cuda*; __cuda*; gpusim_*; local: *;"  # of the runtime
+# A configured build calls the compiler by its path again, in a later run.
+BUILDS = "bin"
+_NVCC = f'#!/bin/sh\nexec "{sys.executable}" -m gpusim.driver.nvcc "$@"\n'
 _LONGEST_S = 300
 
 
@@ -63,8 +66,8 @@ def _keep(made: Path, place: Path) -> None:
 
 
 def _digest() -> str:
-    """Return a digest of the sources and flags."""
-    digest = hashlib.sha256(" ".join((*_FLAGS, _EXPORTED)).encode())
+    """Return a digest of the sources, the flags and the interpreter."""
+    digest = hashlib.sha256(" ".join((*_FLAGS, _EXPORTED, _NVCC)).encode())
     for file in sorted(SOURCES.iterdir()):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]
@@ -82,6 +85,10 @@ def _build(made: Path) -> None:
         _compile([str(SOURCES / "runtime.c"), *wanted, versioned], made / name)
         (made / "libcudart.so").symlink_to(name)
     (made / "libcuda.so").symlink_to(DRIVER)
+    script = made / BUILDS / "nvcc"
+    script.parent.mkdir()
+    script.write_text(_NVCC)
+    script.chmod(0o755)
 
 
 def _compile(arguments: list[str], to: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+_KILL = 9
 
 
 def run(
@@ -30,12 +31,14 @@ def run(
         try:
             out, err = process.communicate(timeout=timeout_s)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, _KILL)
+            process.kill()
             raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def end(processes: Iterable[int], number: int = signal.SIGKILL) -> None:
+def end(processes: Iterable[int], number: int = _KILL) -> None:
     """Send a signal to processes, if they are still there."""
     for one in processes:
         with contextlib.suppress(OSError):

@@ -27,6 +27,11 @@ NUMBERS: Mapping[str, str] = {
     "global_store_sectors": "store sectors",
 }
 
+NOT_PREDICTED = (
+    "times that the program measures, by events or the host's clock, are the simulator's, not a "
+    "GPU's: gpusim predict gives predicted times"
+)
+
 
 def launch_line(one: ProgramLaunch) -> str:
     """Return a launch as a line."""
@@ -59,6 +64,8 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
         yield Text(timeline_line(report.intervals))
         for part in wrap(_kernels_interval(kernels), width):
             yield Text(part)
+    elif kernels:
+        yield from (Text(line, DIM) for line in wrap(NOT_PREDICTED, width))
     left = len(kernels) - _MOST_KERNELS
     if left > 0:
         yield Text(f"and {plural(left, 'more kernel')} (--json --out FILE has all)", DIM)

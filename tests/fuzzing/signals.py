@@ -122,6 +122,8 @@ def ended_by(
     assert seconds < SOON_S, f"{seconds:.2f} s"
     assert not any(one in said for one in unsaid), said
     assert not list(folder.iterdir())
+    while time.monotonic() < begun + SOON_S and list(members(process.pid)):
+        time.sleep(0.01)
     assert not list(members(process.pid))
     return said
 

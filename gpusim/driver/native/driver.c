@@ -423,11 +423,12 @@ static int launch(const struct work *work, u64 stream) {
 }
 
 // Directions of a copy: from host to device, back, within the device, and wherever pointers lead.
-enum { TO_DEVICE = 1, TO_HOST, WITHIN, BY_ADDRESS };
+enum { TO_DEVICE = 1, TO_HOST, WITHIN, BY_ADDRESS, FIRST_PAGE = 4096 };
 
 static int copy(const struct work *work, u64 stream) {
   u64 rows = work->height * work->depth;
   if (!work->width || !rows) return SUCCESS;
+  if (work->to < FIRST_PAGE || work->from < FIRST_PAGE) return INVALID_VALUE;  // null, with an offset
   int status = ASK("copy", work->to, work->from, work->width, work->height, work->depth,
                    work->to_pitch, work->to_slice, work->from_pitch, work->from_slice,
                    work->direction, stream, work->is_asynchronous);
@@ -1693,7 +1694,7 @@ API int cuGetExportTable(const void **table, const void *id) {
   static int told;
   (void)id;
   *table = NULL;
-  if (!told++) ASK("tables", 0);
+  if (!told++ && !gpusim_connect()) ASK("tables", 0);  // a static runtime asks before cuInit
   return NOT_FOUND;
 }
 

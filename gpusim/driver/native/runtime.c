@@ -126,6 +126,11 @@ static int ready(void) {
     int begun = ready();             \
     if (begun) return note(begun);   \
   } while (0)
+// Results go nowhere: the status of a GPU, in place of a fault of the program.
+#define NEEDS(pointer)                              \
+  do {                                              \
+    if (!(pointer)) return note(INVALID_VALUE);     \
+  } while (0)
 #define CALL(call)       \
   do {                   \
     READY;               \
@@ -241,11 +246,12 @@ API int cudaGetSymbolSize(size_t *size, const void *symbol) { u64 address; CALL(
 // ---- Devices
 
 API int cudaGetDeviceCount(int *count) {
+  NEEDS(count);
   int status = ready();
   *count = !status;
   return note(status);
 }
-API int cudaGetDevice(int *device) { READY; *device = 0; return 0; }
+API int cudaGetDevice(int *device) { NEEDS(device); READY; *device = 0; return 0; }
 API int cudaSetDevice(int device) { READY; return note(device ? INVALID_DEVICE : 0); }
 API int cudaInitDevice(int device, unsigned flags, unsigned other) { (void)flags, (void)other; return cudaSetDevice(device); }
 API int cudaSetValidDevices(int *devices, int count) { (void)devices, (void)count; return 0; }
@@ -264,8 +270,8 @@ API int cudaDeviceReset(void) {
   return cuDevicePrimaryCtxReset_v2(0);
 }
 API int cudaDriverGetVersion(int *version) { return cuDriverGetVersion(version); }
-API int cudaRuntimeGetVersion(int *version) { *version = RUNTIME_VERSION; return 0; }
-API int cudaDeviceGetAttribute(int *value, int attribute, int device) { CALL(cuDeviceGetAttribute(value, attribute, device)); }
+API int cudaRuntimeGetVersion(int *version) { NEEDS(version); *version = RUNTIME_VERSION; return 0; }
+API int cudaDeviceGetAttribute(int *value, int attribute, int device) { NEEDS(value); CALL(cuDeviceGetAttribute(value, attribute, device)); }
 API int cudaDeviceSetCacheConfig(int config) { (void)config; READY; return 0; }
 API int cudaDeviceGetCacheConfig(int *config) { READY; *config = 0; return 0; }
 API int cudaDeviceSetSharedMemConfig(int config) { (void)config; READY; return 0; }
@@ -316,6 +322,7 @@ static int value_of(int attribute) {
   return value;
 }
 API int cudaGetDeviceProperties(struct properties *p, int device) {
+  NEEDS(p);
   READY;
   if (device) return note(INVALID_DEVICE);
   memset(p, 0, sizeof *p);
@@ -351,10 +358,11 @@ API int cudaMalloc(void **address, size_t size) {
   }
   return note(cuMemAlloc_v2((u64 *)address, size));
 }
-API int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) { CALL(cuMemAllocPitch_v2((u64 *)address, pitch, width, height, 4)); }
+API int cudaMallocPitch(void **address, size_t *pitch, size_t width, size_t height) { NEEDS(address && pitch); CALL(cuMemAllocPitch_v2((u64 *)address, pitch, width, height, 4)); }
 struct pitched { void *pointer; size_t pitch, width, height; };
 struct extent { size_t width, height, depth; };
 API int cudaMalloc3D(struct pitched *made, struct extent extent) {
+  NEEDS(made);
   READY;
   made->width = extent.width, made->height = extent.height;
   return note(cuMemAllocPitch_v2((u64 *)&made->pointer, &made->pitch, extent.width, extent.height * extent.depth, 4));
@@ -371,7 +379,7 @@ API int cudaHostRegister(void *address, size_t size, unsigned flags) { CALL(cuMe
 API int cudaHostUnregister(void *address) { CALL(cuMemHostUnregister(address)); }
 API int cudaHostGetDevicePointer(void **address, void *host, unsigned flags) { CALL(cuMemHostGetDevicePointer_v2((u64 *)address, host, flags)); }
 API int cudaHostGetFlags(unsigned *flags, void *host) { CALL(cuMemHostGetFlags(flags, host)); }
-API int cudaMemGetInfo(size_t *free_bytes, size_t *total) { CALL(cuMemGetInfo_v2(free_bytes, total)); }
+API int cudaMemGetInfo(size_t *free_bytes, size_t *total) { NEEDS(free_bytes && total); CALL(cuMemGetInfo_v2(free_bytes, total)); }
 API int cudaDeviceGetDefaultMemPool(u64 *pool, int device) { CALL(cuDeviceGetDefaultMemPool(pool, device)); }
 API int cudaDeviceGetMemPool(u64 *pool, int device) { CALL(cuDeviceGetDefaultMemPool(pool, device)); }
 API int cudaDeviceSetMemPool(int device, u64 pool) { (void)device, (void)pool; READY; return 0; }
@@ -391,6 +399,7 @@ API int cudaMemPrefetchAsync_v2(const void *address, size_t size, struct locatio
 struct pointer_attributes { int kind, device; void *on_device, *on_host; long reserved[8]; };
 API int cudaPointerGetAttributes(struct pointer_attributes *made, const void *pointer) {
   enum { MEMORY_TYPE = 2, IS_MANAGED = 8, HOST = 1, DEVICE = 2, MANAGED = 3 };
+  NEEDS(made);
   READY;
   unsigned kind = 0;
   char is_managed = 0;
@@ -472,6 +481,7 @@ static struct box as_box(const struct copy_3d *given) {
                       given->extent.width * (array ? array->item : 1), given->extent.height, given->extent.depth};
 }
 static int copy_box(const struct copy_3d *given, handle stream, int later) {
+  NEEDS(given);
   READY;
   struct box box = as_box(given);
   return note(later ? cuMemcpy3DAsync_v2(&box, stream) : cuMemcpy3D_v2(&box));
@@ -636,9 +646,9 @@ API int cudaMemset3DAsync(struct pitched to, int value, struct extent extent, ha
 
 // ---- Streams and events
 
-API int cudaStreamCreateWithPriority(handle *stream, unsigned flags, int priority) { CALL(cuStreamCreateWithPriority(stream, flags, priority)); }
-API int cudaStreamCreateWithFlags(handle *stream, unsigned flags) { CALL(cuStreamCreateWithPriority(stream, flags, 0)); }
-API int cudaStreamCreate(handle *stream) { CALL(cuStreamCreateWithPriority(stream, 0, 0)); }
+API int cudaStreamCreateWithPriority(handle *stream, unsigned flags, int priority) { NEEDS(stream); CALL(cuStreamCreateWithPriority(stream, flags, priority)); }
+API int cudaStreamCreateWithFlags(handle *stream, unsigned flags) { NEEDS(stream); CALL(cuStreamCreateWithPriority(stream, flags, 0)); }
+API int cudaStreamCreate(handle *stream) { NEEDS(stream); CALL(cuStreamCreateWithPriority(stream, 0, 0)); }
 API int cudaStreamDestroy(handle stream) { CALL(cuStreamDestroy_v2(stream)); }
 API int cudaStreamSynchronize(handle stream) { CALL(cuStreamSynchronize(stream)); }
 API int cudaStreamQuery(handle stream) { CALL(cuStreamQuery(stream)); }
@@ -650,8 +660,8 @@ API int cudaStreamGetDevice(handle stream, int *device) { (void)stream; READY; *
 API int cudaStreamAttachMemAsync(handle stream, void *address, size_t size, unsigned flags) { (void)stream, (void)address, (void)size, (void)flags; READY; return 0; }
 API int cudaStreamAddCallback(handle stream, void *function, void *given, unsigned flags) { CALL(cuStreamAddCallback(stream, function, given, flags)); }
 API int cudaLaunchHostFunc(handle stream, void (*function)(void *), void *given) { CALL(cuLaunchHostFunc(stream, function, given)); }
-API int cudaEventCreateWithFlags(handle *event, unsigned flags) { CALL(cuEventCreate(event, flags)); }
-API int cudaEventCreate(handle *event) { CALL(cuEventCreate(event, 0)); }
+API int cudaEventCreateWithFlags(handle *event, unsigned flags) { NEEDS(event); CALL(cuEventCreate(event, flags)); }
+API int cudaEventCreate(handle *event) { NEEDS(event); CALL(cuEventCreate(event, 0)); }
 API int cudaEventDestroy(handle event) { CALL(cuEventDestroy_v2(event)); }
 API int cudaEventRecord(handle event, handle stream) { CALL(cuEventRecord(event, stream)); }
 API int cudaEventRecordWithFlags(handle event, handle stream, unsigned flags) { (void)flags; CALL(cuEventRecord(event, stream)); }

@@ -200,9 +200,14 @@ static int open_channel(void) {
   void *mapped = mmap(wanted, gpusim_device.arena_bytes, PROT_NONE,
                       MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, memory, 0);
   if (mapped != wanted) {
+    int reason = mapped == MAP_FAILED ? errno : 0;
     close(channel);
     channel = -1;
-    fprintf(stderr, "gpusim: addresses from %p on are taken, where device memory would lie\n", wanted);
+    if (reason == ENOMEM)
+      fprintf(stderr, "gpusim: device memory takes %llu bytes of addresses, more than a limit of the program's (ulimit -v)\n",
+              (unsigned long long)gpusim_device.arena_bytes);
+    else
+      fprintf(stderr, "gpusim: addresses from %p on are taken, where device memory would lie\n", wanted);
     return OUT_OF_MEMORY;
   }
   reached = mmap(NULL, gpusim_device.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
