@@ -51,7 +51,7 @@ def kept_launch(reference: Reference) -> FileLaunch | None:
     path = reference.path
     if not path.is_file() or reference.is_binary:
         return None
-    text = files.text(path, MOST_BYTES, again=True)
+    text = files.source(path, MOST_BYTES, again=True)
     for line, words, following in _comments(text):
         found = _options(words, path, line)
         named = str(found.pop("kernel", following))

@@ -102,7 +102,7 @@ def has_main(path: Path) -> bool:
 
     if not path.is_file():
         return False
-    text = plain_text(files.text(path, MOST_SOURCE_BYTES, again=True))
+    text = plain_text(files.source(path, MOST_SOURCE_BYTES, again=True))
     return _MAIN.search(text) is not None
 
 
@@ -251,7 +251,7 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
 
 def _may_have_main(path: Path) -> bool:
     """Return whether a file has a main, or a header of its project's that may have it."""
-    text = files.text(path, MOST_SOURCE_BYTES, again=True)
+    text = files.source(path, MOST_SOURCE_BYTES, again=True)
     return has_main(path) or _OWN_HEADER.search(text) is not None
 
 

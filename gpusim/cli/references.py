@@ -9,7 +9,8 @@ from gpusim.host import files
 
 CACHES = (".nbc", ".db")  # of numba-cuda and tinygrad
 BINARY = (".cubin", *CACHES)
-CODE_SUFFIXES = (".cu", ".cuh", *BINARY)
+NOTEBOOK = ".ipynb"
+CODE_SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".hpp", NOTEBOOK, *BINARY)
 PYTHON = ".py"
 MAX_SOURCE_BYTES = 2**22  # hundreds of times the size of usual files
 
@@ -69,5 +70,5 @@ def _holds_cuda(path: Path) -> bool:
     from gpusim.cli import numba_files
     from gpusim.sass.embedded import cuda_of
 
-    text = files.text(path, MAX_SOURCE_BYTES, again=True)
+    text = files.source(path, MAX_SOURCE_BYTES, again=True)
     return not numba_files.has_kernels(text) and bool(cuda_of(text, str(path)))

@@ -77,7 +77,7 @@ def with_values(chosen: Namespace, values: Mapping[str, str]) -> Namespace:
     if bracket:
         name = f"{base}<{_substituted(template, values, in_template)}"
         changed["kernel"] = f"{reference.file}:{name}"
-    text = "" if reference.is_binary else files.text(reference.path, MAX_BYTES, again=True)
+    text = "" if reference.is_binary else files.source(reference.path, MAX_BYTES, again=True)
     words = {name for name in values if re.search(rf"\b{name}\b", text)} - in_template
     unused = values.keys() - used - in_template - words
     in_file = {name: value for name, value in values.items() if name in words}

@@ -30,7 +30,7 @@ _PART = 32
 
 def key(parts: Iterable[str]) -> str:
     """Return the name of an entry from the texts of its inputs."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 def folder(kind: str) -> Path:

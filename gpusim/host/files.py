@@ -7,8 +7,10 @@ file's content are raised by its reader.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import json
+import linecache
 import os
 import re
 import stat
@@ -137,6 +139,35 @@ def text(path: Path, most: int, refuse: Refusal = InputError, *, again: bool = F
         return contents(path, most, refuse, again=again).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise refuse(f"{shown(path)}: is not a text file in UTF-8") from None
+
+
+def source(path: Path, most: int, *, again: bool = True) -> str:
+    """Return a source text as compilers take it: UTF-16 by its mark, else bytes as they are.
+
+    Bytes that are no UTF-8, as of Latin-1 or GBK, are surrogates (`to_bytes`); reports show "?".
+    """
+    content = contents(path, most, again=again)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            text = content.decode("utf-16")
+        except UnicodeDecodeError:
+            raise InputError(f"{shown(path)}: is damaged UTF-16") from None
+    else:
+        text = content.decode("utf-8-sig", "surrogateescape")
+    if not content.isascii():
+        show_as(path, text)
+    return text
+
+
+def show_as(path: Path, text: str) -> None:
+    """Let reports show these lines of a file."""
+    lines = [f"{printable(one)}\n" for one in text.split("\n")]
+    linecache.cache[str(path)] = len(text), None, lines, str(path)
+
+
+def to_bytes(text: str) -> bytes:
+    """Return a source text as a compiler reads it: in UTF-8, or in the file's own bytes."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def toml(path: Path, refuse: Refusal = InputError) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""CUDA C++ in the strings of a Python file, as CuPy, PyCUDA and cuda.core compile it.
+"""CUDA C++ in the strings of a Python file, as CuPy and PyCUDA compile it, or in a notebook.
 
 The file is read, never run: texts that it assembles when it runs are not found.
 """
@@ -6,6 +6,9 @@ The file is read, never run: texts that it assembles when it runs are not found.
 from __future__ import annotations
 
 import ast
+import json
+from itertools import zip_longest
+from typing import Any
 
 from gpusim.errors import InputError
 
@@ -45,3 +48,32 @@ def cuda_of(text: str, file: str) -> str:
             f"gpusim run -- python {file} sees it"
         )
     return "\n".join(lines)
+
+
+def cuda_of_notebook(text: str, file: str) -> str:
+    """Return the CUDA C++ of a notebook: cells such as %%cuda, and strings of its Python.
+
+    Lines are counted over all cells. InputError where the file is no notebook.
+    """
+    try:
+        cells = [_lines(one) for one in json.loads(text)["cells"] if one["cell_type"] == "code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"{file} is not read as a notebook") from None
+    python: list[str] = []
+    cuda: list[str] = []
+    for lines in cells:
+        is_cuda = lines[0].startswith("%%") and any(_KERNEL in one for one in lines)
+        cuda += ["", *lines[1:]] if is_cuda else [""] * len(lines)
+        python += [""] * len(lines) if is_cuda else map(_without_magic, lines)
+    strings = cuda_of("\n".join(python), file).split("\n")
+    return "\n".join(one or other for one, other in zip_longest(cuda, strings, fillvalue=""))
+
+
+def _lines(cell: Any) -> list[str]:
+    held = cell["source"]
+    return ("".join(held) if isinstance(held, list) else str(held)).split("\n")
+
+
+def _without_magic(line: str) -> str:
+    """Return a line of Python, without commands of IPython."""
+    return "" if line.lstrip().startswith(("%", "!", "?")) else line

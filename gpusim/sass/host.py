@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from gpusim.errors import InputError
+from gpusim.host.files import to_bytes
 from gpusim.host.installation import install
 from gpusim.sass.source_text import closings
 
@@ -47,9 +48,11 @@ def device_code(text: str, file: str) -> str:
     text = _LAMBDA.sub(lambda match: " " * len(match[0]), text)
     if not _HOST.search(text):
         return text
-    source = without_host_macros(text.encode())
+    source = without_host_macros(to_bytes(text))
     nodes = _host_nodes(parsed(source, file), source, device_macros(source))
-    return blanked(source, ((node.start_byte, node.end_byte) for node in nodes)).decode()
+    return blanked(source, ((node.start_byte, node.end_byte) for node in nodes)).decode(
+        errors="surrogateescape"
+    )
 
 
 def without_host_macros(source: bytes) -> bytes:

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*$")
 
 def read(path: Path) -> str:
     """Return the text of a source file or a header."""
-    return path.read_text(encoding="utf-8", errors="replace")
+    return path.read_text(encoding="utf-8", errors="surrogateescape")
 
 
 def plain(text: str) -> str:

@@ -44,7 +44,7 @@ from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import RESERVED, RESERVED_BYTES
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
-from gpusim.sass.embedded import cuda_of
+from gpusim.sass.embedded import cuda_of, cuda_of_notebook
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import InitialMemory, contents
 from gpusim.sass.linking import linked
@@ -658,9 +658,12 @@ def cuda_file(
     file = Path(path)
     if file.suffix == ".cubin":
         return CubinFile(files.contents(file, MAX_CODE_BYTES, again=True), str(file))
-    text = files.text(file, MAX_CODE_BYTES, again=True)
+    text = files.source(file, MAX_CODE_BYTES, again=True)
     if file.suffix == ".py":
         text = cuda_of(text, str(file))
+    elif file.suffix == ".ipynb":
+        text = cuda_of_notebook(text, str(file))
+        files.show_as(file, text)
     text, added = with_values(text, values or {})
     options = Options(tuple(map(str, includes)), (*definitions, *added), standard, debug)
     return CudaSource(text, str(file), options)

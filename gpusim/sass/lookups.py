@@ -70,7 +70,10 @@ class Lookups:
         self, library: ctypes.CDLL, stamped: Sequence[str], replaced: Mapping[str, str] = {}
     ) -> None:
         self.stamped = within(stamped)
-        self._numbers = {path: _in_memory(text.encode()) for path, text in replaced.items()}
+        self._numbers = {
+            path: _in_memory(text.encode(errors="surrogateescape"))
+            for path, text in replaced.items()
+        }
         self.found: dict[tuple[str, bool], str] = {}
         self._kept: list[Any] = []  # callbacks live as long as the table has their addresses
         self.are_seen = bool(self._replaced(library))

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpusim.host.files import to_bytes
 from gpusim.sass.host import (
     DEVICE,
     GROUPS,
@@ -71,7 +72,7 @@ def device_texts(texts: Mapping[str, str], kernel: str | None) -> dict[str, str]
 
     It begins with a kernel and the types of its instance, or with all device code for None.
     """
-    sources = {path: without_host_macros(text.encode()) for path, text in texts.items()}
+    sources = {path: without_host_macros(to_bytes(text)) for path, text in texts.items()}
     declared: list[Declaration] = []
     macros: dict[bytes, frozenset[bytes]] = {}
     made = frozenset().union(*map(device_macros, sources.values()))
@@ -85,7 +86,10 @@ def device_texts(texts: Mapping[str, str], kernel: str | None) -> dict[str, str]
     for one in declared:
         parts = one.host_parts if one in reached else ((one.begin, one.end),)
         cuts[one.file].extend(parts)
-    return {path: blanked(source, cuts[path]).decode() for path, source in sources.items()}
+    return {
+        path: blanked(source, cuts[path]).decode(errors="surrogateescape")
+        for path, source in sources.items()
+    }
 
 
 def _first(declared: Sequence[Declaration], kernel: str | None) -> list[Declaration]:

@@ -38,11 +38,12 @@ class Compilation:
 
     def run(self) -> dict[str, Any]:
         """Return machine code as base64, and the name in it of each name expression."""
-        text, file = self.request["text"].encode(), self.request["file"].encode()
+        text = self.request["text"].encode(errors="surrogateescape")
+        file = self.request["file"].encode(errors="surrogateescape")
         made = ctypes.byref(self.program)
         held = self.request["headers"]
         texts = ctypes.c_char_p * len(held)
-        contents = texts(*(content.encode() for content in held.values()))
+        contents = texts(*(content.encode(errors="surrogateescape") for content in held.values()))
         headers = len(held), contents, texts(*(name.encode() for name in held))
         self.check(self.nvrtc.nvrtcCreateProgram(made, text, file, *headers))
         for expression in self.request["expressions"]:
