@@ -123,7 +123,7 @@ def test_a_limit_of_the_program_is_named(tmp_path: Path, capfd: pytest.CaptureFi
 
 def test_times_of_the_program_are_said_not_to_be_predictions(host: Host) -> None:
     launches = 'x = take(400)\nlaunch("scale", 1, 32, x, x, C.c_int(32))\n'
-    said = "times that the program measures, by events or the host's clock, are the simulator's"
+    said = "times that the program measures, by events or the host's clock,"
     assert said in host.run(launches).err
     assert said not in host.run(launches, "predict").err
     assert said not in host.run(ALLOCATES).err
