@@ -101,7 +101,8 @@ class KernelSourceError(GpusimError):
 class FaultPlace:
     """The place of a fault: line, block and thread by linear number, array and index.
 
-    `lanes` is how many threads did the same in that instruction.
+    `lanes` is how many threads did the same in that instruction, `remedy` what to do about it where
+    that is known.
     """
 
     line: int
@@ -110,6 +111,7 @@ class FaultPlace:
     array: str = ""
     index: int | None = None
     lanes: int = 1
+    remedy: str = ""
 
 
 class KernelFault(GpusimError):

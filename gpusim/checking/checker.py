@@ -40,7 +40,7 @@ from gpusim.checking.single_access import (
 )
 from gpusim.checking.sink import Sink
 from gpusim.errors import InputError
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import CONSTANT_BANK, OPS, Instruction, Program
 from gpusim.launch.arguments import MAX_ELEMENTS
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
@@ -118,6 +118,13 @@ class Checker(Observer):
         self._accesses = accesses
         self._products = index_products(program)
         self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
+        images = {} if program.layout is None else program.layout.images
+        several = len(program.constant_arrays) > 1
+        self._constants = [
+            self._allocations[name].extent
+            for name, (bank, _) in images.items()
+            if bank == CONSTANT_BANK and several and name in self._allocations
+        ]
         self._layout = Layout(program, launch, self._allocations, self._uninitialised)
         self._recorded = frozenset(
             space for space in ("global", "shared") if history.is_needed(program, self._of(space))
@@ -387,6 +394,7 @@ class Checker(Observer):
             element = (step.addresses - first) // self._layout.element_bytes["global"]
             touch = self._touch(step, batch, element, step.placement.copies)
             access = self._access(step)
+            self._count_constants(touch)
             if access.kind == "store":
                 for found in batch.origins.stored_outside(step):
                     self._tell(found)
@@ -446,6 +454,14 @@ class Checker(Observer):
         else:
             never = ~written[touch.element]
             self._ask_written(step, batch, touch, access, never, len(written))
+
+    def _count_constants(self, touch: ElementAccess) -> None:
+        """Count the accesses to constants by generic addresses, which name no array."""
+        for extent in self._constants:
+            address = touch.element * self._layout.element_bytes["global"]
+            address = address + self._layout.first_address
+            inside = (address >= extent.start) & (address < extent.stop)
+            self.coverage.not_compared[ARRAYS] += int(np.count_nonzero(inside)) * touch.blocks
 
     def _look_up(self, step: Step, batch: Batch) -> None:
         """Count a load of constants: nothing stores to them."""

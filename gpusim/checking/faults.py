@@ -37,7 +37,15 @@ def finding_of(fault: KernelFault) -> Finding:
     if place.block is not None and place.thread is not None:
         who = Thread(place.block, place.thread)
     where = Place(place.line, does, who)
-    return Finding(rule, str(fault), (where,), place.array, place.index, count=place.lanes)
+    return Finding(
+        rule,
+        str(fault),
+        (where,),
+        place.array,
+        place.index,
+        count=place.lanes,
+        fix_text=place.remedy,
+    )
 
 
 def constant_indices(program: Program, lines_not_run: Container[int]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ shared memory, each lane its bytes of local memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -289,6 +289,12 @@ class Misfit:
     fault: KernelFault
 
 
+_MORE_BYTES = (
+    "give the launch the dynamic shared memory that the kernel uses, or guard the access with the "
+    "size of it"
+)
+
+
 def outside(
     index: Array,
     on: Array,
@@ -311,6 +317,7 @@ def outside(
         return None
     name, about = what()
     block, thread, place = who().first(wrong, index, name, line)
+    place = replace(place, remedy=_MORE_BYTES if about else "")
     message = (
         f"line {line}: {name}[{place.index}] is out of bounds: {name} has "
         f"{size} elements{about} (block {block}, thread {thread})"

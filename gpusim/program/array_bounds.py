@@ -48,5 +48,6 @@ def has_unknown_array(program: Program, pc: int) -> bool:
     if row.looks_up_constants:
         return len(program.constant_arrays) > 1
     memory = row.memory
-    is_shared = memory is not None and memory.by_address and memory.space == "shared"
-    return is_shared and len(program.shared_arrays) != 1
+    if memory is None or not memory.by_address or memory.space not in ("shared", "generic"):
+        return False
+    return len(program.shared_arrays) != 1

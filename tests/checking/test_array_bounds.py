@@ -9,7 +9,8 @@ import gpusim
 from gpusim.checking.coverage import ARRAYS
 from gpusim.machine import examination
 from gpusim.sass import wheels
-from gpusim.sass.kernels import cuda_source
+from gpusim.sass.compiler import Options
+from gpusim.sass.kernels import CudaSource, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
@@ -150,3 +151,19 @@ def test_race_detection_in_compiled_code_has_the_same_bounds(
             monkeypatch.setenv("GPUSIM_FAST", fast)
             found.append(checked(body).to_dict())
         assert found[0] == found[1]
+
+
+def test_generic_addresses_of_constants_and_shared_memory_are_listed_as_not_comparable() -> None:
+    """All of them without optimisation: 64 of constants, 256 of shared memory."""
+    body = (
+        "__shared__ int a[64], b[64]; a[t] = table[t & 15]; b[t] = 0; __syncthreads();"
+        " y[t] = a[63 - t] + b[t];"
+    )
+    text = f"""__constant__ int table[16], other[16];
+__global__ void k(const int *x, int *y) {{ int t = threadIdx.x; {body} }}
+"""
+    options = Options(debug=True)
+    kernel = CudaSource(text, "source.cu", options)["k"]
+    found = gpusim.check(kernel[1, 64], INTS.copy(), np.zeros(64, np.int32))
+    assert not found.errors
+    assert found.coverage.not_compared[ARRAYS] == 64 + 256

@@ -76,3 +76,9 @@ def test_the_dialect_says_the_same(call: Callable[..., Any]) -> None:
 def test_dynamic_shared_memory_that_is_too_small_is_told_with_its_bytes() -> None:
     found = gpusim.check(reversed_in_shared[1, 32, 0, 64], *arrays())[0]
     assert "s has 16 elements, in 64 bytes of dynamic shared memory" in found.message
+
+
+def test_the_fix_is_more_dynamic_shared_memory() -> None:
+    assert gpusim.check(reversed_in_shared[1, 32], *arrays())[0].fix.startswith(
+        "give the launch the dynamic shared memory"
+    )
