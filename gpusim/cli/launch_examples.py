@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 # Numbers are small and arrays long: a thread's index, and its product with a number, lie within.
 NUMBER = 64
 _SHAPES = {1: "65536", 2: "256,256", 3: "32,32,64"}
-FLAT, SQUARE = ("16", "256"), ("4x4", "16x16")
+GRIDS, BLOCKS = ("16", "4x4"), ("256", "16x16")  # in a row, in a square
 _ADDRESS = "8 bytes"  # of machine code: a pointer, most often
 _DYNAMIC_BYTES = "4096"
 _OF_TEMPLATE = {"typename": "float", "class": "float", "bool": "true"}
-_INSTANCE = "128"  # of a template, for a number
-_TWO_DIMENSIONAL = re.compile(r"\b(?:threadIdx|blockIdx)\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
+_OF_BLOCK = re.compile(
+    r"block|thread|tpb|dim|tile|row|col|size|width|height|^b[mnk]?$", re.IGNORECASE
+)
+_SMALL = "4"  # of a template, for a number that is none of the block's: elements of a thread
+_SQUARE_GRID = re.compile(r"\bblockIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
+_SQUARE_BLOCK = re.compile(r"\bthreadIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 _DYNAMIC = re.compile(r"\bextern\s+__shared__|\bshared\.array\(\s*(?:shape\s*=\s*)?0\b")
 
 
@@ -46,12 +50,12 @@ class Parameter(NamedTuple):
     def example(self) -> str:
         """A value, as `--arg` takes it."""
         if self.is_array:
-            return f"{_dtype(self.type)}[{_SHAPES[min(self.dimensions, 3)]}]"
-        known = _dtype(self.type)
+            return f"{dtype_of(self.type)}[{_SHAPES[min(self.dimensions, 3)]}]"
+        known = dtype_of(self.type)
         return "true" if known == "bool" else "1.0" if known.startswith("float") else str(NUMBER)
 
 
-def _dtype(ctype: str) -> str:
+def dtype_of(ctype: str) -> str:
     """Return NumPy's name of a type, or of what a pointer points to.
 
     Unknown numbers are int32, unknown elements float32.
@@ -66,13 +70,20 @@ def _dtype(ctype: str) -> str:
     return np.dtype(found).name if found is not None else unknown
 
 
-def instance(name: str, templates: Mapping[str, list[str]]) -> str:
-    """Return a kernel's name, with arguments for its template's parameters."""
+def instance(name: str, templates: Mapping[str, list[str]], text: str = "") -> str:
+    """Return a kernel's name, with arguments for its template's parameters.
+
+    Numbers that are named for a block or a tile have the size of the example's block.
+    """
     wanted = templates.get(name)
     if wanted is None:
         return name
-    words = [one.split()[0] for one in wanted if one.split() and "=" not in one]
-    given = [_OF_TEMPLATE.get(word, _INSTANCE) for word in words]
+    block = _shape(_body_in(text, name))[1].partition("x")[0]
+    words = [one.split() for one in wanted if one.split() and "=" not in one]
+    of_numbers = [block if _OF_BLOCK.search(one[-1]) else _SMALL for one in words]
+    given = [
+        _OF_TEMPLATE.get(one[0], number) for one, number in zip(words, of_numbers, strict=True)
+    ]
     return f"{name}<{', '.join(given)}>"
 
 
@@ -145,9 +156,17 @@ class Example(NamedTuple):
 def example_of(kernel: Kernel | MachineCode) -> Example:
     """Return an example of a launch."""
     body = body_of(kernel)
-    grid, block = SQUARE if _TWO_DIMENSIONAL.search(body) else FLAT
+    grid, block = _shape(body)
     given = {one.name: one.example for one in parameters_of(kernel)}
     return Example(grid, block, given, _DYNAMIC_BYTES if _DYNAMIC.search(body) else "")
+
+
+def _shape(body: str) -> tuple[str, str]:
+    """Return a grid and a block with the dimensions that a kernel asks for."""
+    return (
+        GRIDS[_SQUARE_GRID.search(body) is not None],
+        BLOCKS[_SQUARE_BLOCK.search(body) is not None],
+    )
 
 
 def body_of(kernel: Kernel | MachineCode) -> str:
@@ -161,8 +180,11 @@ def body_of(kernel: Kernel | MachineCode) -> str:
 
 
 def _body(kernel: CodeKernel) -> str:
-    text = getattr(kernel.file, "text", "")
     name = kernel.__name__.partition("<")[0].rpartition("::")[2]
+    return _body_in(getattr(kernel.file, "text", ""), name)
+
+
+def _body_in(text: str, name: str) -> str:
     begin = re.search(rf"__global__[^;{{}}]*\b{re.escape(name)}\s*\(", text)
     if begin is None:
         return ""

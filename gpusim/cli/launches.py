@@ -22,6 +22,7 @@ from gpusim.launch.description import LaunchDescription, Member, Origin
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call, Entry, Request
+    from gpusim.cli.file_launches import FileLaunch as FileLaunchOptions
     from gpusim.cli.selection import Selection
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import ConfiguredKernel, MachineCode
@@ -33,6 +34,9 @@ OF_THE_CATALOGUE = {"--op": "op", "--dtype": "dtype", "--input": "input", "--coa
 OF_FILES = {
     "--arg": "arg", "--shared-bytes": "shared_bytes", "--uninitialised": "uninitialised",
 }  # fmt: skip
+
+# Of a launch of host code that is run, beyond which its size is halved.
+MOST_THREADS, MOST_ELEMENTS, LEAST_ELEMENTS = 1 << 18, 1 << 20, 64
 
 Arguments = list[Any]
 
@@ -103,6 +107,26 @@ class FileLaunch(ResolvedLaunch):
     members: LaunchDescription
     cc: str | None = None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether host code gives a size that takes long to be run."""
+        n = self.members.n
+        if n is None or n.origin is not Origin.HOST or int(n.value) <= LEAST_ELEMENTS:
+            return False
+        from gpusim.launch.arguments import ArraySpec
+
+        configured, values = self.bare()
+        threads = configured.launch.blocks * configured.launch.threads_per_block
+        elements = sum(one.size for one in values if isinstance(one, ArraySpec))
+        return threads > MOST_THREADS or elements > MOST_ELEMENTS
+
+    def halved(self) -> FileLaunch:
+        """Return the launch for half of the elements."""
+        assert self.members.n is not None
+        n = replace(self.members.n, value=str(int(self.members.n.value) // 2))
+        chosen = Namespace(**{**vars(self.chosen), "n": n.value})
+        return FileLaunch(chosen, self.kernel, replace(self.members, n=n), self.cc)
+
     @cached_property
     def description(self) -> LaunchDescription:  # type: ignore[override]
         """The launch's members, with the fillings that are assumed."""
@@ -168,7 +192,7 @@ def resolved(
     nothing gives is larger then.
     """
     if Reference.of(chosen.kernel).file:
-        return of_a_file(chosen, kernel)
+        return of_a_file(chosen, kernel, is_timed=is_timed)
     return _of_the_catalogue(chosen, is_timed)
 
 
@@ -179,7 +203,7 @@ def kernel_and_types(chosen: Namespace) -> tuple[Kernel | MachineCode, Arguments
         return setup.kernel, list(setup.specs)
     refuse(_given(chosen, OF_THE_CATALOGUE), f"{chosen.kernel} takes its data from --arg")
     kernel = kernel_of(chosen)
-    complete, _ = completed(chosen, kernel.source.parameters)
+    complete, _ = completed(chosen, kernel)
     return kernel, own_values(kernel, complete, {})
 
 
@@ -248,13 +272,18 @@ def _given(chosen: Namespace, options: Mapping[str, str]) -> dict[str, Any]:
 # -- kernels of files ----------------------------------------------------------------------
 
 
-def of_a_file(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> FileLaunch:
-    """Return the launch of a kernel in a file; InputError where a member is missing."""
+def of_a_file(
+    chosen: Namespace, kernel: Kernel | MachineCode | None = None, *, is_timed: bool = True
+) -> FileLaunch:
+    """Return the launch of a kernel in a file; InputError where a member is missing.
+
+    A size of host code is halved until it is quickly run, but where it `is_timed`.
+    """
     refuse(_given(chosen, OF_THE_CATALOGUE), f"{chosen.kernel} takes its data from --arg")
     if getattr(chosen, "passes", "one") != "one":
         raise InputError(f"--passes all is for reductions of the catalogue, not {chosen.kernel}")
     kernel = kernel_of(chosen) if kernel is None else kernel
-    complete, described = completed(chosen, kernel.source.parameters)
+    complete, described = completed(chosen, kernel)
     missing = _missing(kernel, complete)
     if missing:
         raise InputError(missing)
@@ -263,16 +292,35 @@ def of_a_file(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> 
             f"-n is given, but n stands in no --arg of {chosen.kernel}, nor in --grid; write for "
             "example --arg 'float32[n]' and --grid 'ceil(n/block)'"
         )
-    return FileLaunch(complete, kernel, described, _cc(chosen))
+    made = FileLaunch(complete, kernel, described, _cc(chosen))
+    while not is_timed and made.is_large:
+        made = made.halved()
+    return made
 
 
-def completed(chosen: Namespace, parameters: Sequence[str]) -> tuple[Namespace, LaunchDescription]:
+def _has_all(chosen: Namespace, kept: FileLaunchOptions | None) -> bool:
+    """Return whether grid, block and arguments are typed, or stand in the comment."""
+    held = {} if kept is None else kept.options
+    return all(
+        getattr(chosen, name, None) is not None or name in held for name in ("grid", "block", "arg")
+    )
+
+
+def completed(
+    chosen: Namespace, kernel: Kernel | MachineCode
+) -> tuple[Namespace, LaunchDescription]:
     """Return options with those that the kernel's file has for it, and where each is from."""
     from gpusim.cli import inputs
     from gpusim.cli.file_launches import kept_launch
 
+    parameters = kernel.source.parameters
     kept = kept_launch(Reference.of(chosen.kernel))
     found = [] if kept is None else [kept]
+    if not _has_all(chosen, kept):
+        from gpusim.cli.host_launches import host_launch
+
+        of_host = host_launch(kernel)
+        found += [] if of_host is None else [of_host]
     members: dict[str, Member] = {}
     for name in MEMBERS:
         given = getattr(chosen, name, None)

@@ -14,6 +14,9 @@ from gpusim.cli.references import Reference
 from gpusim.errors import GpusimError, InputError
 
 if TYPE_CHECKING:
+    from gpusim.cli.file_launches import FileLaunch
+    from gpusim.cuda import Kernel
+    from gpusim.launch.configured import MachineCode
     from gpusim.reports.kernels import FileKernel
 
 
@@ -52,6 +55,7 @@ def _list_file(chosen: Namespace) -> int:
 def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileKernel:
     """Return a kernel with its parameters and its launch, or with the reason for none."""
     from gpusim.cli.file_launches import kept_launch
+    from gpusim.cli.host_launches import host_launch
     from gpusim.cli.launch_examples import command_line, example_of, parameters_of
     from gpusim.reports.kernels import FileKernel
 
@@ -59,12 +63,24 @@ def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileK
     try:
         found = kernel()
         parameters = tuple((one.name, one.type) for one in parameters_of(found))
-        kept = kept_launch(Reference.of(whole))
-        words = [] if kept else example_of(found).words
+        kept = kept_launch(Reference.of(whole)) or host_launch(found)
+        words = example_of(found).words if kept is None else _words(kept, found)
     except GpusimError as error:
         return FileKernel(whole, error=str(error).partition("\n")[0])
     options = {} if kept is None else kept.options
-    return FileKernel(whole, parameters, options, command_line("trace", whole, words))
+    source = "" if kept is None else f"{kept.origin}, line {kept.line}"
+    return FileKernel(whole, parameters, options, source, command_line("trace", whole, words))
+
+
+def _words(kept: FileLaunch, kernel: Kernel | MachineCode) -> list[str]:
+    """Return the options that a launch of host code lacks; a comment is taken as it is."""
+    from gpusim.cli.launch_examples import example_of
+    from gpusim.launch.description import Origin
+
+    if kept.origin is not Origin.HOST or "arg" in kept.options:
+        return []
+    given = example_of(kernel).arguments.items()
+    return [word for name, value in given for word in ("--arg", f"{name}={value}")]
 
 
 def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
@@ -72,6 +88,7 @@ def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
 
     InputError where there is no such file.
     """
+    from gpusim.cli.host_launches import instances
     from gpusim.cli.launch_examples import instance
     from gpusim.cli.user_files import kernels_of_file
 
@@ -85,7 +102,21 @@ def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
     if reference.is_code:
         held = code_file(file, chosen)
         templates = getattr(held, "templates", {})
-        names = [instance(_short(name, held.names), templates) for name in held.names]
+        text = getattr(held, "declarations", "")
+        made = instances(text, held.file, held.names)
+        short = [_short(name, held.names) for name in held.names]
+        spelled = getattr(held, "spelled", lambda name: [name])
+        names = [
+            one
+            for name in short
+            for one in (
+                [made[name]]
+                if name in made
+                else [instance(name, templates, text)]
+                if name in templates
+                else spelled(name)
+            )
+        ]
         return [(name, partial(held.__getitem__, name)) for name in names]
     return [(name, partial(_itself, one)) for name, one in kernels_of_file(file).items()]
 

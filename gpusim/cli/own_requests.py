@@ -64,7 +64,7 @@ class OwnRequest:
         chosen = Namespace(**{**vars(chosen), "kernel": kernel, "n": None, "block": None})
         made = cls(kernel, None, None, _options(chosen), parameters=tuple(first.items()))
         found = kernel_of(made._chosen())
-        complete, described = completed(chosen, found.source.parameters)
+        complete, described = completed(chosen, found)
         n = None if complete.n is None else inputs.count(complete.n)
         made = replace(made, n=n, block=complete.block, options=_options(complete))
         made = replace(made, described=described)

@@ -729,11 +729,12 @@ class Parameter(TypedDict):
 
 
 class FileKernel(TypedDict):
-    """A kernel of a file: parameters, the launch that the file keeps, and a command line."""
+    """A kernel of a file: parameters, the launch that the file has, and a command line."""
 
     name: str
     parameters: NotRequired[list[Parameter]]
     launch: NotRequired[dict[str, str | list[str]] | None]
+    source: NotRequired[str | None]
     command: NotRequired[str]
     error: NotRequired[str]
 

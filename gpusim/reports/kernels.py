@@ -19,14 +19,15 @@ NAME_WIDTH = 18
 
 @dataclass(frozen=True)
 class FileKernel:
-    """A kernel of a file: parameters with types, the launch that the file keeps, a command line.
+    """A kernel of a file: parameters with types, the launch that the file has, a command line.
 
-    `error` is the reason where it cannot be described.
+    `source` is the place of that launch, `error` is the reason where it cannot be described.
     """
 
     name: str
     parameters: tuple[tuple[str, str], ...] = ()
     kept: Mapping[str, str | list[str]] = field(default_factory=dict)
+    source: str = ""
     command: str = ""
     error: str = ""
 
@@ -39,6 +40,7 @@ class FileKernel:
             "name": self.name,
             "parameters": parameters,
             "launch": dict(self.kept) or None,
+            "source": self.source or None,
             "command": self.command,
         }
 
@@ -53,8 +55,15 @@ def file_kernels(kernels: Sequence[FileKernel]) -> Iterator[Text]:
         listed = ", ".join(f"{name}: {of}" if of else name for name, of in one.parameters)
         yield Text(f"  {listed or 'no parameters'}")
         if one.kept:
-            yield Text("  its launch is declared in the file", DIM)
+            yield Text(f"  launch: {_options(one.kept)} ({one.source})", DIM)
         yield Text(f"  {one.command}", DIM)
+
+
+def _options(kept: Mapping[str, str | list[str]]) -> str:
+    """Return a launch as the comment of a file has it."""
+    words = {name: ",".join(one) if isinstance(one, list) else one for name, one in kept.items()}
+    keys = {"arg": "args", "shared_bytes": "shared-bytes"}
+    return " ".join(f"{keys.get(name, name)}={text}" for name, text in words.items())
 
 
 def kernel_list(entries: Sequence[Entry], width: int, *, whole: bool = False) -> Iterator[Text]:

@@ -205,19 +205,19 @@ class CudaSource(CodeFile):
     @cached_property
     def kernels(self) -> Mapping[str, tuple[Declared, ...]]:
         """The kernels that the text defines, with their parameters."""
-        return signature.kernels(self._declarations)
+        return signature.kernels(self.declarations)
 
     @cached_property
     def structures(self) -> Structures:
         """The members of the structures that the text defines."""
         return {
             name: one._replace(fields=tuple(resolved(o, self._aliases) for o in one.fields))
-            for name, one in structures(self._declarations).items()
+            for name, one in structures(self.declarations).items()
         }
 
     @cached_property
     def _aliases(self) -> Mapping[str, Sequence[str]]:
-        return aliases(self._declarations, self.options.definitions)
+        return aliases(self.declarations, self.options.definitions)
 
     def _known_variables(self) -> Mapping[str, cubin.Variable] | None:
         try:
@@ -234,15 +234,15 @@ class CudaSource(CodeFile):
     @cached_property
     def enumerations(self) -> Collection[str]:
         """The names of the file's enumerations."""
-        return frozenset(_ENUMERATION.findall(self._declarations))
+        return frozenset(_ENUMERATION.findall(self.declarations))
 
     @cached_property
     def _variable_types(self) -> Mapping[str, Declared]:
-        return variables.declared_types(self._declarations)
+        return variables.declared_types(self.declarations)
 
     @cached_property
-    def _declarations(self) -> str:
-        """The text with the user's own headers, possible places of kernels and types as well."""
+    def declarations(self) -> str:
+        """The text, and then the user's own headers: places of kernels and types as well."""
         found = includes(self.text, self._folders, self.options.definitions).found
         return "\n".join([self.text, *map(read, found)])
 
@@ -267,17 +267,17 @@ class CudaSource(CodeFile):
         """
         if _types_of(name) is not None:
             return not self.overload(name)
-        return len(signature.overloads(self._declarations, _plain_name(name))) > 1
+        return len(signature.overloads(self.declarations, _plain_name(name))) > 1
 
     def _may_be_made(self, name: str) -> bool:
         """Return whether a macro may make a kernel of that name."""
-        is_named = re.search(rf"\b{re.escape(name)}\b", self._declarations) is not None
-        return is_named and _KERNEL_MACRO.search(self._declarations) is not None
+        is_named = re.search(rf"\b{re.escape(name)}\b", self.declarations) is not None
+        return is_named and _KERNEL_MACRO.search(self.declarations) is not None
 
     @cached_property
     def templates(self) -> Mapping[str, list[str]]:
         """The parameters of each kernel that is a template."""
-        return signature.templates(self._declarations)
+        return signature.templates(self.declarations)
 
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
         """Return a kernel's parameters, of these sizes, as the source declares them."""
@@ -288,6 +288,14 @@ class CudaSource(CodeFile):
         known = {**self._aliases, **of_template(self.templates.get(plain, []), name)}
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
+    def spelled(self, name: str) -> list[str]:
+        """Return the names of all kernels of one name, with their types where they are several."""
+        found = signature.overloads(self.declarations, name)
+        if len(found) < 2:
+            return [name]
+        types = [[_bare(resolved(o, self._aliases).ctype) for o in one] for one in found]
+        return list(dict.fromkeys(f"{name}({', '.join(one)})" for one in types))
+
     def overload(self, name: str) -> tuple[Declared, ...]:
         """Return a kernel's parameters as declared, of the one with the types in its name."""
         plain, types = _plain_name(name), _types_of(name)
@@ -296,7 +304,7 @@ class CudaSource(CodeFile):
             return found
         same = (
             one
-            for one in signature.overloads(self._declarations, plain)
+            for one in signature.overloads(self.declarations, plain)
             if [_bare(resolved(o, self._aliases).ctype) for o in one] == types
         )
         return next(same, ())

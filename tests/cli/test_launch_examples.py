@@ -94,7 +94,7 @@ def test_types_are_shown_and_templates_are_given_arguments(run: Run, tmp_path: P
     file = tmp_path / "mine.cu"
     file.write_text(CUDA)
     _, out, _ = run("list", str(file))
-    assert f"{file}:scale<float, 128>\n  y: float*, x: float*, a: float, on: bool" in out
+    assert f"{file}:scale<float, 4>\n  y: float*, x: float*, a: float, on: bool" in out
     assert f"{file}:view\n  v.data: float*, v.size: int" in out
 
 

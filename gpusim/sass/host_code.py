@@ -1,0 +1,633 @@
+"""The launches that the host code of a file makes: sizes, grids, blocks and arguments.
+
+Its functions are followed as far as their values are constants: from `main`, then functions that
+nothing calls, such as `solve(input, output, N)`. Parameters and conditions that are not known keep
+their defaults: the first iteration of a loop, the command line without arguments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gpusim.sass.host import parsed
+from gpusim.sass.host_numbers import Number, Root, called, operation
+from gpusim.sass.structures import TYPES
+
+MOST_CALLS = 12  # within each other
+MOST_STEPS = 20_000
+UNKNOWN_SIZE = 1024  # of a number that nothing gives
+_ALLOCATES = re.compile(r"cuda(Malloc(Managed|Host|Async)?|HostAlloc|MallocFromPoolAsync)")
+_FLOATS = re.compile(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]")
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|static|unsigned(?=\s+\w))\b|[&]")
+_LAUNCHES = re.compile(r"<<<|cudaLaunch(Cooperative)?Kernel\b")
+_VECTORS = ("vector", "device_vector", "host_vector", "universal_vector")
+_WHOLE = re.compile(r"\b(?:int|unsigned|size_t|long|short|u?int\d+_t|auto|const|constexpr|bool)\b")
+
+
+@dataclass(eq=False)
+class Pointer:
+    """Memory that host code allocates, with its size in bytes; an `alias` is another's memory."""
+
+    ctype: str = ""
+    bytes: Number | None = None
+
+
+@dataclass(frozen=True)
+class Dim3:
+    """A grid or a block."""
+
+    x: Number
+    y: Number = field(default_factory=lambda: Number.of(1))
+    z: Number = field(default_factory=lambda: Number.of(1))
+
+    @property
+    def sizes(self) -> list[Number]:
+        """The sizes, without trailing ones."""
+        made = [self.x, self.y, self.z]
+        while len(made) > 1 and made[-1].value == 1:
+            made.pop()
+        return made
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """A kernel, with the template arguments it is made with."""
+
+    name: str
+    template: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostLaunch:
+    """A launch in host code; arguments that are not known are None."""
+
+    kernel: KernelName
+    grid: Dim3
+    block: Dim3
+    shared: Number | None
+    arguments: tuple[Any, ...]
+    line: int
+
+    @property
+    def known(self) -> int:
+        """How many of the arguments are known."""
+        return sum(_is_known(one) for one in self.arguments)
+
+
+def _is_known(one: Any) -> bool:
+    return isinstance(one, Number) or (isinstance(one, Pointer) and one.bytes is not None)
+
+
+def launches(
+    text: str, file: str, kernels: Sequence[str], names: Mapping[Root, str] | None = None
+) -> list[HostLaunch]:
+    """Return the launches of some kernels; `names` are texts for constants of the source."""
+    if not _LAUNCHES.search(text):
+        return []
+    root = parsed(text.encode(), file)
+    return _Host(root, frozenset(kernels), names or {}).all()
+
+
+class _Return(Exception):
+    """A function returns a value."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class _Host:
+    """Follows host code, and keeps the launches that it comes to."""
+
+    def __init__(self, root: Any, kernels: frozenset[str], names: Mapping[Root, str]) -> None:
+        self._kernels, self._names = kernels, names
+        self._functions: dict[str, Any] = {}
+        self._templates: dict[str, list[str]] = {}
+        self._macros: dict[str, tuple[list[str], str]] = {}
+        self._globals: dict[str, Any] = {}
+        self._found: list[HostLaunch] = []
+        self._called: set[str] = set()
+        self._depth = self._steps = 0
+        self._declare(root)
+
+    def all(self) -> list[HostLaunch]:
+        """Return the launches, those of `main` first."""
+        for name in sorted(self._functions, key=lambda name: name != "main"):
+            has_launch = _LAUNCHES.search(_text(self._functions[name]))
+            if name == "main" or (name not in self._called and has_launch):
+                self._call(name, None, [])
+        return self._found
+
+    # -- declarations of the file
+
+    def _declare(self, node: Any, template: Any = None) -> None:
+        for child in node.children:
+            kind = child.type
+            if kind == "function_definition":
+                self._define(child, template)
+            elif kind == "template_declaration":
+                self._declare(child, child.child_by_field_name("parameters"))
+            elif kind == "preproc_def":
+                name, value = (child.child_by_field_name(one) for one in ("name", "value"))
+                self._macros[_text(name)] = [], "" if value is None else _text(value)
+            elif kind == "preproc_function_def":
+                name, value, given = (
+                    child.child_by_field_name(one) for one in ("name", "value", "parameters")
+                )
+                words = [_text(one) for one in given.named_children]
+                self._macros[_text(name)] = words, "" if value is None else _text(value)
+            elif kind == "declaration" and b"__shared__" not in child.text:
+                self._declaration(child, self._globals)
+            elif child.child_count and (kind.startswith("preproc") or "declaration_list" in kind
+                                        or "namespace" in kind or "linkage" in kind):  # fmt: skip
+                self._declare(child)
+
+    def _define(self, node: Any, template: Any) -> None:
+        declarator = node.child_by_field_name("declarator")
+        while declarator is not None and declarator.type != "function_declarator":
+            declarator = declarator.child_by_field_name("declarator")
+        if declarator is None or b"__global__" in node.text.partition(b"{")[0]:
+            return
+        name = _text(declarator.child_by_field_name("declarator"))
+        self._functions[name] = node
+        if template is not None:
+            self._templates[name] = [_last_name(one) for one in template.named_children]
+
+    # -- functions
+
+    def _call(self, name: str, given: list[Any] | None, template: list[Any]) -> Any:
+        if self._depth >= MOST_CALLS:
+            return None
+        self._called.add(name)
+        node = self._functions[name]
+        env = dict(zip(self._templates.get(name, ()), template, strict=False))
+        for number, one in enumerate(_parameters(node)):
+            key, ctype = _last_name(one), _text(one)
+            value = given[number] if given is not None and number < len(given) else None
+            env[key] = value if value is not None else self._unknown(key, ctype)
+        self._depth += 1
+        try:
+            self._run(node.child_by_field_name("body"), env)
+        except _Return as found:
+            return found.value
+        finally:
+            self._depth -= 1
+        return None
+
+    def _unknown(self, name: str, ctype: str) -> Any:
+        """Return a parameter or variable that nothing gives a value."""
+        if name == "argc":
+            return Number.of(1)
+        if "*" in ctype or "[" in ctype:
+            return Pointer(ctype)
+        if _WHOLE.search(ctype) and not re.search(r"\b(?:float|double|std::|char)\b", ctype):
+            return self._named(Number.of(UNKNOWN_SIZE, root=("unknown", name)))
+        return None
+
+    def _named(self, number: Number) -> Number:
+        text = self._names.get(number.root, "") if number.root is not None else ""
+        return replace(number, text=text) if text else number
+
+    # -- statements
+
+    def _run(self, node: Any, env: dict[str, Any]) -> None:
+        if node is None:
+            return
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            return
+        kind = node.type
+        if kind == "declaration":
+            self._declaration(node, env)
+        elif kind == "return_statement":
+            raise _Return(self._value(_only(node), env))
+        elif kind == "if_statement":
+            self._if(node, env)
+        elif kind == "switch_statement":
+            self._switch(node, env)
+        elif kind in ("preproc_ifdef", "preproc_if"):
+            self._conditional_text(node, env)
+        elif kind == "expression_statement":
+            self._value(_only(node), env)
+        else:
+            for child in node.named_children:
+                if child.type.endswith("expression"):
+                    self._value(child, env)
+                else:
+                    self._run(child, env)
+
+    def _if(self, node: Any, env: dict[str, Any]) -> None:
+        condition = self._value(node.child_by_field_name("condition"), env)
+        parts = [node.child_by_field_name(one) for one in ("consequence", "alternative")]
+        if isinstance(condition, Number):
+            self._run(parts[0 if condition.value else 1], env)
+            return
+        for part in parts:
+            try:
+                self._run(part, env)
+            except _Return:
+                continue  # an error's way out
+
+    def _switch(self, node: Any, env: dict[str, Any]) -> None:
+        value = self._value(node.child_by_field_name("condition"), env)
+        for case in node.child_by_field_name("body").named_children:
+            label = case.child_by_field_name("value")
+            found = None if label is None else self._value(label, env)
+            if not isinstance(value, Number) or not isinstance(found, Number):
+                continue
+            if found.value == value.value:
+                for child in case.named_children[1:]:
+                    self._run(child, env)
+
+    def _conditional_text(self, node: Any, env: dict[str, Any]) -> None:
+        name = node.child_by_field_name("name")
+        alternative = node.child_by_field_name("alternative")
+        is_on = name is not None and (_text(name) in self._macros) != (
+            node.children[0].type == "#ifndef"
+        )
+        for child in node.named_children if is_on or alternative is None else [alternative]:
+            if child not in (name, alternative):
+                self._run(child, env)
+
+    def _declaration(self, node: Any, env: dict[str, Any]) -> None:
+        ctype = _text(node.child_by_field_name("type") or node)
+        for one in node.children_by_field_name("declarator"):
+            self._declare_one(one, ctype, env)
+
+    def _declare_one(self, node: Any, ctype: str, env: dict[str, Any]) -> None:
+        value = node.child_by_field_name("value")
+        inner = node.child_by_field_name("declarator") if node.type == "init_declarator" else node
+        name = _last_name(inner)
+        if ctype in ("dim3", "uint3"):
+            env[name] = self._dim3(value if value is not None else inner, env)
+        elif ctype.rpartition("::")[2].partition("<")[0] in _VECTORS:
+            env[name] = self._vector(ctype, value if value is not None else inner, env)
+        elif value is not None and value.type == "initializer_list" and ctype == "void":
+            env[name] = [self._value(one, env) for one in value.named_children]
+        elif inner.type == "array_declarator":
+            sizes = [self._value(one, env) for one in _array_sizes(inner)]
+            env[name] = Pointer(ctype, self._bytes(sizes, ctype))
+        elif inner.type == "pointer_declarator" or "*" in ctype:
+            made = self._value(value, env)
+            env[name] = made if isinstance(made, Pointer | KernelName) else Pointer(ctype)
+            if isinstance(env[name], Pointer) and not env[name].ctype:
+                env[name].ctype = ctype
+        else:
+            made = self._value(value, env)
+            if isinstance(made, Number) and _WHOLE.search(ctype) and ctype != "auto":
+                made = self._whole(made)
+            env[name] = made if made is not None else self._unknown(name, ctype)
+
+    def _whole(self, number: Number) -> Number:
+        is_whole = number.value.denominator == 1
+        return number.copied() if is_whole else Number.of(number.whole)
+
+    def _bytes(self, sizes: Sequence[Any], ctype: str) -> Number | None:
+        made: Number | None = Number.of(_size_of(ctype))
+        for one in sizes:
+            if made is None or not isinstance(one, Number):
+                return None
+            made = operation("*", one, made, is_whole=True)
+        return made
+
+    def _vector(self, ctype: str, node: Any, env: dict[str, Any]) -> Pointer:
+        base = ctype.partition("<")[2].rpartition(">")[0]
+        given = [self._value(one, env) for one in _given(node)]
+        return Pointer(base, self._bytes(given[:1], base) if given else None)
+
+    def _dim3(self, node: Any, env: dict[str, Any]) -> Any:
+        if node is not None and node.type not in _LISTS and node.type != "function_declarator":
+            made = self._value(node, env)
+            return made if isinstance(made, Dim3) else Dim3(made) if _number(made) else None
+        given = [self._value(one, env) for one in _given(node)]
+        if not given or not all(isinstance(one, Number) for one in given):
+            return Dim3(Number.of(1)) if not given else None
+        return Dim3(*given[:3])
+
+    # -- expressions
+
+    def _value(self, node: Any, env: dict[str, Any]) -> Any:
+        if node is None:
+            return None
+        found = _VALUES.get(node.type)
+        made = found(self, node, env) if found is not None else self._inside(node, env)
+        if isinstance(made, Number) and made.is_literal:
+            made = replace(made, root=("at", node.start_byte, node.end_byte, node.text))
+            made = self._named(made)
+        return made
+
+    def _inside(self, node: Any, env: dict[str, Any]) -> Any:
+        """Return the value of an expression's only part; nothing is known of other ones."""
+        values = [self._value(one, env) for one in node.named_children]
+        return values[0] if len(values) == 1 else None
+
+    def _literal(self, node: Any, env: dict[str, Any]) -> Any:
+        text = _text(node).replace("'", "")
+        plain = text if text.lower().startswith("0x") else text.rstrip("fFlL")
+        try:
+            return Number.of(int(plain.rstrip("uUlL"), 0), is_literal=True)
+        except ValueError:
+            pass
+        try:
+            return Number.of(float(plain), is_literal=True)
+        except (ValueError, OverflowError):
+            return None
+
+    def _identifier(self, node: Any, env: dict[str, Any]) -> Any:
+        name = _text(node)
+        for held in (env, self._globals):
+            if name in held:
+                found = held[name]
+                return found.copied() if isinstance(found, Number) else found
+        if name in self._macros and not self._macros[name][0]:
+            return self._of_text(self._macros[name][1], env, name)
+        if name.rpartition("::")[2] in self._kernels:
+            return KernelName(name.rpartition("::")[2])
+        return {"true": Number.of(1), "false": Number.of(0)}.get(name)
+
+    def _of_text(self, text: str, env: dict[str, Any], name: str) -> Any:
+        """Return the value of a macro's text."""
+        if self._depth >= MOST_CALLS or not text:
+            return None
+        self._depth += 1
+        try:
+            root = parsed(f"auto made = {text};".encode(), name)
+            found = next((one for one in _walk(root) if one.type == "init_declarator"), None)
+            made = None if found is None else self._value(found.child_by_field_name("value"), env)
+        finally:
+            self._depth -= 1
+        if isinstance(made, Number) and made.root is not None:
+            return self._named(replace(made.copied(), root=("macro", name)))
+        return made
+
+    def _binary(self, node: Any, env: dict[str, Any]) -> Any:
+        a, b = (self._value(node.child_by_field_name(one), env) for one in ("left", "right"))
+        operator = _text(node.child_by_field_name("operator"))
+        if isinstance(a, Pointer):
+            return a
+        if not isinstance(a, Number) or not isinstance(b, Number):
+            return None
+        is_whole = not _is_of_floats(node) and a.value.denominator == b.value.denominator == 1
+        made = operation(operator, a, b, is_whole=is_whole)
+        is_literal = a.is_literal and b.is_literal
+        return None if made is None else replace(made, is_literal=is_literal)
+
+    def _assignment(self, node: Any, env: dict[str, Any]) -> Any:
+        left, right = (node.child_by_field_name(one) for one in ("left", "right"))
+        name, made = _text(left), self._value(right, env)
+        operator = _text(node.child_by_field_name("operator"))
+        before = env.get(name)
+        if operator != "=":
+            if isinstance(before, Number) and isinstance(made, Number):
+                made = operation(operator[:-1], before, made, is_whole=True)
+            else:
+                return before
+        if made is None or left.type == "subscript_expression":
+            return before
+        env[name] = made.copied() if isinstance(made, Number) else made
+        return env[name]
+
+    def _field(self, node: Any, env: dict[str, Any]) -> Any:
+        of = self._value(node.child_by_field_name("argument"), env)
+        name = _text(node.child_by_field_name("field"))
+        if isinstance(of, Dim3) and name in ("x", "y", "z"):
+            return getattr(of, name).copied()
+        if isinstance(of, Pointer):
+            return of
+        return env.get(_text(node))
+
+    def _unary(self, node: Any, env: dict[str, Any]) -> Any:
+        made = self._value(node.child_by_field_name("argument"), env)
+        operator = _text(node.children[0])
+        if not isinstance(made, Number):
+            return made if operator in ("&", "*") else None
+        if operator == "&":
+            return made
+        if operator == "-":
+            return replace(Number.of(float(-made.value)), is_literal=made.is_literal)
+        return Number.of(not made.value) if operator == "!" else made
+
+    def _cast(self, node: Any, env: dict[str, Any]) -> Any:
+        made = self._value(node.child_by_field_name("value"), env)
+        ctype = _text(node.child_by_field_name("type"))
+        if isinstance(made, Number) and "*" not in ctype and _WHOLE.search(ctype):
+            return self._whole(made) if not made.is_literal else made
+        return made
+
+    def _condition(self, node: Any, env: dict[str, Any]) -> Any:
+        test = self._value(node.child_by_field_name("condition"), env)
+        which = "consequence" if isinstance(test, Number) and test.value else "alternative"
+        return self._value(node.child_by_field_name(which), env)
+
+    def _size_of(self, node: Any, env: dict[str, Any]) -> Any:
+        kind, value = (node.child_by_field_name(one) for one in ("type", "value"))
+        text = _text(kind if kind is not None else value).strip("() ")
+        held = env.get(text, self._globals.get(text))
+        if isinstance(held, Pointer) and held.bytes is not None:
+            return held.bytes
+        base = text.partition("[")[0].lstrip("*").strip()
+        held = env.get(base, self._globals.get(base))
+        return Number.of(_size_of(held.ctype if isinstance(held, Pointer) else text))
+
+    def _subscript(self, node: Any, env: dict[str, Any]) -> Any:
+        made = self._value(node.child_by_field_name("argument"), env)
+        parent = node.parent
+        is_address = parent is not None and parent.text.startswith(b"&")
+        return made if isinstance(made, Pointer) and is_address else env.get(_text(node))
+
+    def _new(self, node: Any, env: dict[str, Any]) -> Any:
+        ctype = _text(node.child_by_field_name("type"))
+        sizes = node.child_by_field_name("declarator")
+        given = [] if sizes is None else [self._value(one, env) for one in _array_sizes(sizes)]
+        return Pointer(ctype, self._bytes(given, ctype))
+
+    def _template(self, node: Any, env: dict[str, Any]) -> Any:
+        name = _text(node.child_by_field_name("name")).rpartition("::")[2]
+        if name not in self._kernels:
+            return None
+        return KernelName(name, tuple(map(str, self._template_arguments(node, env))))
+
+    def _template_arguments(self, node: Any, env: dict[str, Any]) -> list[Any]:
+        made: list[Any] = []
+        for one in node.child_by_field_name("arguments").named_children:
+            name = _text(one)
+            found = env.get(name, self._globals.get(name))
+            if found is None and one.type == "type_descriptor" and name in self._macros:
+                found = self._of_text(self._macros[name][1], env, name)
+            if found is None and one.type != "type_descriptor":
+                found = self._value(one, env)
+            made.append(found.whole if isinstance(found, Number) else found or name)
+        return made
+
+    def _called_function(self, node: Any, env: dict[str, Any]) -> Any:
+        function = node.child_by_field_name("function")
+        syntax = next((one for one in node.children if one.type == "kernel_call_syntax"), None)
+        arguments = node.child_by_field_name("arguments")
+        if syntax is not None:
+            return self._launch(node, function, syntax, arguments, env)
+        given = [self._value(one, env) for one in _given(arguments)]
+        name = _text(function)
+        if function.type == "field_expression":
+            return self._value(function, env)
+        if name in ("dim3", "make_uint3"):
+            return self._dim3(arguments, env)
+        if name in self._macros and self._macros[name][0]:
+            words, text = self._macros[name]
+            return self._of_text(text, {**env, **dict(zip(words, given, strict=False))}, name)
+        plain = name.partition("<")[0]
+        if plain in self._functions:
+            is_template = function.type == "template_function"
+            template = self._template_arguments(function, env) if is_template else []
+            return self._call(plain, given, template)
+        return self._library(name, given, node.start_point[0] + 1)
+
+    def _library(self, name: str, given: list[Any], line: int) -> Any:
+        if name in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel"):
+            if len(given) > 3 and isinstance(given[3], list):
+                shared = given[4] if len(given) > 4 else None
+                self._keep(given[0], given[1], given[2], shared, given[3], line)
+            return None
+        if _ALLOCATES.fullmatch(name) and len(given) > 1:
+            if isinstance(given[0], Pointer) and isinstance(given[1], Number):
+                given[0].bytes = given[1]
+            return None
+        if name == "cudaMallocPitch" and len(given) > 3 and isinstance(given[0], Pointer):
+            numbers = [one for one in given[2:4] if isinstance(one, Number)]
+            if len(numbers) == 2:
+                given[0].bytes = operation("*", *numbers, is_whole=True)
+            return None
+        if name == "cudaHostGetDevicePointer" and len(given) > 1:
+            if isinstance(given[0], Pointer) and isinstance(given[1], Pointer):
+                given[0].bytes = given[1].bytes
+            return None
+        if name in ("malloc", "calloc", "aligned_alloc"):
+            sizes = given[-2:] if name == "calloc" else given[-1:]
+            return Pointer("", self._bytes(sizes, "char"))
+        numbers = [one for one in given if isinstance(one, Number)]
+        if len(numbers) == len(given) and (made := called(name, numbers)) is not None:
+            return made
+        pointers = [one for one in given if isinstance(one, Pointer)]
+        return pointers[0] if len(pointers) == len(given) == 1 else None
+
+    def _launch(self, node: Any, function: Any, syntax: Any, arguments: Any,
+                env: dict[str, Any]) -> None:  # fmt: skip
+        kernel = self._value(function, env)
+        configuration = [self._value(one, env) for one in syntax.named_children]
+        given = [self._value(one, env) for one in _given(arguments)]
+        line = node.start_point[0] + 1
+        grid, block, shared, *_ = [*configuration, None, None, None]
+        self._keep(kernel, grid, block, shared, given, line)
+
+    def _keep(self, kernel: Any, grid: Any, block: Any, shared: Any, given: list[Any],
+              line: int) -> None:  # fmt: skip
+        """Keep a launch whose grid and block are known."""
+        if not isinstance(kernel, KernelName):
+            return
+        shapes = [one if isinstance(one, Dim3) else Dim3(one) if _number(one) else None
+                  for one in (grid, block)]  # fmt: skip
+        held = shared if isinstance(shared, Number) and shared.value else None
+        if shapes[0] is not None and shapes[1] is not None:
+            launch = HostLaunch(kernel, shapes[0], shapes[1], held, tuple(given), line)
+            self._found.append(launch)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, Number)
+
+
+_LISTS = ("argument_list", "initializer_list")
+_VALUES: Mapping[str, Any] = {
+    "number_literal": _Host._literal,
+    "identifier": _Host._identifier,
+    "qualified_identifier": _Host._identifier,
+    "type_identifier": _Host._identifier,
+    "true": _Host._identifier,
+    "false": _Host._identifier,
+    "binary_expression": _Host._binary,
+    "assignment_expression": _Host._assignment,
+    "field_expression": _Host._field,
+    "unary_expression": _Host._unary,
+    "pointer_expression": _Host._unary,
+    "cast_expression": _Host._cast,
+    "conditional_expression": _Host._condition,
+    "sizeof_expression": _Host._size_of,
+    "subscript_expression": _Host._subscript,
+    "new_expression": _Host._new,
+    "template_function": _Host._template,
+    "call_expression": _Host._called_function,
+    "initializer_list": _Host._dim3,
+}
+
+
+def _text(node: Any) -> str:
+    return str(node.text.decode(errors="replace")) if node is not None else ""
+
+
+def _only(node: Any) -> Any:
+    return node.named_children[0] if node.named_children else None
+
+
+def _walk(node: Any) -> Iterator[Any]:
+    yield node
+    for child in node.children:
+        yield from _walk(child)
+
+
+def _given(node: Any) -> list[Any]:
+    """Return the arguments of a list; of one that reads as a function's parameters, their names."""
+    if node is None:
+        return []
+    if node.type == "function_declarator":
+        inner = node.child_by_field_name("parameters").named_children
+        return [one.named_children[0] if one.named_children else one for one in inner]
+    return [one for one in node.named_children if one.type != "comment"]
+
+
+def _parameters(node: Any) -> list[Any]:
+    declarator = node.child_by_field_name("declarator")
+    while declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    found = declarator.child_by_field_name("parameters").named_children
+    return [one for one in found if "parameter" in one.type]
+
+
+def _last_name(node: Any) -> str:
+    """Return the name that a declarator declares."""
+    names = [one for one in _walk(node) if one.type in ("identifier", "type_identifier")]
+    declarator = node.child_by_field_name("declarator")
+    if declarator is not None:
+        return _last_name(declarator)
+    return _text(names[-1] if names else node).lstrip("*& ")
+
+
+def _array_sizes(node: Any) -> Iterator[Any]:
+    while node is not None and node.type.endswith(("array_declarator", "new_declarator")):
+        size = node.child_by_field_name("size") or node.child_by_field_name("length")
+        if size is not None:
+            yield size
+        node = node.child_by_field_name("declarator")
+
+
+def _is_of_floats(node: Any) -> bool:
+    """Return whether a quotient is one of floating-point numbers."""
+    return (
+        re.search(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]", node.text)
+        is not None
+    )
+
+
+def _size_of(ctype: str) -> int:
+    """Return the bytes of a type, 4 for an unknown one."""
+    import numpy as np
+
+    name = " ".join(
+        re.sub(r"\b(?:const|volatile|struct|static|unsigned(?=\s+\w))\b|[&]", " ", ctype).split()
+    )
+    if name.endswith("*"):
+        return 8
+    found = TYPES.get(name) or TYPES.get(name.removeprefix("std::"))
+    if found is None and (vector := re.fullmatch(r"(\w+?)([234])", name)) and vector[1] in TYPES:
+        return np.dtype(TYPES[vector[1]]).itemsize * int(vector[2])
+    return np.dtype(found).itemsize if found is not None else 4
