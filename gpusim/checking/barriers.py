@@ -44,12 +44,8 @@ class Barriers:
         self._skipped: dict[tuple[int, int], bool] = {}
         self._program = program
 
-    def open(self, opened: BarrierOpened, clocks: Clocks, gone_at: Array, passed_at: Array) -> None:
-        """Check a barrier that has opened.
-
-        By row and lane, `gone_at` is the pc of the exit, `passed_at` that of the last barrier that
-        the lane passed without waiting, which has been reported.
-        """
+    def open(self, opened: BarrierOpened, clocks: Clocks, gone_at: Array) -> None:
+        """Check a barrier that has opened; `gone_at` is the pc of lanes' exits, by row and lane."""
         warps = opened.placement.warps_per_block
         blocks, block = np.unique(opened.rows // warps, return_inverse=True)
         sources = self._sources[opened.pcs]
@@ -64,8 +60,7 @@ class Barriers:
         if (gone != STAYED).any():
             pcs = np.zeros(len(blocks), dtype=np.int64)
             pcs[block] = opened.pcs
-            passed = passed_at[rows].reshape(len(blocks), -1) == pcs[:, None]
-            self._missed(rows, pcs, np.where(passed, STAYED, gone), clocks.placement)
+            self._missed(rows, pcs, gone, clocks.placement)
 
     def _places(self, opened: BarrierOpened, sources: Array, here: Array, count: int) -> None:
         """Report warps of a block that waited at barriers in different lines, or by other calls."""
@@ -150,16 +145,6 @@ class Barriers:
         )
         count = int(np.count_nonzero(missing))
         return Finding("barrier-apart", message, (Place(line, "waits", who),), count=count)
-
-    def passed_by(self, step: Step, lanes: Array) -> None:
-        """Report lanes that pass a barrier without waiting, by copy, row and lane."""
-        copy, row, lane = (int(place[0]) for place in np.nonzero(lanes))
-        who, line = _thread(step.placement, int(step.rows[row]), lane, copy), step.instruction.line
-        message = f"{who} does not reach the barrier in line {line}, at which others wait"
-        count = int(np.count_nonzero(lanes)) * (step.placement.copies // len(lanes))
-        self._sink.add(
-            Finding("barrier-missed", message, (Place(line, "passes", who),), count=count)
-        )
 
     def named_in_vain(self, step: Step, clocks: Clocks) -> Finding | None:
         """Return a finding if a warp barrier's mask names lanes that never arrive."""

@@ -25,8 +25,6 @@ from gpusim.launch.events import Placement, Step
 class Batch:
     """State of a batch. `threads` are packed, `gone_at` is the pc of each lane's exit.
 
-    `passed_at` is the pc of the last barrier that a lane passed without waiting.
-
     `local` tells the written elements of threads' local memory, `origins` the registers that
     hold values from uninitialised memory. `groups` are present where copies are asynchronous.
     """
@@ -34,7 +32,6 @@ class Batch:
     clocks: Clocks
     threads: Array
     gone_at: Array
-    passed_at: Array
     origins: Origins
     shared: Shadow | None = None
     shared_copies: int = 1
@@ -48,8 +45,7 @@ class Batch:
         """Return the state of blocks that begin; with `has_copies` each has its own memory."""
         clocks = Clocks(placement, threads_per_block)
         gone_at = np.full(clocks.live.shape, STAYED)
-        threads = threads_of(placement)
-        made = cls(clocks, threads, gone_at, gone_at.copy(), Origins(placement))
+        made = cls(clocks, threads_of(placement), gone_at, Origins(placement))
         if has_copies:
             made.groups = Groups(len(placement.blocks) * placement.warps_per_block * 32)
         return made
@@ -61,7 +57,6 @@ class Batch:
         self.origins.unfold(placement)
         self.threads = threads_of(placement)
         self.gone_at = np.tile(self.gone_at, (copies, 1))
-        self.passed_at = np.tile(self.passed_at, (copies, 1))
         self._copy_shared(copies)
         self._copy_local(copies)
 

@@ -330,7 +330,7 @@ class Checker(Observer):
         """Order all accesses before a barrier, and check its threads."""
         batch, time = self._batch(opened.placement), self._time(int(opened.pcs[0]))
         if opened.numbers is None:
-            self._barriers.open(opened, batch.clocks, batch.gone_at, batch.passed_at)
+            self._barriers.open(opened, batch.clocks, batch.gone_at)
             batch.clocks.open(opened, time)
         else:
             self._tell(self._barriers.came_apart(opened, batch.clocks))
@@ -600,12 +600,7 @@ class Checker(Observer):
         self._tell(found or self._barriers.read_in_vain(step))
 
     def _arrive(self, step: Step, batch: Batch) -> None:
-        """Report a barrier skipped by lanes with a false predicate."""
-        past = step.active & ~step.on
-        if past.any():
-            self._barriers.passed_by(step, past)
-            row, lane = np.nonzero(past.any(axis=0))
-            batch.passed_at[step.rows[row], lane] = step.pc
+        """Leave a barrier to be checked when it opens: lanes may go past it without waiting."""
 
     def _fence(self, step: Step, batch: Batch) -> None:
         shape = (step.placement.copies, len(step.rows), 32)
