@@ -36,12 +36,14 @@ def entry_point() -> None:
     gc.set_threshold(200_000)
     from gpusim.cli.app import INTERRUPTED, main
     from gpusim.cli.output import told
+    from gpusim.cli.progress import Word
 
     warnings.showwarning = told
     try:
         with _cleared_when_ended():
             _interrupts_as(handler, _interrupt)
-            code = main()
+            with Word(sys.argv[1:3]):
+                code = main()
             _interrupts_as(handler, signal.SIG_DFL)
     except KeyboardInterrupt:  # just before main has begun to listen, or just after
         code = INTERRUPTED

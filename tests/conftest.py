@@ -14,12 +14,14 @@ import schemas
 
 from gpusim.cli import ci, options, programs
 from gpusim.cli.app import main
+from gpusim.cli.progress import SWITCH
 from gpusim.codegen.generators import LOWERING, VARIABLE
 from gpusim.host.fast import THREADS
 
 # What tests count and time is the lowering's code, wherever they run; others ask for nvcc's.
 os.environ[VARIABLE] = LOWERING
 os.environ[THREADS] = "1"
+os.environ[SWITCH] = "0"  # on a busy machine, any command may take some seconds
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

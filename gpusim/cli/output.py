@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -78,11 +79,21 @@ def tell(text: str) -> None:
     stream = sys.stderr
     if stream is None or stream.closed:
         return
+    note_telling()
     try:
         stream.write(text)
         stream.flush()
     except OSError:
         _abandon(stream)
+
+
+told_at = 0.0  # by the clock of time.monotonic
+
+
+def note_telling(until: float = 0.0) -> None:
+    """Take note that the user sees the command at work: now, or `until` some time."""
+    global told_at
+    told_at = max(until, time.monotonic())
 
 
 def told(

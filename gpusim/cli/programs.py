@@ -190,6 +190,7 @@ def run(
     from gpusim.cli.inputs import count
     from gpusim.cli.launch_choice import LaunchChoice
     from gpusim.cli.program_modes import LOOKS, Watched
+    from gpusim.cli.progress import Word
     from gpusim.driver import session
 
     device = device_of(chosen.device, None)
@@ -210,6 +211,7 @@ def run(
     command_line = [*_compiled(chosen, architecture), *program]
     if not command_line:
         raise InputError(f"no program is given; write gpusim {command} -- PROGRAM, or FILE.cu")
+    Word.running = lambda: watched.running
     return watched, session.run(command_line, device, watched)
 
 

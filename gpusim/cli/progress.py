@@ -1,14 +1,21 @@
-"""A bar on stderr for work that comes in pieces; only a terminal sees it."""
+"""Progress on stderr: a bar on a terminal for work in pieces, a word for any long command."""
 
 from __future__ import annotations
 
+import math
+import os
 import sys
+import threading
 import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+from gpusim.cli import output
 from gpusim.cli.output import complain, has_terminal
-from gpusim.host.files import printable
+from gpusim.host.files import printable, shown
+
+SWITCH = "GPUSIM_PROGRESS"
 
 
 class Bar:
@@ -68,6 +75,43 @@ class Bar:
             self._noun, total=self._total, completed=self._done, what=""
         )
         self._bar.start()
+        output.note_telling(math.inf)
+
+
+class Word:
+    """Says once on standard error that a command is at work, after some seconds without a word.
+
+    `running` tells what runs, in words. GPUSIM_PROGRESS=0 in the environment switches it off.
+    """
+
+    FIRST_S = 4.0
+    running: Callable[[], str] = str
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = " ".join(command)
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> Word:
+        if os.environ.get(SWITCH) == "0":
+            return self
+        Patience.PATIENCE_S = self.FIRST_S - 0.5
+        threading.Thread(target=self._say, daemon=True).start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._is_over.set()
+
+    def _say(self) -> None:
+        begun = time.monotonic()
+        left = self.FIRST_S
+        while not self._is_over.wait(left):
+            now = time.monotonic()
+            left = max(begun, output.told_at) + self.FIRST_S - now
+            if left <= 0:
+                what = Word.running() or f"gpusim {shown(self._command)}"
+                complain(f"{what} is at work for {now - begun:.0f} s; Ctrl-C ends it")
+                return
+            left = min(left, self.FIRST_S)
 
 
 class Patience:

@@ -24,7 +24,7 @@ from gpusim.cli.options import (
     print_document,
     print_lines,
 )
-from gpusim.cli.output import has_terminal
+from gpusim.cli.output import has_terminal, note_telling
 from gpusim.cli.references import CODE_SUFFIXES, PYTHON, Reference
 from gpusim.errors import InputError
 
@@ -170,3 +170,4 @@ class Progress:
         )
         self.task = self.bar.add_task("blocks", total=self.total)
         self.bar.start()
+        note_telling(float("inf"))
