@@ -77,7 +77,8 @@ def test_a_ranking_of_own_kernels_is_told(run: Run) -> None:
     lines = out.splitlines()
     assert lines[0] == "H200  block 128"
     assert "lowering O3" in lines[1]
-    places = [line.split()[:2] for line in lines[4:6]]
+    head = next(place for place, line in enumerate(lines) if line.split()[:1] == ["rank"])
+    places = [line.split()[:2] for line in lines[head + 1 : head + 3]]
     assert places == [["2", "mine.py:far"], ["1", "mine.py:near"]]
 
 
