@@ -41,6 +41,7 @@ class Barriers:
         numbers = {place: number for number, place in enumerate(sorted(set(places)))}
         self._sources = np.array([numbers[place] for place in places])
         self._reach: dict[int, frozenset[int]] = {}
+        self._copies: dict[int, Array] = {}
         self._skipped: dict[tuple[int, int], bool] = {}
         self._program = program
 
@@ -86,7 +87,10 @@ class Barriers:
             left = [place for place in np.unique(gone[block]).tolist() if place != STAYED]
             for place in left:
                 position = int(np.argmax(gone[block] == place))
-                who = _thread(placement, int(rows[block][position // 32]), position % 32)
+                row, lane = int(rows[block][position // 32]), position % 32
+                copies = self._copies.get(pc) if placement.folded else None
+                copy = 0 if copies is None else int(copies[row, lane])
+                who = _thread(placement, row, lane, copy)
                 skips = self._is_skipped(pc, place)
                 rule = "barrier-missed" if skips or self._is_lockstep else "barrier-after-return"
                 how = "does not reach" if skips else "has exited before"
@@ -97,6 +101,14 @@ class Barriers:
                 )
                 count = int(np.count_nonzero(gone[block] == place))
                 self._sink.add(Finding(rule, message, where, count=count))
+
+    def skip(self, step: Step, lanes: Array) -> None:
+        """Note the first block of blocks run as one in which lanes go past a barrier."""
+        if step.placement.folded:
+            shape = step.placement.warps_per_block, 32
+            copies = self._copies.setdefault(step.pc, np.zeros(shape, dtype=np.int64))
+            some, first = lanes.any(axis=0), lanes.argmax(axis=0)
+            copies[step.rows] = np.where(some, first, copies[step.rows])
 
     def _is_skipped(self, pc: int, place: int) -> bool:
         """Return whether threads that exited at a place went around an instruction.

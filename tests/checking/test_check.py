@@ -311,4 +311,4 @@ def test_a_barrier_under_a_guard_is_reported_once_for_the_thread_that_does_not_r
     kernel = gpusim.cuda_source(PREDICATED)["guarded"]
     (one,) = gpusim.check(kernel[2, 32], x, np.zeros(65, np.int32)).errors
     assert (one.rule, one.lines, one.count) == ("barrier-missed", (6, 9), 2)
-    assert one.message.startswith("thread 5 (block 0, warp 0, lane 5) does not reach the barrier")
+    assert one.message.startswith("thread 3 (block 1, warp 0, lane 3) does not reach the barrier")
