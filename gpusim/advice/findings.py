@@ -86,11 +86,35 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
     return [*played, *rest]
 
 
+# What the rules of a trace look at: its parts, those of all, and the words for both.
+_CONFLICTS = ("shared_load_bank_conflicts", "shared_store_bank_conflicts")
+_WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts")
+_LOOKED_AT = (
+    ("bank conflicts", _CONFLICTS, _WAVEFRONTS, "{0:,} of {1:,} wavefronts excessive"),
+    ("divergence", ("divergent_branches",), ("branches",), "{0:,} of {1:,} branches divergent"),
+    (
+        "global accesses",
+        ("global_load_sectors", "global_store_sectors"),
+        ("global_load_requests", "global_store_requests"),
+        "{2:.1f} sectors a request",
+    ),
+)
+
+
 def _nothing(evidence: Evidence) -> Advice:
+    """Return what was looked at, each with its largest value of a line."""
     first = min((line.line for line in evidence.trace.lines), default=0)
-    return Advice(
-        NONE,
-        first,
-        "No findings: no bank conflicts, few divergent branches, global accesses close to "
-        "coalesced.",
-    )
+    said = []
+    for what, parts, wholes, words in _LOOKED_AT:
+        values = [
+            (part / whole, line.line, part, whole)
+            for line in evidence.trace.lines
+            if (part := sum(line.counters.get(name, 0) for name in parts))
+            and (whole := sum(line.counters.get(name, 0) for name in wholes))
+        ]
+        if not values:
+            said.append(f"no {what}")
+            continue
+        ratio, line, part, whole = max(values)
+        said.append(f"{what} at most {words.format(part, whole, ratio)} (line {line})")
+    return Advice(NONE, first, f"No finding is worth its cycles: {'; '.join(said)}.")
