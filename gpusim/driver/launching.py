@@ -123,7 +123,7 @@ def _given(function: Function, held: bytes, arena: Arena, bound: _Bound) -> Iter
     for number, parameter in enumerate(parameters):
         begin = parameter.offset - function.first
         raw = held[begin : begin + parameter.size]
-        name = f"arg{number}"
+        name = function.parameter_names[number]
         if name in function.module.cubin.variables:
             name = f"{name} (argument)"
         ctype = types[number] if len(types) == len(parameters) else ""

@@ -18,8 +18,10 @@ from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import MAX_THREADS_PER_BLOCK
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.cubin import Cubin, KernelCode
+from gpusim.sass.includes import read
 from gpusim.sass.kernels import CodeKernel, CubinFile
 from gpusim.sass.links import Links
+from gpusim.sass.signature import overloads
 from gpusim.sass.symbols import cpp_name
 from gpusim.sass.translate import HEAP_BYTES, Code
 
@@ -64,6 +66,17 @@ class Function:
         """The file of most of its lines, "" where the module has no lines."""
         files = Counter(row.place.file for row in self.code.section.rows if row.place.line)
         return next((name for name, _ in files.most_common(1) if Path(name).is_file()), "")
+
+    @cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """The names of its parameters: the source's, where one kernel there can be it."""
+        count = len(self.code.kernel.parameters)
+        plain = self.name.partition("(")[0].partition("<")[0].rpartition("::")[2]
+        text = read(Path(self.source_file)) if self.source_file else ""
+        found = [one for one in overloads(text, plain) if len(one) == count]
+        names = tuple(one.name for one in found[0]) if len(found) == 1 else ()
+        is_known = len(set(names)) == count and all(names)
+        return names if is_known else tuple(f"arg{number}" for number in range(count))
 
     @property
     def symbol(self) -> str:
