@@ -191,6 +191,8 @@ def check_prepared(
         stuck = residency.finding(prepared, device, before, checker.steps)
         if stuck is not None:
             sink.add(stuck)
+    found = sink.sorted()
+    checker.coverage.lines_not_run -= {line for one in found for line in one.lines}
     return Findings(
         kernel=prepared.kernel,
         source_file=prepared.source_file,
@@ -203,7 +205,7 @@ def check_prepared(
         lenient=lenient,
         order=order,
         coverage=checker.coverage,
-        found=tuple(replace(one, language=prepared.language) for one in sink.sorted()),
+        found=tuple(replace(one, language=prepared.language) for one in found),
     )
 
 

@@ -65,8 +65,8 @@ RULES: dict[str, Rule] = {
             "volatile-warp-race",
             WARNING,
             "lanes of a warp rely on volatile memory for their order",
-            "put {syncwarp}() between the two accesses: volatile orders no lanes, and since "
-            "compute capability 7.0 they do not run in lockstep",
+            "put {syncwarp}() behind each step of the tail, outside its condition: volatile orders "
+            "no lanes, and since compute capability 7.0 they do not run in lockstep",
         ),
         Rule(
             "one-instruction",

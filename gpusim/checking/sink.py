@@ -8,6 +8,7 @@ from gpusim.checking.findings import Finding, place_of
 from gpusim.checking.order_reports import UNFENCED
 
 # Races between threads that are further and further apart, the widest first.
+VOLATILE = "volatile-warp-race"
 SCOPES = ("block-race", "global-race", "shared-race", "warp-race")
 
 
@@ -71,4 +72,6 @@ class Sink:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    return finding.rule, finding.lines, finding.array
+    """Return what repeated findings share: of a tail in volatile memory, all steps are one."""
+    lines = () if finding.rule == VOLATILE else finding.lines
+    return finding.rule, lines, finding.array

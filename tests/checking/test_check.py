@@ -312,3 +312,33 @@ def test_a_barrier_under_a_guard_is_reported_once_for_the_thread_that_does_not_r
     (one,) = gpusim.check(kernel[2, 32], x, np.zeros(65, np.int32)).errors
     assert (one.rule, one.lines, one.count) == ("barrier-missed", (6, 9), 2)
     assert one.message.startswith("thread 3 (block 1, warp 0, lane 3) does not reach the barrier")
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_tail_in_volatile_memory_is_one_warning_with_its_cure() -> None:
+    """Steps of 16, 8, 4, 2 and 1: four of them read what the step before has stored."""
+    steps = "".join(f"    if (t < {d}) s[t] += s[t + {d}];\n" for d in (16, 8, 4, 2, 1))
+    text = f"""__global__ void k(int *x) {{
+    __shared__ volatile int s[32];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncwarp();
+{steps}    if (t == 0) x[0] = s[0];
+}}"""
+    found = gpusim.check(gpusim.cuda_source(text)["k"][1, 32], np.ones(32, np.int32))
+    (tail,) = found
+    assert (tail.severity, tail.rule, tail.count) == ("warning", "volatile-warp-race", 15)
+    assert tail.fix.startswith("put __syncwarp() behind each step of the tail")
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_line_with_a_finding_is_not_one_that_has_not_run() -> None:
+    text = """__global__ void k(int *x) {
+    x[threadIdx.x] = 1;
+    if (threadIdx.x == 40)
+        x[1 << 20] = 2;
+}"""
+    found = gpusim.check(gpusim.cuda_source(text)["k"][1, 64], np.zeros(64, np.int32))
+    (bounds,) = found.errors
+    assert bounds.rule == "bounds"
+    assert not found.coverage.lines_not_run & set(bounds.lines)
