@@ -88,7 +88,9 @@ def test_a_planted_race_of_cuda_names_what_is_missing(file: str, name: str) -> N
     assert {one.missing for one in checked(file, name)} == CUDA[file][name]
 
 
-@pytest.mark.parametrize("case", [one for one in PYTHON_CASES if one.name in PYTHON], ids=str)
+@pytest.mark.parametrize(
+    "case", [one for one in PYTHON_CASES if one.name in PYTHON], ids=lambda one: one.name
+)
 def test_a_planted_race_of_python_names_what_is_missing(case: Case) -> None:
     found = case.check(case.pair()[0])
     assert {one.missing for one in found.errors} == PYTHON[case.name]
