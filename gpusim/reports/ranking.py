@@ -21,6 +21,8 @@ from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.runs import known_defect
 
+INDENT = " " * 6  # of changes below a kernel
+
 
 def ranking_document(ranking: Ranking, remarks: Sequence[str] = ()) -> dict[str, Any]:
     """Return the document of `gpusim rank --json`: kernels from slow to fast."""
@@ -53,7 +55,7 @@ def ranking_report(
     """Yield the ranking as lines of at most `width` columns."""
     yield from _title(ranking, passes, width)
     yield Text()
-    yield from _table(ranking).lines(width)
+    yield from _rows(ranking, width)
     places = range(1, len(ranking.forecasts))
     yield from order_legend(map(ranking.judged, places), width)
     for one, reason in ranking.wrong:
@@ -106,6 +108,19 @@ def _fallbacks(ranking: Ranking, width: int) -> Iterator[Text]:
         yield from fallback_lines(reason, width, ", ".join(names))
 
 
+def _rows(ranking: Ranking, width: int) -> Iterator[Text]:
+    """Yield a line for each kernel, and below it the changes from the one before."""
+    lines = list(_table(ranking).lines(width))
+    head = len(lines) - len(ranking.forecasts)
+    yield from lines[:head]
+    for place, line in enumerate(lines[head:]):
+        yield line
+        limiter = [f"limiter {ranking.forecasts[0].first.limiter.name}"]
+        said = "; ".join(_changes(ranking, place) if place else limiter)
+        for part in wrap(said, width, initial_indent=INDENT, subsequent_indent=INDENT):
+            yield Text(part, DIM)
+
+
 def _table(ranking: Ranking) -> Columns:
     made = Columns(
         Column("rank"),
@@ -116,16 +131,13 @@ def _table(ranking: Ranking) -> Columns:
         Column("of peak"),
         Column("step"),
         Column("in order"),
-        Column("changes", "left", "fold"),
     )
     last = len(ranking.forecasts) - 1
     for place, forecast in enumerate(ranking.forecasts):
         style = TITLE if place == last else ""
+        step, order = "", ""
         if place:
             step, order = f"{ranking.step(place):.2f}x", in_order(ranking.judged(place))
-            why = "; ".join(_changes(ranking, place))
-        else:
-            step, order, why = "", "", f"limiter {forecast.first.limiter.name}"
         made.row(
             (str(last - place + 1), DIM),
             (forecast.job.name, style),
@@ -135,7 +147,6 @@ def _table(ranking: Ranking) -> Columns:
             (percent(forecast.peak_fraction), style),
             (step, "cyan"),
             (order, DIM),
-            (why, ""),
         )
     return made
 
