@@ -79,7 +79,7 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert 'href="tour/"' in page
-    assert 'src="pictures/banks-reduce2.svg"' in page
+    assert 'src="pictures/page.png"' in page
     assert 'id="gpusim.tracing.trace.trace"' in (tmp_path / "reference" / "index.html").read_text()
     model = (tmp_path / "model" / "index.html").read_text(encoding="utf-8")
     written = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
