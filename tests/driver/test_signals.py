@@ -5,7 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from driver.host import PROLOGUE, needs_compilers
@@ -33,9 +35,15 @@ KILLED = f"import threading, os\nthreading.Timer(1, os.kill, (os.getpid(), 9)).s
 
 
 @pytest.fixture
+def room() -> Iterator[Path]:
+    """Return a folder for temporary files whose name is short enough for a socket in it."""
+    with TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
 def program(tmp_path: Path) -> list[str]:
     """Return the command line of a program with a long launch behind the word begun."""
-    (tmp_path / "room").mkdir()
     (tmp_path / "kernels.cubin").write_bytes(
         compiler.compiled(KERNEL, "kernels.cu", [], "sm_90").cubin
     )
@@ -47,32 +55,32 @@ def program(tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("is_group", [False, True])
 def test_a_signal_ends_the_program_and_names_its_launch(
-    program: list[str], tmp_path: Path, number: signal.Signals, is_group: bool
+    program: list[str], tmp_path: Path, room: Path, number: signal.Signals, is_group: bool
 ) -> None:
-    process = started(program, tmp_path, tmp_path / "room")
+    process = started(program, tmp_path, room)
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.2)
-    said = ended_by(process, number, is_group=is_group, folder=tmp_path / "room", unsaid=SAID[1:])
+    said = ended_by(process, number, is_group=is_group, folder=room, unsaid=SAID[1:])
     assert "gpusim: interrupted in launch 2, spins, grid 2, block 64\n" in said
 
 
-def test_the_processes_of_a_program_end_too(program: list[str], tmp_path: Path) -> None:
+def test_the_processes_of_a_program_end_too(program: list[str], tmp_path: Path, room: Path) -> None:
     command = " ".join(program[2:])
-    process = started(["run", "--", "sh", "-c", f"{command}; true"], tmp_path, tmp_path / "room")
+    process = started(["run", "--", "sh", "-c", f"{command}; true"], tmp_path, room)
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
-    ended_by(process, signal.SIGTERM, is_group=False, folder=tmp_path / "room", unsaid=SAID[1:])
+    ended_by(process, signal.SIGTERM, is_group=False, folder=room, unsaid=SAID[1:])
 
 
 def test_a_launch_of_a_process_that_is_killed_is_not_waited_for(
-    program: list[str], tmp_path: Path
+    program: list[str], tmp_path: Path, room: Path
 ) -> None:
     command = ["killed.py" if one == "program.py" else one for one in program]
-    process = started(command, tmp_path, tmp_path / "room")
+    process = started(command, tmp_path, room)
     begun = time.monotonic()
     _out, said = process.communicate(timeout=60)
     assert process.returncode == 128 + 9
     assert "segfault" not in said
     assert time.monotonic() - begun < 20
-    assert not list((tmp_path / "room").iterdir())
+    assert not list(room.iterdir())
