@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from gpusim.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MAX_ELEMENTS = 2**31 - 1  # the largest int of CUDA C, the type of kernels' counts
 MAX_ARRAY = 2**36  # elements of an array of zeros, whose untouched parts take no memory
@@ -49,6 +50,8 @@ def array_spec(shape: int | Sequence[int], dtype: Any) -> ArraySpec:
     It will do for `predict` wherever a kernel's control flow and addresses do not depend on
     the array's elements. Raises InputError for a shape or dtype that is none.
     """
+    import numpy as np
+
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     if not all(isinstance(size, int | np.integer) and size >= 0 for size in sizes):
         raise InputError(f"an array's shape is made of whole numbers, not {shape!r}")
