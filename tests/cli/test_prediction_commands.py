@@ -276,7 +276,7 @@ def test_devices_lists_every_gpu_and_every_mechanism(run: Run) -> None:
 
 @pytest.mark.parametrize("name", device.names())
 def test_a_device_shows_every_number_with_unit_kind_and_source(run: Run, name: str) -> None:
-    out = printed(run, "devices", name)
+    out = printed(run, "devices", name, "--all")
     for dotted in KEYS:
         assert dotted.partition(".")[2] in out
     found = document(run, "devices", name)["facts"]
