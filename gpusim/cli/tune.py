@@ -89,7 +89,7 @@ def tuned(chosen: Namespace) -> list[Tuned]:
             progress=lambda case: bar.advance(f"{case.request.kernel} {case.device}"),
             remark=complain,
         )
-    _require_candidates(found, compared)
+    _require_candidates(found, compared, cases)
     described = {case.request.kernel: case for case in cases}
     return [
         replace(one, description=_description(described[one.kernel], one.n, chosen))
@@ -111,11 +111,16 @@ def _description(case: Case, n: int | None, chosen: Namespace) -> LaunchDescript
     return case.first.sized(n, None).launch().description
 
 
-def _require_candidates(found: Sequence[Tuned], compared: Collection[str]) -> None:
+def _require_candidates(
+    found: Sequence[Tuned], compared: Collection[str], cases: Sequence[Case]
+) -> None:
     """Raise InputError where none of the candidates can run, on no GPU and at no size.
 
     The launch rules of `compared` kernels are no candidates: they stand beside those asked for.
+    A grid of full waves ends where there are no more elements, which may be the rule's grid.
     """
+    from gpusim.prediction.sweeps.choices import WAVES
+
     rows = [row for one in found for row in (*one.rows, *one.rejected)]
     if any(row["choices"] or row["kernel"] not in compared for row in rows):
         return
@@ -123,6 +128,16 @@ def _require_candidates(found: Sequence[Tuned], compared: Collection[str]) -> No
     for row in (row for one in found for row in one.cannot):
         if row["choices"] or row["kernel"] not in compared:
             reasons.setdefault(row["reason"], row["choices"] or "launch rule")
+    if not reasons:
+        least = min(value for case in cases for name, value in case.choices if name == WAVES)
+        fullest = max(rows, key=lambda row: row["waves"])
+        if fullest["waves"] >= least:  # the rule's launch is the one asked for
+            return
+        reason = (
+            "no grid has so many full waves, since n = {n:,} has elements for {grid:,} blocks of "
+            "{block} threads, {waves:.2f} waves on {device}; give a larger -n".format(**fullest)
+        )
+        reasons[reason] = f"{WAVES}={least}"
     raise none_can_run("candidates", reasons)
 
 

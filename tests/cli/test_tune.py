@@ -137,6 +137,18 @@ def test_a_template_argument_varies_and_limits_exclude(run: Run) -> None:
     assert "registers of a thread, over the limit of 4" in err
 
 
+@pytest.mark.parametrize("blocks", [(), ("--block", 256)])
+def test_full_waves_need_elements_for_their_blocks(run: Run, blocks: tuple[object, ...]) -> None:
+    wave = 8 * 132  # blocks of 256 threads, of 2 elements each
+    code, out, err = run("tune", "reduce7", "-n", 2**16, "--waves", "1,2", *blocks, "--workers", 1)
+    assert (code, out) == (2, "")
+    assert "none of the candidates can run: waves=1: no grid has so many full waves" in err
+    assert "n = 65,536 has elements for 128 blocks of 256 threads, 0.12 waves on h200" in err
+    (one,) = tuned(run, "reduce7", "-n", wave * 512, "--waves", 1, *blocks)
+    assert isinstance(one["best"], dict)
+    assert (one["best"]["grid"], one["best"]["waves"]) == (wave, 1)
+
+
 def test_a_launch_rule_does_not_stand_in_for_candidates_that_cannot_run(run: Run) -> None:
     code, out, err = run("tune", "reduce3", "-n", 2**12, "--block", 33333, "--workers", 1)
     assert (code, out) == (2, "")
