@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.clocks import LANE_BITS, Clocks, names
+from gpusim.checking.clocks import LANE_BITS, Clocks, names, participants
 from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.python_returns import left_python_early
@@ -160,7 +160,7 @@ class Barriers:
 
     def named_in_vain(self, step: Step, clocks: Clocks) -> Finding | None:
         """Return a finding if a warp barrier's mask names lanes that never arrive."""
-        named, active = names(step), np.asarray(step.on.all(axis=0))
+        named, active = names(step), participants(step)
         whom = np.ones((1, 1, 32), dtype=bool) if named is None else named
         missing = whom & clocks.exists[step.rows][:, None, :] & ~active[:, None, :]
         callers = np.asarray((missing & active[:, :, None]).any(axis=2))

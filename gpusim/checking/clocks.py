@@ -96,8 +96,7 @@ class Clocks:
 
     def sync_warp(self, step: Step, time: int) -> None:
         """Record a meeting of lanes: callers that name each other in their masks."""
-        active = np.asarray(step.on.all(axis=0))
-        named = names(step)
+        active, named = participants(step), names(step)
         whole = (active == self.exists[step.rows]).all(axis=1)
         if named is not None:
             whole &= (named | ~active[:, :, None] | ~active[:, None, :]).all(axis=(1, 2))
@@ -120,6 +119,12 @@ class Clocks:
             heard = np.where(together[:, :, other, None], known[:, other, None, :], 0)
             np.maximum(learnt, heard, out=learnt)
         np.maximum.at(self.pairs, rows, learnt)
+
+
+def participants(step: Step) -> Array:
+    """Return the lanes that meet, (rows, lane): also those at other barriers that correspond."""
+    lanes = step.on if step.beside is None else step.beside
+    return np.asarray(lanes.all(axis=0))
 
 
 def names(step: Step) -> Array | None:

@@ -62,9 +62,10 @@ class Step(NamedTuple):
     source; each is None for other instructions. `values` are the values of a store, `left` the
     final values of an atomic in shared memory after all lanes, `before` the elements before a sum
     of floating-point numbers and `added` what each lane adds, `mask` is the operand with the
-    lane mask of a shuffle, vote or warp barrier, as bits; all of these are to be
-    broadcast. `sources` are the source lanes of a shuffle, `constants` the
-    offsets in its bank of a load of constants with addresses in registers. A row may be
+    lane mask of a shuffle, vote or warp barrier, as bits, `beside` the lanes of all barriers of a
+    warp that meet at several places; all of these are to be broadcast. `sources` are the source
+    lanes of a shuffle, `constants` the offsets in its bank of a load of constants with addresses in
+    registers. A row may be
     a part of a warp: lanes that diverged run as rows of their own. `registers` reads a register of
     the rows, as the instruction leaves it, until the observer returns; None in compiled code.
 
@@ -87,6 +88,7 @@ class Step(NamedTuple):
     registers: Callable[[int], Array] | None = None
     before: Array | None = None
     added: Array | None = None
+    beside: Array | None = None
 
 
 class StepsOfWarps(NamedTuple):

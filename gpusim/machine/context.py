@@ -98,6 +98,7 @@ class Context:
         constants: Array | None = None,
         before: Array | None = None,
         added: Array | None = None,
+        beside: Array | None = None,
     ) -> None:
         """Report to observers, if there are any, that a group ran an instruction."""
         if not (self.listeners or self._barrier_listeners or self._arrival_listeners):
@@ -121,6 +122,7 @@ class Context:
             group.read,
             before,
             added,
+            beside,
         )
         self._last_step = step
         for listener in self.listeners:

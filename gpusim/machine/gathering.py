@@ -114,7 +114,10 @@ def release(context: Context) -> None:
     # Splits at several instructions would not find each other there: they go on behind them.
     apart = np.isin(run, run[complete & (pc[order] != pc[run])])
     exchange = what[order] <= FIRST_EXCHANGE
-    _pass(context, waiting[np.sort(order[apart & ~exchange])])
+    passing = np.flatnonzero(apart & ~exchange)
+    passing = passing[np.argsort(order[passing])]
+    runs = np.repeat(np.arange(len(first)), sizes)
+    _pass(context, waiting[order[passing]], union[:, runs[passing]])
     _exchange(context, waiting[order[apart & exchange]], run[apart & exchange])
     going = np.sort(order[complete])
     batch.splits = splits.joined(waiting[going], bits[going], pc[going], row[going])
@@ -131,14 +134,15 @@ def _named_by(context: Context, waiting: Array) -> Array:
     return named
 
 
-def _pass(context: Context, which: Array) -> None:
-    """Continue splits behind barriers at several pcs."""
+def _pass(context: Context, which: Array, beside: Array) -> None:
+    """Continue splits behind barriers at several pcs, which the lanes `beside` have reached."""
     splits = context.batch.splits
     for place in np.unique(splits.pc[which]).tolist():
         instruction = context.instructions[place]
-        here = Group(context.batch, which[splits.pc[which] == place])
-        here.pc = place
-        context.report(here, instruction, here.mask, mask=here.read(instruction.src[0]))
+        chosen = splits.pc[which] == place
+        here = Group(context.batch, which[chosen])
+        here.pc, mask = place, here.read(instruction.src[0])
+        context.report(here, instruction, here.mask, mask=mask, beside=beside[:, chosen])
     splits.pc[which] += 1
 
 

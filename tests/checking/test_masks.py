@@ -42,6 +42,10 @@ RIGHT = {
         "if (v < 9) { unsigned m = __activemask(); v = __reduce_add_sync(m, v); } y[t] = v;",
     "an early return of the others": "if (v > 15) return; y[t] = __shfl_xor_sync(~0u, v, 8);",
     "a barrier of half the lanes, by these": "if (v < 16) { __syncwarp(0xffffu); } y[t] = v;",
+    "a barrier in both sides of a branch":
+        "__shared__ int s[32]; int x = t; "
+        "if (t < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else if (t < 32) { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; } y[t] = x;",
 }  # fmt: skip
 TEXT = """
 __global__ void k(int *y, int n) {
