@@ -6,7 +6,7 @@
     python -m validate.residuals generations  goes on with generations.csv
 
 `others.csv` has launches of sets of kernels that were written without regard to the model, each
-set predicted before it was measured: the predictions are those of the model of that time.
+set predicted before it was measured, by the model of that time.
 `catalogue.csv` has a random sample of the catalogue's launches, `described.csv` launches on GPUs
 that are known by their description alone.
 """

@@ -27,7 +27,7 @@ from gpusim.prediction.uncertainty.quantiles import COVERAGE, Key
 from .records import Residual, published_error
 
 CODES = NVCC, LOWERING
-COVERED_ABOVE = 2 * COVERAGE - 1  # of an interval whose upper end is that of one side
+COVERED_ABOVE = 2 * COVERAGE - 1  # of an interval with the upper end of one side
 FEWEST = 40  # launches of a kind of its own: two beyond either quantile
 CELLS = [(gpu, code, kind) for gpu in GPUS for code in CODES for kind in KINDS]
 
@@ -36,7 +36,7 @@ def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
     """Return the quantiles of all kinds.
 
     A kind with few launches has the quantiles that span all kinds of its GPU and generator. The
-    other kinds of GPUs have those of the measured one, made wider by what such GPUs need.
+    other kinds of GPUs have the measured one's, made wider by the factor of such GPUs.
     """
     found: dict[Key, Quantiles] = {}
     cells = [key for key in CELLS if key[0] == MEASURED]
@@ -75,9 +75,9 @@ def _of_generation(
 ) -> dict[Key, Quantiles]:
     """Return the quantiles of a GPU of a measured generation: wider by the factor it needs.
 
-    The factor is that of launches predicted with the file of another GPU of the generation, or
-    that of published errors on such a GPU, whichever is larger; kernels of the catalogue and others
-    have their own.
+    The factor is the larger one of launches predicted with the file of another GPU of the
+    generation and of published errors on such a GPU; kernels of the catalogue and others have
+    their own.
     """
     mine = [one for one in some if one.gpu == GENERATION]
     factors = {}
@@ -137,7 +137,7 @@ def _quantiles(some: Sequence[Residual]) -> Quantiles:
 def _of_another_gpu(some: Sequence[Residual]) -> Quantiles:
     """Return the quantiles of a GPU that no residual is of.
 
-    Launches of one GPU are not exchangeable with those of another. The interval of all is wider by
+    Launches of one GPU are not exchangeable with another's. The interval of all is wider by
     the factor that nine of ten launches need of the interval of the other GPUs: the score of
     conformalised quantile regression (Romano, Patterson and Candes, 2019).
     """
@@ -184,8 +184,8 @@ class Coverage:
 def cross_validated(some: Sequence[Residual]) -> dict[Key, Coverage]:
     """Return the coverage of each kind, each group tried with the quantiles of all others.
 
-    Launches of GPUs that were not measured are tried as such: those of a generation as predicted
-    with another GPU's file, those known by description with the intervals of the other GPUs.
+    Launches of GPUs that were not measured are tried as such: of a measured generation as predicted
+    with another GPU's file, of a described GPU with the intervals of the other GPUs.
     """
     tried: dict[Key, list[tuple[Residual, Quantiles]]] = {}
     for group in dict.fromkeys(one.group for one in some if one.gpu == MEASURED):

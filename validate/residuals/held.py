@@ -1,7 +1,7 @@
 """Launches predicted with intervals before they were measured: other kernels, and the catalogue's.
 
 `python -m validate.residuals predict` writes held.csv; `python -m validate.residuals measure FILE`
-times the catalogue's on a GPU, into a file as those of `measured/`.
+times the catalogue's on a GPU, into a file like the ones of `measured/`.
 """
 
 from __future__ import annotations

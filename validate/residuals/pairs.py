@@ -1,7 +1,7 @@
 """From measured pairs of launches to the certainty of their order, with cross-validation.
 
 `pairs.csv` has launches of the catalogue with predicted and measured times, `validate/others` and
-`validate/tuning` those of other kernels. A pair is of one GPU, size and type.
+`validate/tuning` launches of other kernels. A pair is of one GPU, size and type.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ HEAD = (
 class Launch:
     """A launch as predicted and as measured, in microseconds.
 
-    Launches of a `group` are compared: those of one device, size, type and state of the L2. `gpu`
-    is the kind of the GPU `device`, `kernels` is "catalogue" or empty, `kernel` tells kernels and
+    Launches of a `group`, of one device, size, type and state of the L2, are compared. `gpu` is
+    the kind of the GPU `device`, `kernels` is "catalogue" or empty, `kernel` tells kernels and
     sizes apart.
     """
 

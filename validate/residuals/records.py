@@ -28,7 +28,7 @@ class Residual:
 
     `group` is left out as a whole in a cross-validation: a set of kernels, a kernel or a GPU.
     `gpu` is a kind of `GPUS`; `kernel` counts the independent cases. `unknown` are the
-    names of what was sampled, extrapolated or supposed, None where that was not recorded.
+    names of sampled, extrapolated or supposed properties, None where not recorded.
     """
 
     group: str
@@ -85,7 +85,7 @@ def _catalogue() -> Iterator[Residual]:
 def _generations() -> Iterator[Residual]:
     """Yield launches of a measured GPU, predicted with the file of another one of its generation.
 
-    The catalogue's are those of `pairs.csv`.
+    The catalogue's launches are in `pairs.csv`.
     """
     for row in rows_of(FOLDER / "pairs.csv"):
         if row["gpu"] == GENERATION:
