@@ -5,9 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from driver.host import PROLOGUE, needs_compilers
@@ -35,10 +33,9 @@ KILLED = f"import threading, os\nthreading.Timer(1, os.kill, (os.getpid(), 9)).s
 
 
 @pytest.fixture
-def room() -> Iterator[Path]:
-    """Return a folder for temporary files whose name is short enough for a socket in it."""
-    with TemporaryDirectory() as folder:
-        yield Path(folder)
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for temporary files, with a name short enough for a socket in it."""
+    return tmp_path_factory.mktemp("room")
 
 
 @pytest.fixture
@@ -57,30 +54,30 @@ def program(tmp_path: Path) -> list[str]:
 def test_a_signal_ends_the_program_and_names_its_launch(
     program: list[str], tmp_path: Path, room: Path, number: signal.Signals, is_group: bool
 ) -> None:
-    process = started(program, tmp_path, room)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    time.sleep(0.2)
-    said = ended_by(process, number, is_group=is_group, folder=room, unsaid=SAID[1:])
+    with started(program, tmp_path, room) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.2)
+        said = ended_by(process, number, is_group=is_group, folder=room, unsaid=SAID[1:])
     assert "gpusim: interrupted in launch 2, spins, grid 2, block 64\n" in said
 
 
 def test_the_processes_of_a_program_end_too(program: list[str], tmp_path: Path, room: Path) -> None:
     command = " ".join(program[2:])
-    process = started(["run", "--", "sh", "-c", f"{command}; true"], tmp_path, room)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    ended_by(process, signal.SIGTERM, is_group=False, folder=room, unsaid=SAID[1:])
+    with started(["run", "--", "sh", "-c", f"{command}; true"], tmp_path, room) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        ended_by(process, signal.SIGTERM, is_group=False, folder=room, unsaid=SAID[1:])
 
 
 def test_a_launch_of_a_process_that_is_killed_is_not_waited_for(
     program: list[str], tmp_path: Path, room: Path
 ) -> None:
     command = ["killed.py" if one == "program.py" else one for one in program]
-    process = started(command, tmp_path, room)
     begun = time.monotonic()
-    _out, said = process.communicate(timeout=60)
-    assert process.returncode == 128 + 9
+    with started(command, tmp_path, room) as process:
+        _out, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + 9, said
     assert "segfault" not in said
     assert time.monotonic() - begun < 20
     assert not list(room.iterdir())

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
@@ -66,17 +67,18 @@ def end_by_signal(random: Random, folder: Path) -> None:
     (folder / "program.cu").write_text(KERNELS + MAIN)
     room = folder / "room"
     room.mkdir()
-    process = started(command, folder, room)
-    time.sleep(random.uniform(0.3, LONGEST_S))
-    number = random.choice([signal.SIGINT, signal.SIGTERM])
-    ended_by(process, number, is_group=random.random() < 0.5, folder=room)
+    with started(command, folder, room) as process:
+        time.sleep(random.uniform(0.3, LONGEST_S))
+        number = random.choice([signal.SIGINT, signal.SIGTERM])
+        ended_by(process, number, is_group=random.random() < 0.5, folder=room)
 
 
-def started(command: list[str], folder: Path, room: Path) -> subprocess.Popen[str]:
-    """Start a command in a folder, with its temporary files in `room`."""
+@contextmanager
+def started(command: list[str], folder: Path, room: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start a command in a folder, with its temporary files in `room`, and kill it at the end."""
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     more = {"TMPDIR": str(room), "PYTHONPATH": os.pathsep.join(paths)}
-    return subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", f"{AS_A_SHELL}entry_point()", *command],
         cwd=folder,
         env={**os.environ, **more},
@@ -85,7 +87,12 @@ def started(command: list[str], folder: Path, room: Path) -> subprocess.Popen[st
         text=True,
         errors="replace",
         process_group=0,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 # A job in the background has interrupts ignored.
