@@ -83,7 +83,7 @@ extern "C" __global__ void halves(unsigned char *y, int n) {
     [
         ("once", set()),
         ("again", {"block-race"}),
-        ("neighbours", {"global-race", "warp-race"}),
+        ("neighbours", {"global-race"}),
         ("halves", {"one-instruction"}),
     ],
 )
