@@ -7,8 +7,8 @@ from dataclasses import replace
 from gpusim.checking.findings import Finding, place_of
 from gpusim.checking.order_reports import UNFENCED
 
-# Races between threads that are further and further apart, the widest first.
 VOLATILE = "volatile-warp-race"
+# Races between threads that are further and further apart, the widest first.
 SCOPES = ("block-race", "global-race", "shared-race", "warp-race")
 
 

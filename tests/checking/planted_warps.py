@@ -270,7 +270,7 @@ def warp_tail_in_volatile_memory():
         cuda.syncthreads()
         tail = cuda.volatile(s)
         tail[t] += tail[t + 16]  # <-
-        tail[t] += tail[t + 8]  # <-
+        tail[t] += tail[t + 8]
         if t == 0:
             out[0] = s[0]
 

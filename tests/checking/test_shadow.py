@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusim.checking.checker import Checker
+from gpusim.checking.findings import Finding
 from gpusim.checking.sink import Sink
 from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Placement, Step
@@ -176,13 +177,27 @@ def step(event: Event, pc: int, instruction: Instruction) -> Step:
     )
 
 
+class EachPair(Sink):
+    """Keeps the lines of every race, also where a report joins several to one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs: set[tuple[int, int]] = set()
+
+    def add(self, finding: Finding) -> None:
+        super().add(finding)
+        if finding.hazard:
+            first, second = finding.places
+            self.pairs.add((first.line, second.line))
+
+
 def found_races(history: Sequence[Event], space: str) -> set[tuple[int, int]]:
     """The pairs of events that gpusim names, told step by step."""
     rows = tuple(row(event, number, space) for number, event in enumerate(history))
     masks = {number: mask(event) for number, event in enumerate(history)}
     program = Program("k", rows, 8, immediates=masks, shared_bytes=4 * ELEMENTS)
     allocations = allocate({"x": np.zeros(ELEMENTS, np.int32)})
-    sink = Sink()
+    sink = EachPair()
     checker = Checker(sink, ComputeCapability(9, 0), allocations)
     checker.begin(program, Launch((BLOCKS, 1, 1), (32 * WARPS, 1, 1)))
     for pc, event in enumerate(history):
@@ -196,8 +211,7 @@ def found_races(history: Sequence[Event], space: str) -> set[tuple[int, int]]:
             checker.barrier_opened(BarrierOpened(PLACEMENT, held, pcs, made, *named))
         elif rows[pc].op == "BAR":
             checker.barrier_opened(BarrierOpened(PLACEMENT, held, pcs, made))
-    found = [f for f in sink.sorted() if f.hazard]
-    return {(f.places[0].line, f.places[1].line) for f in found}
+    return sink.pairs
 
 
 def in_shared(history: Sequence[Event]) -> set[tuple[int, int]]:
