@@ -20,17 +20,12 @@ class Flags:
         self._releases, self.log = releases, FlagLog()
         self._has_fences = has_fences
         every = accesses.values()
-        # Whether flags, or fences behind others, may order accesses to shared memory.
-        self.reach_shared = has_fences or any(
-            access.kind == "atomic" and access.space != "global" and _acquires(access)
-            for access in every
-        )
+        self._updated = {_memory(access).place for access in every if access.kind == "atomic"}
         self._polled = {_memory(access).place for access in every if access.polls}
-        self._acquired = {
-            _memory(access).place
-            for access in every
-            if _acquires(access) and (has_fences or access.kind == "atomic" or access.polls)
-        }
+        seen = [access for access in every if _acquires(access) and self._sees(access)]
+        # Whether flags, or fences behind others, may order accesses to shared memory.
+        self.reach_shared = has_fences or any(access.space != "global" for access in seen)
+        self._acquired = self._polled | {_memory(access).place for access in seen}
 
     def forget(self, blocks: Array) -> None:
         """Forget the threads of blocks that have ended."""
@@ -53,10 +48,13 @@ class Flags:
                 locks=takes_lock(access.instruction),
                 awaits=is_atomic or access.polls,
                 fenced=_memory(access).acquires,
-                # Without fences only atomics' own elements are ordered by them.
-                sees=is_atomic or self._has_fences,
+                sees=self._sees(access),
             )
             self.log.visit(self._releases.visit(touch, flag), flag)
+
+    def _sees(self, access: Access) -> bool:
+        """Return whether an access is ordered: without fences, behind atomics of its element."""
+        return self._has_fences or _memory(access).may_touch(self._updated)
 
     def _publishes(self, access: Access) -> bool:
         if access.kind == "store":

@@ -40,9 +40,10 @@ def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
         return True
     if len({access.is_volatile for access in rows}) > 1:
         return True
-    return any(access.kind == "store" for access in rows) and any(
-        access.kind == "atomic" for access in rows
-    )
+    atomics = [access for access in rows if access.kind == "atomic"]
+    # One that returns the old value is ordered after the atomics before it.
+    other = {"store", "load"} if any(one.instruction.dst for one in atomics) else {"store"}
+    return bool(atomics) and any(access.kind in other for access in rows)
 
 
 def _names_lanes(program: Program) -> bool:

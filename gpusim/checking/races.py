@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim.checking.access import Access, Timeline
 from gpusim.checking.async_copies import InFlight
-from gpusim.checking.clock_rows import PLACE, clock_rows, is_ordered, locations
+from gpusim.checking.clock_rows import PLACE, clock_rows, locations
 from gpusim.checking.coverage import STRONG, Coverage
 from gpusim.checking.element_access import (
     ATOMIC,
@@ -251,13 +251,10 @@ class Races:
     ) -> Array:
         """Return a mask of the earlier accesses that fences and flags order."""
         thread, time = thread_of(earlier), time_of(earlier)
-        if self._releases is not None:
-            pair = PLAIN_PAIR if _is_flag(before, now) else _flags(before, now)
-            return self._releases.orders(thread, time, touch, pair)
-        if before.kind == "atomic" and before.instruction.dst:
-            # An atomic returns the old value: it is ordered after all earlier ones on its element.
-            return is_ordered(clock_rows(touch), thread, time)
-        return np.zeros(len(earlier), dtype=bool)
+        if self._releases is None:
+            return np.zeros(len(earlier), dtype=bool)
+        pair = PLAIN_PAIR if _is_flag(before, now) else _flags(before, now)
+        return self._releases.orders(thread, time, touch, pair)
 
     def _report(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -341,6 +342,18 @@ def test_strong_accesses_behind_a_flag_need_no_fence_of_the_reader() -> None:
         load = Access("load", volatile, False, (((1, 0), 0),))
         seen = acquire((1, 0), "load", of_block=None)
         assert (found_races([store, *flag, *seen, load], "global") == set()) == volatile
+
+
+def test_an_atomic_is_seen_by_a_later_volatile_load_or_atomic_without_fences() -> None:
+    update = Access("atomic", False, False, (((0, 32), 0),))
+    own = Access("atomic", False, False, (((0, 0), 0),))
+    load = Access("load", False, False, (((0, 0), 0),))
+    for space in OPS:
+        assert found_races([update, load], space) == {(0, 1)}
+        assert found_races([update, own, load], space) == {(0, 2)}
+        for sees in (replace(load, volatile=True), replace(own, gives_old=True)):
+            assert found_races([update, sees, load], space) == set()
+            assert found_races([update, sees, own, load], space) == set()
 
 
 def test_what_was_released_at_a_barrier_is_for_its_next_phase_alone() -> None:
