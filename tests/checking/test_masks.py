@@ -42,10 +42,6 @@ RIGHT = {
         "if (v < 9) { unsigned m = __activemask(); v = __reduce_add_sync(m, v); } y[t] = v;",
     "an early return of the others": "if (v > 15) return; y[t] = __shfl_xor_sync(~0u, v, 8);",
     "a barrier of half the lanes, by these": "if (v < 16) { __syncwarp(0xffffu); } y[t] = v;",
-    "a barrier in both sides of a branch":
-        "__shared__ int s[32]; int x = t; "
-        "if (t < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
-        "else if (t < 32) { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; } y[t] = x;",
 }  # fmt: skip
 TEXT = """
 __global__ void k(int *y, int n) {
@@ -97,3 +93,12 @@ def test_a_barrier_of_some_lanes_orders_these_alone() -> None:
     assert {one.rule for one in checked(body.format(16)).errors} == {"mask", "warp-race"}
     low = "__shared__ int s[64]; if (v < 16) { s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 8]; }"
     assert checked(low).errors == []
+
+
+def test_barriers_in_both_sides_of_a_branch_order_the_lanes_of_both() -> None:
+    body = (
+        "__shared__ int s[32]; int x; "
+        "if (t < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; } y[t] = x;"
+    )
+    assert not checked(body, block=32).errors
