@@ -41,9 +41,10 @@ def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
     if len({access.is_volatile for access in rows}) > 1:
         return True
     atomics = [access for access in rows if access.kind == "atomic"]
-    # One that returns the old value is ordered after the atomics before it.
-    other = {"store", "load"} if any(one.instruction.dst for one in atomics) else {"store"}
-    return bool(atomics) and any(access.kind in other for access in rows)
+    others = [access for access in rows if access.kind != "atomic"]
+    # One that returns the old value is ordered after the atomics before it, loads among others.
+    returns = any(access.instruction.dst for access in atomics)
+    return bool(atomics) and any(returns or access.kind == "store" for access in others)
 
 
 def _names_lanes(program: Program) -> bool:
