@@ -229,7 +229,7 @@ def _clock(results: dict[str, Any]) -> Iterator[str]:
     )
     yield (
         f"(bars: {LEAST_SIMULATED_PER_S / 1e6:.0f} M/s, {LEAST_TIMES_SIMPY:.0f} times SimPy's)"
-        + ("" if found["is_compiled"] else "; the extra `fast` is not installed")
+        + ("" if found["is_compiled"] else "; wasmtime does not run here")
     )
     for row in found["rows"]:
         rate, ratio = row["compiled_per_s"], row["compiled_per_s"] / row["simpy_per_s"]

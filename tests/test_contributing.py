@@ -31,7 +31,7 @@ def test_extras_that_pages_name_are_declared() -> None:
         for group in re.findall(r"'(?:\.|gpusim)\[([\w,]+)\]'", page.read_text(encoding="utf-8"))
         for extra in group.split(",")
     }
-    assert {"test", "docs", "fast", "nvcc"} <= named <= set(declared)
+    assert {"test", "docs", "nvcc"} <= named <= set(declared)
 
 
 def test_the_workflow_runs_the_checks_of_the_guide() -> None:

@@ -1,4 +1,4 @@
-"""The switches of compiled evaluators in the environment.
+"""Whether compiled code runs: the switches in the environment, and the library that runs it.
 
 `GPUSIM_FAST` is 1 unless it says otherwise; `GPUSIM_THREADS` is the number of threads of a launch.
 """
@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import os
+import warnings
+from functools import cache
 
-from gpusim.errors import InputError
+from gpusim.errors import GpusimWarning, InputError
 
 SWITCH = "GPUSIM_FAST"
 OFF, ON = VALUES = ("0", "1")
@@ -25,6 +27,24 @@ def is_wanted() -> bool:
     if said not in VALUES:
         raise InputError(f"{SWITCH} in the environment is {said!r}; it is {' or '.join(VALUES)}")
     return said == ON
+
+
+@cache
+def has_library() -> bool:
+    """Return whether the library that runs compiled code is there; if not, say so once."""
+    try:
+        import wasmtime  # noqa: F401
+    except Exception as error:  # also of a library for another processor
+        say(f"wasmtime does not run here ({error})")
+        return False
+    return True
+
+
+@cache
+def say(reason: str) -> None:
+    """Say once why NumPy and SimPy run what compiled code would."""
+    how = f"slower, with the same results ({SWITCH}={OFF} asks for that)"
+    warnings.warn(f"{reason}: NumPy and SimPy run, {how}", GpusimWarning, stacklevel=2)
 
 
 def threads() -> int:

@@ -16,8 +16,6 @@ from gpusim import cuda
 from gpusim.machine import examination
 from gpusim.sass import wheels
 
-pytest.importorskip("wasmtime")
-
 for kind in KINDS:
     importlib.import_module(f"checking.planted_{kind}")
 

@@ -6,7 +6,6 @@ import os
 import resource
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -54,7 +53,6 @@ def test_code_of_nvcc_comes_without_the_lowering() -> None:
     assert [name for name in modules if name.startswith("gpusim.lowering")] == []
 
 
-@pytest.mark.skipif(find_spec("wasmtime") is None, reason="the extra 'fast' is not installed")
 def test_a_prediction_that_is_played_by_the_compiled_clock_comes_without_simpy() -> None:
     modules = loaded(PREDICT)
     assert "gpusim.prediction.compiled.clock" in modules

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -72,9 +71,7 @@ def compiled_differences(
 
 
 def going_over_at_once() -> AbstractContextManager[Any]:
-    """Let launches of any length go over to compiled code after a few steps, where it is there."""
-    if importlib.util.find_spec("wasmtime") is None:
-        return nullcontext()
+    """Let launches of any length go over to compiled code after a few steps."""
     few = {"LOAD_STEPS": 3, "STEPS": 3, "FIRST_STEPS": 3, "STEPS_EACH": 0, "BYTE_NS": 0}
     run = {"_steps_saved": lambda interpreter: interpreter.context.executed}
     return patch.multiple(takeover, **few, **run)

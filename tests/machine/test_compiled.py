@@ -32,8 +32,6 @@ from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
 
-pytest.importorskip("wasmtime")
-
 NVCC = partial(
     pytest.param, marks=pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 )

@@ -18,8 +18,6 @@ from gpusim.machine.compiled import arrays
 from gpusim.machine.storage import Allocation
 from gpusim.sass import wheels
 
-pytest.importorskip("wasmtime")
-
 CHUNK = 256  # bytes
 needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

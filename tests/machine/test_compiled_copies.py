@@ -17,7 +17,6 @@ from gpusim.sass.kernels import CodeFile, cuda_source
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
-pytest.importorskip("wasmtime")
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 HOPPER = ComputeCapability(9, 0)
 KERNELS = """

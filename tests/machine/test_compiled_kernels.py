@@ -20,7 +20,6 @@ from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
-pytest.importorskip("wasmtime")
 HOPPER = ComputeCapability(9, 0)
 # Their results depend on the order in which warps read what others write.
 RACES = ("hyperloglog", "next_level", "reduction5")

@@ -15,8 +15,6 @@ from gpusim.errors import NoProgressError
 from gpusim.machine import takeover
 from gpusim.machine.compiled import layout, modules
 
-pytest.importorskip("wasmtime")
-
 
 @cuda.jit
 def chained(x, sums, flags):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import wasmtime
 
 import gpusim.sass.translate  # noqa: F401
 from gpusim.machine.compiled import layout
@@ -18,8 +19,6 @@ from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, tracing
 from gpusim.sass.form import REGISTERS, Form, Signs
 from gpusim.sass.table import MNEMONICS, Mnemonic
-
-wasmtime = pytest.importorskip("wasmtime")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TIMES = 24

@@ -40,7 +40,6 @@ def after(seconds: float, number: int) -> None:
 
 
 def test_a_launch_in_compiled_code_is_interrupted_at_once_and_named() -> None:
-    pytest.importorskip("wasmtime")
     out = np.zeros(32, np.float32)
     sent: list[float] = []
 

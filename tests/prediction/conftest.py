@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
 from prediction.evaluators import both_play
 
@@ -12,6 +10,5 @@ from gpusim.prediction.clock import simulation
 
 @pytest.fixture
 def both_evaluators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Play every SM by both evaluators, with equal results, where the compiled one is installed."""
-    if find_spec("wasmtime"):
-        monkeypatch.setattr(simulation, "is_played", both_play)
+    """Play every SM by both evaluators, with equal results."""
+    monkeypatch.setattr(simulation, "is_played", both_play)

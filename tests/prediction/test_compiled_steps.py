@@ -19,8 +19,6 @@ from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRec
 from gpusim.prediction.streams.probe import Probe, without_results
 from gpusim.prediction.streams.stretches import COLUMNS
 
-pytest.importorskip("wasmtime")
-
 N = 96  # threads: three warps
 BLOCKS = 5
 RANDOM = np.random.default_rng(5)

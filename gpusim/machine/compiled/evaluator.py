@@ -1,4 +1,4 @@
-"""The door to the compiled evaluator: used if the extra `fast` serves this machine.
+"""The door to the compiled evaluator.
 
 A batch goes over from NumPy between two instructions, with its registers and memory. Arrays are
 copied back when all of it has ended; otherwise NumPy goes on as if nothing had been tried.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import GpusimError
-from gpusim.host import address_space_limit
+from gpusim.host import address_space_limit, fast
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.machine import values
@@ -294,7 +294,10 @@ class RefusedError(Exception):
 
 def serves(observers: Sequence[Observer], cc_major: int) -> bool:
     """Return whether compiled code serves this machine, and such launches."""
-    if cc_major < 2 or not is_observable(observers) or address_space_limit.is_limited():
+    if cc_major < 2 or not is_observable(observers):
+        return False
+    if address_space_limit.is_limited():
+        fast.say("compiled launches need an unlimited address space (ulimit -v)")
         return False
     return modules.engine() is not None
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusim.host import fast
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
@@ -88,7 +89,9 @@ _kept: OrderedDict[Variant, Compiled] = OrderedDict()
 
 @cache
 def engine() -> wasmtime.Engine | None:
-    """Return the engine, None if the extra is missing or does not serve this machine."""
+    """Return the engine, None if it does not run here."""
+    if not fast.has_library():
+        return None
     try:
         import wasmtime
 
@@ -98,7 +101,8 @@ def engine() -> wasmtime.Engine | None:
         config.wasm_relaxed_simd_deterministic = True
         config.epoch_interruption = True
         return wasmtime.Engine(config)
-    except Exception:
+    except Exception as error:
+        fast.say(f"launches are not compiled ({error})")
         return None
 
 

@@ -1,22 +1,18 @@
-"""The door to the compiled clock: used if the extra `fast` is installed and serves this machine."""
+"""The door to the compiled clock."""
 
 from __future__ import annotations
 
 import atexit
-import warnings
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpusim.errors import GpusimWarning
-from gpusim.host import address_space_limit
+from gpusim.host import address_space_limit, fast
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 
 if TYPE_CHECKING:
     from gpusim.prediction.compiled.clock import CompiledClock
 
-_SHORT = (
-    "SimPy plays: the process may have too little more memory (ulimit -v) for the compiled clock"
-)
+_SHORT = "the process may have too little more memory (ulimit -v) for the compiled clock"
 
 
 def is_played(sm: StreamingMultiprocessor) -> bool:
@@ -25,7 +21,7 @@ def is_played(sm: StreamingMultiprocessor) -> bool:
     Failures are warned of once: SimPy gives the same result.
     """
     if address_space_limit.is_short():
-        _say(_SHORT)
+        fast.say(_SHORT)
         return False
     compiled = clock()
     if compiled is None:
@@ -33,33 +29,23 @@ def is_played(sm: StreamingMultiprocessor) -> bool:
     try:
         compiled.play(sm)
     except Exception as error:
-        _say(f"SimPy plays what the compiled clock could not: {error}")
+        fast.say(f"the compiled clock fails ({error})")
         return False
     return True
 
 
 @cache
 def clock() -> CompiledClock | None:
-    """Return the compiled clock, None if the extra is missing or does not serve this machine."""
-    try:
-        import wasmtime  # noqa: F401
-    except ModuleNotFoundError:
-        return None
-    except Exception as error:
-        _say(f"the extra 'fast' does not serve this machine ({error}); SimPy does")
+    """Return the compiled clock, None if it does not run here."""
+    if not fast.has_library():
         return None
     try:
         from gpusim.prediction.compiled.clock import CompiledClock
 
         return CompiledClock()
     except Exception as error:
-        _say(f"the clock is not compiled ({error}); SimPy plays it")
+        fast.say(f"the clock is not compiled ({error})")
         return None
 
 
 atexit.register(clock.cache_clear)  # wasmtime must free its objects before its own modules go
-
-
-@cache
-def _say(message: str) -> None:
-    warnings.warn(message, GpusimWarning, stacklevel=2)
