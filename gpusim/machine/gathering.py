@@ -117,7 +117,7 @@ def release(context: Context) -> None:
     passing = np.flatnonzero(apart & ~exchange)
     passing = passing[np.argsort(order[passing])]
     runs = np.repeat(np.arange(len(first)), sizes)
-    _pass(context, waiting[order[passing]], union[:, runs[passing]])
+    _pass(context, waiting[order[passing]], union[:, runs[passing]], bits[order[passing]])
     _exchange(context, waiting[order[apart & exchange]], run[apart & exchange])
     going = np.sort(order[complete])
     batch.splits = splits.joined(waiting[going], bits[going], pc[going], row[going])
@@ -134,14 +134,16 @@ def _named_by(context: Context, waiting: Array) -> Array:
     return named
 
 
-def _pass(context: Context, which: Array, beside: Array) -> None:
-    """Continue splits behind barriers at several pcs, which the lanes `beside` have reached."""
+def _pass(context: Context, which: Array, beside: Array, bits: Array) -> None:
+    """Continue splits behind barriers at several pcs, which the lanes `beside` have reached.
+
+    The masks of all of them have the same `bits`.
+    """
     splits = context.batch.splits
     for place in np.unique(splits.pc[which]).tolist():
-        instruction = context.instructions[place]
-        chosen = splits.pc[which] == place
+        instruction, chosen = context.instructions[place], splits.pc[which] == place
         here = Group(context.batch, which[chosen])
-        here.pc, mask = place, here.read(instruction.src[0])
+        here.pc, mask = place, bits[None, chosen, None]
         context.report(here, instruction, here.mask, mask=mask, beside=beside[:, chosen])
     splits.pc[which] += 1
 

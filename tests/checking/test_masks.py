@@ -95,10 +95,41 @@ def test_a_barrier_of_some_lanes_orders_these_alone() -> None:
     assert checked(low).errors == []
 
 
-def test_barriers_in_both_sides_of_a_branch_order_the_lanes_of_both() -> None:
-    body = (
-        "__shared__ int s[32]; int x; "
+PARTNERS = {
+    "for the first warp alone":
         "if (t < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
-        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; } y[t] = x;"
+        "else if (t < 32) { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
+    "for the last warp alone":
+        "if (t >= 48) { s[t] = v; __syncwarp(); x = s[t - 16]; } "
+        "else if (t >= 32) { s[t] = 2 * v; __syncwarp(); x = s[t + 16] + 1; }",
+    "for every warp":
+        "if (v < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
+    "in three sides":
+        "if (v < 8) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else if (v < 16) { s[t] = 5 * v; __syncwarp(); x = s[t + 16] * 3; } "
+        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
+    "in a loop":
+        "for (int i = 0; i < n + 2; i++) { "
+        "if (v < 16) { s[t] = x; __syncwarp(); x = s[t + 16]; } "
+        "else { s[t] = x + 1; __syncwarp(); x = s[t - 16] + 3; } __syncwarp(); }",
+    "with a mask for each pair of lanes":
+        "unsigned m = v & 8 ? 0xff00ff00u : 0x00ff00ffu; "
+        "if (v < 16) { s[t] = v; __syncwarp(m); x = s[t + 16]; } "
+        "else { s[t] = 2 * v; __syncwarp(m); x = s[t - 16] + 1; }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", PARTNERS)
+def test_barriers_in_several_sides_of_a_branch_order_the_lanes_of_all(form: str) -> None:
+    body = f"__shared__ int s[64]; int x = v; {PARTNERS[form]} y[t] = x;"
+    assert checked(body).errors == []
+
+
+def test_barriers_of_other_masks_in_both_sides_of_a_branch_do_not_order_them() -> None:
+    body = (
+        "__shared__ int s[64]; int x; "
+        "if (v < 16) { s[t] = v; __syncwarp(0xffffu); x = s[t + 16]; } "
+        "else { s[t] = 2 * v; __syncwarp(0xffff0000u); x = s[t - 16] + 1; } y[t] = x;"
     )
-    assert not checked(body, block=32).errors
+    assert {one.rule for one in checked(body).errors} == {"warp-race"}
