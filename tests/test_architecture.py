@@ -21,7 +21,7 @@ PACKAGE = Path(gpusim.__file__).parent
 FLOORS = [
     {"errors", "version"},
     {"isa", "host"},
-    {"launch", "program"},
+    {"launch", "program", "wasm"},
     {"gpu", "catalogue", "compiler"},
     {"cuda"},
     {"lowering", "sass", "kernels"},

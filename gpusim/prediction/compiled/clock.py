@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusim import prediction
 from gpusim.host import address_space_limit
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.prediction.clock.event_queue import EventQueue
@@ -16,15 +13,17 @@ from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.scheduler import Multiprocessor
 from gpusim.prediction.clock.step_table import StepTable
 from gpusim.prediction.compiled.events import Events, play
-from gpusim.prediction.compiled.image import Image
-from gpusim.prediction.compiled.instance import Instance
-from gpusim.prediction.compiled.layouts import Layouts
 from gpusim.prediction.compiled.step_columns import add_steps
 from gpusim.prediction.memory import GlobalMemory
+from gpusim.wasm.image import Image
+from gpusim.wasm.instance import Instance
+from gpusim.wasm.layouts import Layouts
+from gpusim.wasm.sources import digest
 
 if TYPE_CHECKING:
     import wasmtime
 
+SOURCES = ("gpusim.prediction", "gpusim.wasm")  # of the module
 BINDINGS = {Multiprocessor: StreamingMultiprocessor, EventQueue: Events}
 # Fields copied back after the play.
 RESULTS: dict[type, tuple[str, ...]] = {
@@ -102,24 +101,15 @@ def _compiled(engine: wasmtime.Engine, made_for: str) -> wasmtime.Module:
     """Return the module, from disk if cached for this source, wasmtime and processor."""
     import wasmtime
 
-    name = key([_source(), str(wasmtime.__file__), platform.machine(), made_for])
+    name = key([digest(SOURCES), str(wasmtime.__file__), platform.machine(), made_for])
     kept = _MODULES.load(name)
     if kept is not None:
         try:
             return wasmtime.Module.deserialize(engine, kept)
         except wasmtime.WasmtimeError:  # of another version or processor
             pass
-    from gpusim.prediction.compiled.module import module_of
+    from gpusim.wasm.module import module_of
 
-    module = wasmtime.Module(engine, bytes(wasmtime.wat2wasm(module_of(play, BINDINGS))))
+    module = wasmtime.Module(engine, bytes(wasmtime.wat2wasm(module_of(play, BINDINGS, SOURCES))))
     _MODULES.store(name, bytes(module.serialize()))
     return module
-
-
-def _source() -> str:
-    """Return a digest of the source of `prediction`, from which the module is made."""
-    digest = hashlib.sha256()
-    root = Path(prediction.__path__[0])
-    for path in sorted([*root.rglob("*.py"), *root.rglob("*.wat")]):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()

@@ -10,9 +10,9 @@ import numpy as np
 from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.clock.step_table import DistinctSteps, StepTable
 from gpusim.prediction.clock.steps import READS, Action, Step
-from gpusim.prediction.compiled.image import Image
-from gpusim.prediction.compiled.value_types import INT, Kind, ListOf, Reference
 from gpusim.prediction.memory import Access
+from gpusim.wasm.image import Image
+from gpusim.wasm.value_types import INT, Kind, ListOf, Reference
 
 Array = np.ndarray[Any, Any]
 

@@ -9,29 +9,31 @@ from collections.abc import Callable
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
-from gpusim.prediction.compiled.expressions import Expressions, Signature, Value
-from gpusim.prediction.compiled.layouts import Layouts
-from gpusim.prediction.compiled.sources import Function, Source, source_of
-from gpusim.prediction.compiled.statements import Statements
-from gpusim.prediction.compiled.value_types import Bindings, Kind, ListOf, Reference, flat, kind_of
+from gpusim.wasm.expressions import Expressions, Signature, Value
+from gpusim.wasm.layouts import Layouts
+from gpusim.wasm.sources import Function, Source, source_of
+from gpusim.wasm.statements import Statements
+from gpusim.wasm.value_types import Bindings, Kind, ListOf, Reference, flat, kind_of
 
 # Functions up to this number of syntax nodes are inlined, up to this depth: a call costs as much
 # as ten instructions.
 _LARGEST, _DEEPEST = 110, 3
 
 
-def module_of(entry: Function, bindings: Bindings) -> str:
+def module_of(entry: Function, bindings: Bindings, packages: tuple[str, ...] = ()) -> str:
     """Return the text of a module that exports a function by its name.
 
-    `bindings` maps protocols to classes. NotTranslatedError for untranslatable Python.
+    `bindings` maps protocols to classes. Functions name numbers of `packages` alone, whose source
+    identifies the module (`sources.digest`). NotTranslatedError for untranslatable Python.
     """
-    return _Module(bindings).text(entry)
+    return _Module(bindings, packages).text(entry)
 
 
 class _Module:
     """Translated functions, and a queue of functions still to be translated."""
 
-    def __init__(self, bindings: Bindings) -> None:
+    def __init__(self, bindings: Bindings, packages: tuple[str, ...]) -> None:
+        self.packages = packages
         self.layouts = Layouts(bindings)
         self._known: dict[tuple[Function, tuple[Kind, ...]], Signature] = {}
         self._constructors: dict[type, Signature] = {}
@@ -85,11 +87,11 @@ class _Module:
             annotation = _owner(function) if is_self else hints.get(parameter.arg)
             kind = None if annotation is None else kind_of(annotation, bindings)
             if kind is None:
-                raise source.refusal(f"{parameter.arg} is of no kind that is played", parameter)
+                raise source.refusal(f"the type of {parameter.arg} is not translated", parameter)
             parameters[parameter.arg] = kind
         result = kind_of(hints.get("return"), bindings)
         if result is None:
-            raise source.refusal("what is returned is of no kind that is played", source.tree)
+            raise source.refusal("the type of the result is not translated", source.tree)
         given = inspect.signature(function).parameters.values()
         defaults = {one.name: one.default for one in given if one.default is not one.empty}
         return Signature(name, parameters, defaults, result, source)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,17 @@ def origin(file: str, name: str) -> str:
         if isinstance(node, ast.ImportFrom) and name in [a.asname or a.name for a in node.names]:
             return node.module or ""
     return ""
+
+
+def digest(packages: Iterable[str]) -> str:
+    """Return a digest of the source of packages: part of the name of a module made from them."""
+    found = hashlib.sha256()
+    for package in packages:
+        root = Path(import_module(package).__path__[0])
+        for path in sorted([*root.rglob("*.py"), *root.rglob("*.wat")]):
+            name = f"{package}/{path.relative_to(root).as_posix()}"
+            found.update(name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
 
 
 @cache

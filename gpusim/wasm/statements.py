@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpusim.prediction.compiled.expressions import Expressions, Signature, Value, folded
-from gpusim.prediction.compiled.value_types import (
+from gpusim.wasm.expressions import Expressions, Signature, Value, folded
+from gpusim.wasm.value_types import (
     BOOL,
     INT,
     NONE,
@@ -65,7 +65,7 @@ class Statements(Expressions):
     def _statement(self, node: ast.stmt) -> str:
         translate = _STATEMENTS.get(type(node))
         if translate is None:
-            raise self.refuse(f"{type(node).__name__} is not played", node)
+            raise self.refuse(f"{type(node).__name__} is not translated", node)
         return translate(self, node)
 
     # -- assignments -------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Statements(Expressions):
         annotation = eval(ast.unparse(node.annotation), scope)
         kind = kind_of(annotation, self.around.layouts.bindings)
         if kind is None or not isinstance(node.target, ast.Name):
-            raise self.refuse("this kind is not played", node.annotation)
+            raise self.refuse("this type is not translated", node.annotation)
         if node.target.id not in self.variables:
             self.declare(node.target.id, kind)
         return "" if node.value is None else self.set(node.target.id, self.value(node.value, kind))
@@ -163,7 +163,7 @@ class Statements(Expressions):
             raise self.refuse("only a list's element is deleted", node)
         found = self.value(target.value)
         if not isinstance(found.kind, ListOf):
-            raise self.refuse(f"{found.kind} has no elements that are played", node)
+            raise self.refuse(f"{found.kind} has no translated elements", node)
         keep, items = self.kept(found)
         size = f"(i32.const {size_of(found.kind.element)})"
         gone = folded("call $delete", items.code, self.place(target.slice, items), size)
@@ -208,7 +208,7 @@ class Statements(Expressions):
         """Iterate over a list that may grow meanwhile, as in Python."""
         found = self.value(over)
         if not isinstance(found.kind, ListOf):
-            raise self.refuse(f"{found.kind} has no elements that are played", over)
+            raise self.refuse(f"{found.kind} has no translated elements", over)
         keep, items = self.kept(found)
         name = self.temporary(INT)
         index = folded("i32.wrap_i64", self.get(name).code)

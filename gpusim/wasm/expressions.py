@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
-from gpusim.prediction.compiled import library
-from gpusim.prediction.compiled.layouts import Layouts
-from gpusim.prediction.compiled.sources import Function, NotTranslatedError, Source, origin
-from gpusim.prediction.compiled.value_types import (
+from gpusim.wasm import library
+from gpusim.wasm.layouts import Layouts
+from gpusim.wasm.sources import Function, NotTranslatedError, Source, origin
+from gpusim.wasm.value_types import (
     BOOL,
     FLOAT,
     INT,
@@ -32,7 +32,6 @@ from gpusim.prediction.compiled.value_types import (
 )
 
 WHOLE = 1 << 64
-PLAYED = "gpusim.prediction"  # the package whose source is in the module's digest
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class Surroundings(Protocol):
     """The module as seen by the translation of one of its functions."""
 
     layouts: Layouts
+    packages: tuple[str, ...]  # whose numbers are known: their source is in the module's digest
 
     def function(self, function: Function, given: tuple[Kind, ...]) -> Signature:
         """Return the signature for arguments of these kinds, and queue the translation."""
@@ -224,7 +224,7 @@ class Expressions:
             return self._tuple(node, wanted)
         translate = _EXPRESSIONS.get(type(node))
         if translate is None:
-            raise self.refuse(f"{type(node).__name__} is not played", node)
+            raise self.refuse(f"{type(node).__name__} is not translated", node)
         return translate(self, node)
 
     def _check(self, number: object, node: ast.expr) -> None:
@@ -232,8 +232,8 @@ class Expressions:
         if isinstance(number, int) and number >> 63 not in (0, -1) and not self._wraps:
             raise self.refuse("this whole number has more than 64 bits", node)
         module = origin(self.source.file, node.id) if isinstance(node, ast.Name) else ""
-        if module and not module.startswith(PLAYED):
-            raise self.refuse(f"a number of {module} is not known to what is played", node)
+        if module and not module.startswith(self.around.packages):
+            raise self.refuse(f"a number of {module} is not known to the translation", node)
 
     def fitted(self, value: Value, wanted: Kind, node: ast.AST) -> Value:
         """Return a value converted to another kind: None to a reference, bool to int to float."""
@@ -288,7 +288,7 @@ class Expressions:
     def _name(self, node: ast.expr) -> Value:
         assert isinstance(node, ast.Name)
         if node.id not in self.variables:
-            raise self.refuse(f"{node.id} is no variable, number or function that is played", node)
+            raise self.refuse(f"{node.id} is no known variable, number or function", node)
         return self.get(node.id)
 
     def field(self, node: ast.Attribute) -> tuple[Value, int, Kind]:
@@ -298,7 +298,7 @@ class Expressions:
             found = self.around.layouts.of(held.kind.cls).fields.get(node.attr)
             if found is not None:
                 return held, found.offset, found.kind
-        raise self.refuse(f"{held.kind} has no field {node.attr} that is played", node)
+        raise self.refuse(f"{held.kind} has no translated field {node.attr}", node)
 
     def _attribute(self, node: ast.expr) -> Value:
         assert isinstance(node, ast.Attribute)
@@ -309,7 +309,7 @@ class Expressions:
         """Return the address and kind of a list's element; an index out of range is a trap."""
         found = self.value(node.value)
         if not isinstance(found.kind, ListOf):
-            raise self.refuse(f"{found.kind} has no elements that are played", node)
+            raise self.refuse(f"{found.kind} has no translated elements", node)
         keep, items = self.kept(found)
         keep_index, place = self.kept(Value(self.place(node.slice, items), BOOL))
         size = size_of(found.kind.element)
@@ -373,7 +373,7 @@ class Expressions:
             return Value(folded("f64.neg", value.code), FLOAT)
         if isinstance(node.op, ast.USub) and value.kind == INT:
             return Value(folded("i64.sub", "(i64.const 0)", value.code), INT)
-        raise self.refuse(f"{type(node.op).__name__} of {value.kind} is not played", node)
+        raise self.refuse(f"{type(node.op).__name__} of {value.kind} is not translated", node)
 
     def _binary(self, node: ast.expr) -> Value:
         assert isinstance(node, ast.BinOp)
@@ -415,7 +415,7 @@ class Expressions:
             return shifted
         name = _OF_INTS.get(type(op))
         if name is None:
-            raise self.refuse(f"{type(op).__name__} of whole numbers is not played", node)
+            raise self.refuse(f"{type(op).__name__} of whole numbers is not translated", node)
         return Value(folded(name, one.code, other.code), INT)
 
     def _by_shift(self, op: ast.operator, one: Value, right: ast.expr) -> Value | None:
@@ -443,7 +443,7 @@ class Expressions:
             return Value(folded("call $divided", one.code, other.code), FLOAT)
         name = _OF_FLOATS.get(type(op))
         if name is None:
-            raise self.refuse(f"{type(op).__name__} of floats is not played", node)
+            raise self.refuse(f"{type(op).__name__} of floats is not translated", node)
         return Value(folded(name, one.code, other.code), FLOAT)
 
     # -- comparison --------------------------------------------------------------------
@@ -479,7 +479,7 @@ class Expressions:
         prefix = _PREFIX.get(one.kind, "i32")
         is_identity = not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
         if name is None or isinstance(one.kind, TupleOf) or (is_identity and prefix == "i32"):
-            raise self.refuse(f"{type(op).__name__} of {one.kind} is not played", node)
+            raise self.refuse(f"{type(op).__name__} of {one.kind} is not translated", node)
         if one.kind != other.kind and NONE not in kinds:
             raise self.refuse(f"{one.kind} and {other.kind} are not compared", node)
         sign = "_s" if prefix == "i64" and is_identity else ""
@@ -517,7 +517,7 @@ class Expressions:
         if isinstance(function, types.FunctionType):
             kinds = tuple(self._kinds(node)) if _is_generic(function) else ()
             return self._arguments(self.around.function(function, kinds), [], node)
-        raise self.refuse(f"{function} is not played", node)
+        raise self.refuse(f"{function} is not translated", node)
 
     def _kinds(self, node: ast.Call) -> Iterator[Kind]:
         for argument in node.args:
@@ -532,7 +532,7 @@ class Expressions:
         if isinstance(node.func, ast.Subscript):
             return self._call_of_table(node, node.func)
         if not isinstance(node.func, ast.Attribute):
-            raise self.refuse("this is no function that is played", node.func)
+            raise self.refuse("this is no translated function", node.func)
         held = self.value(node.func.value)
         if isinstance(held.kind, ListOf):
             return self._list_method(node, held, node.func.attr)
@@ -541,7 +541,7 @@ class Expressions:
             cls = self.around.layouts.bindings.get(held.kind.cls, held.kind.cls)
             method = getattr(cls, node.func.attr, None)
         if not isinstance(method, types.FunctionType):
-            raise self.refuse(f"{held.kind} has no method {node.func.attr} that is played", node)
+            raise self.refuse(f"{held.kind} has no translated method {node.func.attr}", node)
         return self._arguments(self.around.function(method, ()), [held], node)
 
     def _call_of_table(self, node: ast.Call, table: ast.Subscript) -> Value:
@@ -611,7 +611,7 @@ class Expressions:
         if name == "clear":
             return Value(f"(i32.store offset=8 {items.code} (i32.const 0))", TupleOf(()))
         if name != "append" or len(node.args) != 1:
-            raise self.refuse(f"a list's method {name} is not played", node)
+            raise self.refuse(f"a list's method {name} is not translated", node)
         keep, item = self.kept(self.value(node.args[0], items.kind.element))
         keep_list, there = self.kept(items)
         length, size = self.length(there), f"(i32.const {size_of(items.kind.element)})"
@@ -626,7 +626,7 @@ class Expressions:
     def _len(self, node: ast.Call) -> Value:
         items = self.value(node.args[0])
         if not isinstance(items.kind, ListOf):
-            raise self.refuse(f"{items.kind} has no length that is played", node)
+            raise self.refuse(f"{items.kind} has no translated length", node)
         return Value(folded("i64.extend_i32_u", self.length(items)), INT)
 
     def _round(self, node: ast.Call) -> Value:
@@ -651,7 +651,7 @@ class Expressions:
     def _extreme(self, node: ast.Call, op: ast.cmpop) -> Value:
         """Return the minimum or maximum of values, the first one at equality."""
         if len(node.args) < 2:
-            raise self.refuse("the extreme of a list is not played", node)
+            raise self.refuse("the extreme of a list is not translated", node)
         best = self.value(node.args[0])
         for argument in node.args[1:]:
             other = self.value(argument)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.compiled.layouts import Layouts, special_slots
-from gpusim.prediction.compiled.value_types import FLOAT, INT, SLOT, Kind, ListOf, Reference
+from gpusim.wasm.layouts import Layouts, special_slots
+from gpusim.wasm.value_types import FLOAT, INT, SLOT, Kind, ListOf, Reference
 
 BASE = 1024  # where the first object lies; None is 0
 _LIST_SLOTS = 3  # of a list: address of its elements, length, capacity
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Image:
-    """Objects to be played and all objects reachable from them, slot by slot.
+    """Objects for a module and all objects reachable from them, slot by slot.
 
     It may lie `behind` another image and refer to its objects. Floats and references stay Python
     objects in their slots until all objects are placed: recursion would exceed Python's limit,
@@ -150,7 +150,7 @@ class Image:
         for one in objects:
             if id(one) not in places:
                 if type(one) is not cls:
-                    raise TypeError(f"a {type(one).__name__} is played as a {cls.__name__}")
+                    raise TypeError(f"a {type(one).__name__} is given as a {cls.__name__}")
                 places[id(one)] = self.end
                 slots.extend(values(one))
         self._leave(first, layout.size // SLOT, layout.special)

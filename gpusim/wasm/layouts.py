@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, get_type_hints
 
-from gpusim.prediction.compiled.value_types import (
+from gpusim.wasm.value_types import (
     Bindings,
     Kind,
     TupleOf,

@@ -6,8 +6,8 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from gpusim.host.interrupts import stopped_by_signals
-from gpusim.prediction.compiled.image import Image
-from gpusim.prediction.compiled.value_types import SLOT
+from gpusim.wasm.image import Image
+from gpusim.wasm.value_types import SLOT
 
 if TYPE_CHECKING:
     import wasmtime
