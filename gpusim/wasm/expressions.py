@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
-from gpusim.wasm import library
+from gpusim.wasm import integers, library, memory
 from gpusim.wasm.layouts import Layouts
+from gpusim.wasm.memory import Record
 from gpusim.wasm.sources import Function, NotTranslatedError, Source, origin
 from gpusim.wasm.value_types import (
     BOOL,
@@ -21,11 +22,13 @@ from gpusim.wasm.value_types import (
     INT,
     LOW_BITS,
     NONE,
+    NOTHING,
     SLOT,
+    Integer,
     Kind,
     ListOf,
     Reference,
-    Scalar,
+    Slot,
     TupleOf,
     flat,
     size_of,
@@ -68,10 +71,13 @@ class Surroundings(Protocol):
     packages: tuple[str, ...]  # whose numbers are known: their source is in the module's digest
 
     def function(self, function: Function, given: tuple[Kind, ...]) -> Signature:
-        """Return the signature for arguments of these kinds, and queue the translation."""
+        """Return the signature for arguments of these kinds."""
 
     def constructor(self, cls: type) -> Signature:
         """Return the signature of a class's constructor."""
+
+    def require(self, called: Signature) -> None:
+        """Queue the translation of a function, unless it is known or inlined wherever called."""
 
     def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
         """Return the value of an inlined call, None for a function too large to inline."""
@@ -83,13 +89,15 @@ def folded(*parts: object) -> str:
 
 
 def constant(value: object) -> Value | None:
-    """Return a number, truth value or None as a literal, else None."""
+    """Return a number, truth value, record or None as a literal, else None."""
     if isinstance(value, bool):
         return Value(f"(i32.const {int(value)})", BOOL)
     if isinstance(value, int):
         return Value(f"(i64.const {int(value)})", INT)
     if isinstance(value, float):
         return Value(f"(f64.const {value.hex()})", FLOAT)
+    if isinstance(value, Record):
+        return Value(f"(i32.const {value.address})", Reference(type(value)))
     return Value("(i32.const 0)", NONE) if value is None else None
 
 
@@ -129,7 +137,7 @@ class Expressions:
         """Return a new number for labels."""
         return next(self._numbers)
 
-    def _slots(self, name: str, kind: Kind) -> Iterator[tuple[str, Scalar | Reference | ListOf]]:
+    def _slots(self, name: str, kind: Kind) -> Iterator[tuple[str, Slot]]:
         for number, one in enumerate(flat(kind)):
             yield f"{self._prefix}{name}.{number}", one
 
@@ -153,6 +161,8 @@ class Expressions:
 
     def load(self, address: str, offset: int, kind: Kind) -> Value:
         """Return a value of a kind from memory at `address + offset`."""
+        if isinstance(kind, Integer):
+            return Value(folded(f"{kind.load} offset={offset}", address), INT)
         before = ""
         if len(flat(kind)) > 1:
             before, there = self.kept(Value(address, BOOL))
@@ -165,6 +175,8 @@ class Expressions:
 
     def store(self, address: str, offset: int, value: Value) -> str:
         """Return the text that puts a value into memory."""
+        if isinstance(value.kind, Integer):
+            return folded(f"{value.kind.store} offset={offset}", address, value.code)
         slots = flat(value.kind)
         if len(slots) == 1:
             return f"({slots[0].wasm}.store offset={offset} {address} {value.code})"
@@ -245,6 +257,9 @@ class Expressions:
             return Value(folded("f64.convert_i64_s", value.code), FLOAT)
         if value.kind == BOOL and wanted == INT:
             return Value(folded("i64.extend_i32_u", value.code), INT)
+        if value.kind in (INT, BOOL) and isinstance(wanted, Integer):
+            whole = self.fitted(value, INT, node).code
+            return Value(whole if wanted.bytes == 8 else folded("i32.wrap_i64", whole), wanted)
         raise self.refuse(f"this is {value.kind}, where {wanted} is expected", node)
 
     def condition(self, node: ast.expr) -> str:
@@ -289,7 +304,25 @@ class Expressions:
         assert isinstance(node, ast.Name)
         if node.id not in self.variables:
             raise self.refuse(f"{node.id} is no known variable, number or function", node)
-        return self.get(node.id)
+        return self.widened(self.get(node.id))
+
+    @staticmethod
+    def widened(value: Value) -> Value:
+        """Return a parameter or result of some width with 64 bits, any other value as it is."""
+        kind = value.kind
+        if not isinstance(kind, Integer):
+            return value
+        if kind.bytes == 8:
+            return Value(value.code, INT)
+        code = value.code
+        if kind.bytes < 4:
+            low = f"i32.extend{8 * kind.bytes}_s"
+            code = (
+                folded(low, code)
+                if kind.signed
+                else folded("i32.and", code, f"(i32.const {(1 << 8 * kind.bytes) - 1})")
+            )
+        return Value(folded(f"i64.extend_i32_{'us'[kind.signed]}", code), INT)
 
     def field(self, node: ast.Attribute) -> tuple[Value, int, Kind]:
         """Return the object of an attribute, and the field's offset and kind."""
@@ -302,6 +335,10 @@ class Expressions:
 
     def _attribute(self, node: ast.expr) -> Value:
         assert isinstance(node, ast.Attribute)
+        if node.attr == "address":
+            held = self.value(node.value)
+            if isinstance(held.kind, Reference) and issubclass(held.kind.cls, Record):
+                return Value(folded("i64.extend_i32_u", held.code), INT)
         held, offset, kind = self.field(node)
         return self.load(held.code, offset, kind)
 
@@ -369,6 +406,8 @@ class Expressions:
         if isinstance(node.op, ast.Not):
             return Value(self.condition(node), BOOL)
         value = self.value(node.operand)
+        if isinstance(node.op, ast.Invert) and value.kind == INT:
+            return Value(folded("i64.xor", value.code, "(i64.const -1)"), INT)
         if isinstance(node.op, ast.USub) and value.kind == FLOAT:
             return Value(folded("f64.neg", value.code), FLOAT)
         if isinstance(node.op, ast.USub) and value.kind == INT:
@@ -409,6 +448,8 @@ class Expressions:
         if FLOAT in (one.kind, other.kind) or isinstance(op, ast.Div):
             one, other = self.fitted(one, FLOAT, node), self.fitted(other, FLOAT, node)
             return self._of_floats(op, one, other, node, right)
+        if one.kind == other.kind == BOOL and type(op) in _OF_BOOLS:
+            return Value(folded(_OF_BOOLS[type(op)], one.code, other.code), BOOL)
         one, other = self.fitted(one, INT, node), self.fitted(other, INT, node)
         shifted = self._by_shift(op, one, right)
         if shifted is not None:
@@ -511,6 +552,15 @@ class Expressions:
         special = _CALLS.get(function)
         if special is not None:
             return special(self, node)
+        if function in _OPERATIONS:
+            code = [self.value(one, INT).code for one in node.args]
+            return Value(_OPERATIONS[function].format(*code), INT)
+        if function in _MEMORY:
+            code = [folded("i32.wrap_i64", self.value(one, INT).code) for one in node.args]
+            return Value(folded(_MEMORY[function], *code), NOTHING)
+        if isinstance(function, type) and issubclass(function, Record):
+            address = self.value(node.args[0], INT).code
+            return Value(folded("i32.wrap_i64", address), Reference(function))
         function = _REPLACED.get(function, function)
         if isinstance(function, type):
             return self._arguments(self.around.constructor(function), [], node)
@@ -525,6 +575,7 @@ class Expressions:
 
     def _call_of(self, function: Function, values: list[Value]) -> Value:
         called = self.around.function(function, tuple(value.kind for value in values))
+        self.around.require(called)
         code = " ".join(value.code for value in values)
         return Value(folded(f"call {called.name}", code), called.result)
 
@@ -582,9 +633,10 @@ class Expressions:
         """Return the result of a function, called or inlined."""
         inlined = self.around.inlined(self, called, given)
         if inlined is not None:
-            return inlined
+            return self.widened(inlined)
+        self.around.require(called)
         code = " ".join(value.code for value in given)
-        return Value(f"(call {called.name} {code})", called.result)
+        return self.widened(Value(f"(call {called.name} {code})", called.result))
 
     def _given(self, called: Signature, before: list[Value], node: ast.Call) -> list[Value]:
         """Return a call's arguments and defaults, in the order of the function's parameters."""
@@ -682,6 +734,16 @@ _OF_INTS: dict[type[ast.operator], str] = {
     ast.Mult: "i64.mul",
     ast.FloorDiv: "call $floor_divided",
     ast.Mod: "call $modulo",
+    ast.BitAnd: "i64.and",
+    ast.BitOr: "i64.or",
+    ast.BitXor: "i64.xor",
+    ast.LShift: "i64.shl",
+    ast.RShift: "i64.shr_s",
+}
+_OF_BOOLS: dict[type[ast.operator], str] = {
+    ast.BitAnd: "i32.and",
+    ast.BitOr: "i32.or",
+    ast.BitXor: "i32.xor",
 }
 _OF_FLOATS: dict[type[ast.operator], str] = {
     ast.Add: "f64.add",
@@ -720,6 +782,19 @@ _CALLS: dict[Any, Callable[[Expressions, ast.Call], Value]] = {
     math.frexp: Expressions._frexp,
     math.ldexp: Expressions._ldexp,
 }
+_OPERATIONS: dict[Any, str] = {
+    integers.as_u8: "(i64.and {0} (i64.const 0xFF))",
+    integers.as_u16: "(i64.and {0} (i64.const 0xFFFF))",
+    integers.as_u32: "(i64.and {0} (i64.const 0xFFFFFFFF))",
+    integers.as_i8: "(i64.extend8_s {0})",
+    integers.as_i16: "(i64.extend16_s {0})",
+    integers.as_i32: "(i64.extend32_s {0})",
+    integers.as_i64: "{0}",
+    integers.popcount: "(i64.popcnt {0})",
+    integers.trailing_zeros: "(i64.ctz {0})",
+    integers.leading_zeros: "(i64.clz {0})",
+}
+_MEMORY: dict[Any, str] = {memory.copy: "memory.copy", memory.fill: "memory.fill"}
 _REPLACED: dict[Any, Function] = {
     bisect.insort: library.insort,
 }

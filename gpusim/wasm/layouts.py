@@ -8,9 +8,12 @@ from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, get_type_hints
 
+from gpusim.wasm import memory
+from gpusim.wasm.memory import Record, fields_of
 from gpusim.wasm.value_types import (
     Bindings,
     Kind,
+    Reference,
     TupleOf,
     flat,
     is_whole,
@@ -73,7 +76,11 @@ class Layouts:
     def _made(self, cls: type) -> Layout:
         fields: dict[str, Field] = {}
         offset = 0
-        for name, annotation in get_type_hints(cls).items():
+        if issubclass(cls, Record):
+            for name, (offset, integer, other) in fields_of(cls).items():
+                fields[name] = Field(integer if other is None else Reference(other), offset)
+            return Layout(cls, fields, memory.size(cls))
+        for name, annotation in get_type_hints(cls, include_extras=True).items():
             kind = kind_of(annotation, self.bindings)
             if kind is not None:
                 fields[name] = Field(kind, offset)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
 from gpusim.wasm.expressions import Expressions, Signature, Value
 from gpusim.wasm.layouts import Layouts
-from gpusim.wasm.sources import Function, Source, source_of
+from gpusim.wasm.sources import EXTERNAL, Function, Source, source_of
 from gpusim.wasm.statements import Statements
 from gpusim.wasm.value_types import Bindings, Kind, ListOf, Reference, flat, kind_of
 
@@ -29,6 +29,14 @@ def module_of(entry: Function, bindings: Bindings, packages: tuple[str, ...] = (
     return _Module(bindings, packages).text(entry)
 
 
+def functions_of(entries: Mapping[str, Function], packages: tuple[str, ...]) -> str:
+    """Return the text of functions, by name, and of those that they call, for a larger module.
+
+    They use neither lists nor new objects: the module needs no allocator.
+    """
+    return _Module({}, packages).functions(entries)
+
+
 class _Module:
     """Translated functions, and a queue of functions still to be translated."""
 
@@ -37,29 +45,45 @@ class _Module:
         self.layouts = Layouts(bindings)
         self._known: dict[tuple[Function, tuple[Kind, ...]], Signature] = {}
         self._constructors: dict[type, Signature] = {}
+        self._required: set[str] = set()
         self._waiting: deque[Callable[[], str]] = deque()
 
     def text(self, entry: Function) -> str:
         """Return the whole module."""
-        export = f'(export "{entry.__name__}" (func {self.function(entry, ()).name}))'
+        functions = self.functions({entry.__name__: entry})
+        export = f'(export "{entry.__name__}" (func ${entry.__name__}))'
+        prelude = resources.files(__package__).joinpath("prelude.wat").read_text(encoding="utf-8")
+        return "\n".join(["(module", prelude, export, functions, ")"])
+
+    def functions(self, entries: Mapping[str, Function]) -> str:
+        """Return functions, each with its name, and those that they call."""
+        for name, entry in entries.items():
+            self.require(self._named(f"${name}", entry, ()))
         functions = []
         while self._waiting:
             functions.append(self._waiting.popleft()())
-        prelude = resources.files(__package__).joinpath("prelude.wat").read_text(encoding="utf-8")
-        return "\n".join(["(module", prelude, export, *functions, ")"])
+        return "\n".join(functions)
 
     # -- called by the translation of functions ----------------------------------------
 
     def function(self, function: Function, given: tuple[Kind, ...]) -> Signature:
-        """Return the signature for arguments of these kinds, and queue the translation."""
+        """Return the signature for arguments of these kinds."""
+        name = f"${function.__module__}.{function.__qualname__}.{len(self._known)}"
+        return self._named(name, function, given)
+
+    def _named(self, name: str, function: Function, given: tuple[Kind, ...]) -> Signature:
         key = function, given
         if key not in self._known:
-            source = source_of(function)
             bindings = _bound(function, given, self.layouts.bindings)
-            name = f"${function.__module__}.{function.__qualname__}.{len(self._known)}"
-            self._known[key] = signature = self._signature(name, source, bindings)
-            self._waiting.append(lambda: Statements(source, self).translated(signature))
+            self._known[key] = self._signature(name, source_of(function), bindings)
         return self._known[key]
+
+    def require(self, called: Signature) -> None:
+        """Queue the translation of a function, unless it is known or inlined wherever called."""
+        source = called.source
+        if source is not None and called.name not in self._required:
+            self._required.add(called.name)
+            self._waiting.append(lambda: Statements(source, self).translated(called))
 
     def constructor(self, cls: type) -> Signature:
         """Return the signature of a class's constructor."""
@@ -80,7 +104,7 @@ class _Module:
     # -- signatures --------------------------------------------------------------------
 
     def _signature(self, name: str, source: Source, bindings: Bindings) -> Signature:
-        function, hints = source.function, get_type_hints(source.function)
+        function, hints = source.function, get_type_hints(source.function, include_extras=True)
         parameters: dict[str, Kind] = {}
         for parameter in source.tree.args.args + source.tree.args.kwonlyargs:
             is_self = parameter.arg == "self"
@@ -94,6 +118,9 @@ class _Module:
             raise source.refusal("the type of the result is not translated", source.tree)
         given = inspect.signature(function).parameters.values()
         defaults = {one.name: one.default for one in given if one.default is not one.empty}
+        outside = EXTERNAL.get(function)
+        if outside is not None:
+            return Signature(f"${outside}", parameters, defaults, result)
         return Signature(name, parameters, defaults, result, source)
 
     def add(self, text: Callable[[], str]) -> None:
@@ -103,6 +130,7 @@ class _Module:
     def _from_init(self, cls: type, _: object) -> Signature:
         """Return the constructor of a class with an `__init__`."""
         init = self.function(cls.__init__, ())  # type: ignore[misc]
+        self.require(init)
         parameters = {name: kind for name, kind in init.parameters.items() if name != "self"}
         made = Signature(f"$new.{cls.__qualname__}", parameters, init.defaults, Reference(cls))
         given = " ".join(f"(local.get {slot})" for slot, _ in _slots(parameters))

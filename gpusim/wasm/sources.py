@@ -10,11 +10,26 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpusim.errors import SourceLocation
 
 Function = Callable[..., Any]
+
+
+# Functions that are not translated, with the name of another in the module that takes their place.
+EXTERNAL: dict[Function, str] = {}
+F = TypeVar("F", bound=Function)
+
+
+def external(name: str) -> Callable[[F], F]:
+    """Let a function stand for one of the module, given by name; its body is for CPython alone."""
+
+    def entered(function: F) -> F:
+        EXTERNAL[function] = name
+        return function
+
+    return entered
 
 
 class NotTranslatedError(Exception):

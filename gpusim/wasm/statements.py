@@ -12,6 +12,7 @@ from gpusim.wasm.value_types import (
     INT,
     NONE,
     NOTHING,
+    Integer,
     Kind,
     ListOf,
     TupleOf,
@@ -107,7 +108,13 @@ class Statements(Expressions):
             if value.kind == NONE:
                 raise self.refuse(f"what {target.id} may be besides None is not said", target)
             self.declare(target.id, value.kind)
+        self._check_changes(target)
         return self.set(target.id, self.fitted(value, self.variables[target.id], target))
+
+    def _check_changes(self, target: ast.Name) -> None:
+        """Refuse a new value of a parameter with a width: CPython would not cut it."""
+        if isinstance(self.variables.get(target.id), Integer):
+            raise self.refuse(f"{target.id} is a parameter of some width, and is kept", target)
 
     def _unpack(self, target: ast.Tuple, value: Value) -> str:
         if not isinstance(value.kind, TupleOf) or len(value.kind.elements) != len(target.elts):
@@ -142,6 +149,7 @@ class Statements(Expressions):
     def _place(self, target: ast.expr) -> tuple[str, Value, Callable[[Value], str]]:
         """Return text that saves an address, the value there, and a function that stores one."""
         if isinstance(target, ast.Name):
+            self._check_changes(target)
             return "", self._name(target), lambda value: self.set(target.id, value)
         if isinstance(target, ast.Attribute):
             held, offset, kind = self.field(target)
@@ -154,7 +162,10 @@ class Statements(Expressions):
             there = place.code
         else:
             raise self.refuse(f"a {type(target).__name__} is not changed", target)
-        put: Callable[[Value], str] = lambda value: self.store(there, offset, value)  # noqa: E731
+
+        def put(value: Value) -> str:
+            return self.store(there, offset, self.fitted(value, kind, target))
+
         return keep, self.load(there, offset, kind), put
 
     def _delete(self, node: Any) -> str:
@@ -188,16 +199,18 @@ class Statements(Expressions):
 
     def _for(self, node: Any) -> str:
         if isinstance(node.iter, ast.Call) and isinstance(node.iter.func, ast.Name):
-            if node.iter.func.id == "range" and len(node.iter.args) == 1:
-                return self._for_number(node, node.iter.args[0])
+            if node.iter.func.id == "range" and len(node.iter.args) <= 2:
+                return self._for_number(node, *node.iter.args)
             if node.iter.func.id == "enumerate" and len(node.iter.args) == 1:
                 place, one = node.target.elts
                 return self._for_each(node, node.iter.args[0], one, place)
         return self._for_each(node, node.iter, node.target, None)
 
-    def _for_number(self, node: ast.For, end: ast.expr) -> str:
-        keep, last = self.kept(self.value(end, INT))
+    def _for_number(self, node: ast.For, *bounds: ast.expr) -> str:
+        begin = self.value(bounds[0], INT) if len(bounds) > 1 else _ZERO
+        keep, last = self.kept(self.value(bounds[-1], INT))
         name = self.temporary(INT)
+        keep = f"{self.set(name, begin)} {keep}"
         take = self._assign_to(node.target, self.get(name))
         test = folded("i64.lt_s", self.get(name).code, last.code)
         return f"{keep} {self._loop(node, name, test, take)}"
@@ -218,18 +231,18 @@ class Statements(Expressions):
         if place is not None:
             take = f"{take} {self._assign_to(place, self.get(name))}"
         test = folded("i32.lt_u", index, self.length(items))
+        keep = f"{keep} {self.set(name, _ZERO)}"
         return f"{keep} {self._loop(node, name, test, take)}"
 
     def _loop(self, node: ast.For, name: str, test: str, take: str) -> str:
-        """Count a variable up from 0 while a test holds."""
+        """Count a variable up while a test holds."""
         number = self.label()
         self._loops.append((f"$out{number}", f"$next{number}"))
         body = self._block(node.body)
         self._loops.pop()
-        begin = self.set(name, Value("(i64.const 0)", INT))
         step = folded("i64.add", self.get(name).code, "(i64.const 1)")
         return (
-            f"{begin} (block $out{number} (loop $again{number}\n"
+            f"(block $out{number} (loop $again{number}\n"
             f"(br_if $out{number} (i32.eqz {test}))\n(block $next{number} {take}\n{body})\n"
             f"{self.set(name, Value(step, INT))} (br $again{number})))"
         )
@@ -261,6 +274,7 @@ class Statements(Expressions):
         return "(unreachable)"
 
 
+_ZERO = Value("(i64.const 0)", INT)
 _STATEMENTS: dict[type[ast.stmt], Callable[[Statements, Any], str]] = {
     ast.Assign: Statements._assign,
     ast.AnnAssign: Statements._annotated,

@@ -10,7 +10,7 @@ import types
 from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 SLOT = 8
 
@@ -29,6 +29,36 @@ class Scalar:
 INT, FLOAT, BOOL = Scalar("int", "i64"), Scalar("float", "f64"), Scalar("bool", "i32")
 LOW_BITS = Scalar("the low 64 bits of an int", "i64")
 NONE = Scalar("None", "i32")
+
+
+@dataclass(frozen=True)
+class Integer:
+    """An integer in memory, or as a parameter; computed with it is in 64 bits."""
+
+    bytes: int
+    signed: bool
+
+    def __str__(self) -> str:
+        return f"{'i' if self.signed else 'u'}{8 * self.bytes}"
+
+    @property
+    def wasm(self) -> str:
+        """The type of a parameter."""
+        return "i64" if self.bytes == 8 else "i32"
+
+    @property
+    def _width(self) -> str:
+        return "" if self.bytes in (4, 8) else str(8 * self.bytes)
+
+    @property
+    def load(self) -> str:
+        """The instruction that reads it as 64 bits."""
+        return "i64.load" if self.bytes == 8 else f"i64.load{8 * self.bytes}_{'us'[self.signed]}"
+
+    @property
+    def store(self) -> str:
+        """The instruction that writes a parameter to memory."""
+        return f"{self.wasm}.store{self._width}"
 
 
 @dataclass(frozen=True)
@@ -63,12 +93,13 @@ class TupleOf:
         return f"tuple[{', '.join(map(str, self.elements))}]"
 
 
-Kind = Scalar | Reference | ListOf | TupleOf
+Slot = Scalar | Integer | Reference | ListOf
+Kind = Slot | TupleOf
 NOTHING = TupleOf(())
 Bindings = Mapping[Any, Any]  # concrete types of type variables and protocols
 
 
-def flat(kind: Kind) -> list[Scalar | Reference | ListOf]:
+def flat(kind: Kind) -> list[Slot]:
     """Return the kinds of a value's slots."""
     if isinstance(kind, TupleOf):
         return [one for element in kind.elements for one in flat(element)]
@@ -89,11 +120,13 @@ def kind_of(annotation: Any, bindings: Bindings) -> Kind | None:
     """Return the kind of an annotation, None for one that is not translated."""
     if isinstance(annotation, TypeVar) or annotation in bindings:
         annotation = bindings.get(annotation)
-    if isinstance(annotation, Scalar | Reference | ListOf | TupleOf):
+    if isinstance(annotation, Scalar | Integer | Reference | ListOf | TupleOf):
         return annotation
     if annotation in _PLAIN:
         return _PLAIN[annotation]
     origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return kind_of(parts[1], bindings)
     if origin in (Union, types.UnionType):
         rest = [part for part in parts if part is not type(None)]
         kind = kind_of(rest[0], bindings) if len(rest) == 1 else None

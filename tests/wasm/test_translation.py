@@ -13,27 +13,12 @@ import pytest
 import wasmtime
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from typed_python import Compiled
 
 from gpusim.gpu.memory import LINE_BYTES
 from gpusim.prediction.arithmetic import elementary
 from gpusim.wasm.module import module_of
 from gpusim.wasm.sources import NotTranslatedError
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function as it is compiled."""
-    engine = wasmtime.Engine()
-    text = module_of(function, {})
-    module = wasmtime.Module(engine, wasmtime.wat2wasm(text))
-    store = wasmtime.Store(engine)
-    exports = wasmtime.Instance(store, module, []).exports(store)
-
-    def call(*arguments: float) -> Any:
-        result = exports[function.__name__](store, *arguments)
-        return tuple(result) if isinstance(result, list) else result
-
-    return call
-
 
 WHOLE = st.integers(-(2**40), 2**40)
 FLOATS = st.floats(-1e15, 1e15)
@@ -83,7 +68,7 @@ def chosen(a: int, b: int) -> int:
     [divided_down, rest, by_sixteen, quotient, product, low_bits, extremes, chain, chosen],
 )
 def test_operators_of_whole_numbers_compute_as_in_python(function: Callable[..., Any]) -> None:
-    run = compiled(function)
+    run = Compiled(function)
 
     @settings(max_examples=60, deadline=None)
     @given(WHOLE, WHOLE.filter(bool))
@@ -146,7 +131,7 @@ def parts(a: float, b: float) -> tuple[float, int]:
 )
 def test_operators_of_floats_compute_as_in_python(function: Callable[..., Any]) -> None:
     """To the last bit; rounding is half to even."""
-    run = compiled(function)
+    run = Compiled(function)
 
     @settings(max_examples=60, deadline=None)
     @given(FLOATS, FLOATS)
@@ -300,7 +285,7 @@ def beyond_a_table(a: int, b: int) -> int:
     ],
 )
 def test_lists_objects_and_tables_do_as_in_python(function: Callable[..., Any]) -> None:
-    run = compiled(function)
+    run = Compiled(function)
     for seed, n in ((1, 1), (2, 40), (77, 200), (4242, 25)):
         assert run(seed, n) == function(seed, n)
 
@@ -327,10 +312,10 @@ def quotient_of_floats(a: float, b: float) -> float:
 
 def test_what_python_raises_is_a_trap() -> None:
     """An index outside of a list or a table, a division by zero."""
-    assert compiled(element)(2, 1) == 6
-    assert compiled(last_element)(1, 1) == 6
-    assert compiled(without_the_last)(1, 1) == 1
-    assert compiled(beyond_a_table)(1, 7) == 1
+    assert Compiled(element)(2, 1) == 6
+    assert Compiled(last_element)(1, 1) == 6
+    assert Compiled(without_the_last)(1, 1) == 1
+    assert Compiled(beyond_a_table)(1, 7) == 1
     for function, arguments in (
         (element, (3, 1)),
         (last_element, (0, 1)),
@@ -341,7 +326,7 @@ def test_what_python_raises_is_a_trap() -> None:
         (quotient_of_floats, (1.0, 0.0)),
     ):
         with pytest.raises(wasmtime.Trap):
-            compiled(function)(*arguments)
+            Compiled(function)(*arguments)
 
 
 # -- what is refused -------------------------------------------------------------------------

@@ -1,0 +1,31 @@
+"""Functions of typed Python as they are compiled, with their memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import wasmtime
+
+from gpusim.wasm.module import module_of
+
+
+class Compiled:
+    """A function in a module of its own; `memory` is the module's."""
+
+    def __init__(self, function: Callable[..., Any], packages: tuple[str, ...] = ()) -> None:
+        engine = wasmtime.Engine()
+        text = module_of(function, {}, packages)
+        self._store = wasmtime.Store(engine)
+        made = wasmtime.Instance(self._store, wasmtime.Module(engine, text), [])
+        exports: Any = made.exports(self._store)
+        self._run, self._memory = exports[function.__name__], exports["memory"]
+
+    def __call__(self, *arguments: float) -> Any:
+        result = self._run(self._store, *arguments)
+        return tuple(result) if isinstance(result, list) else result
+
+    @property
+    def memory(self) -> Any:
+        """The memory as bytes that can be written to."""
+        return memoryview(self._memory.get_buffer_ptr(self._store)).cast("B")
