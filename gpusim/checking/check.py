@@ -16,7 +16,7 @@ from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.barriers import SourceText
 from gpusim.checking.checker import Checker
 from gpusim.checking.faults import constant_indices, finding_of
-from gpusim.checking.findings import Findings, place_of
+from gpusim.checking.findings import Finding, Findings, place_of
 from gpusim.checking.flags import takes_lock
 from gpusim.checking.sink import Sink
 from gpusim.codegen.programs import prepare
@@ -26,7 +26,7 @@ from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer, Skip
 from gpusim.launch.grid import Launch, whole_number
-from gpusim.launch.languages import CUDA_CPP
+from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.examination import Examination
 from gpusim.machine.storage import allocate, with_copies
@@ -191,7 +191,7 @@ def check_prepared(
         stuck = residency.finding(prepared, device, before, checker.steps)
         if stuck is not None:
             sink.add(stuck)
-    found = sink.sorted()
+    found = [one for one in sink.sorted() if not _is_tritons_own(one, prepared)]
     checker.coverage.lines_not_run -= {line for one in found for line in one.lines}
     return Findings(
         kernel=prepared.kernel,
@@ -207,6 +207,15 @@ def check_prepared(
         coverage=checker.coverage,
         found=tuple(replace(one, language=prepared.language) for one in found),
     )
+
+
+_TRITONS_SHARED_MEMORY = "global_smem"
+
+
+def _is_tritons_own(one: Finding, prepared: Prepared) -> bool:
+    """Return whether a note is on shared memory that Triton lays out, as for a reduction."""
+    is_triton = prepared.language == TRITON and one.rule == "same-value"
+    return is_triton and one.array == _TRITONS_SHARED_MEMORY
 
 
 def source_of(prepared: Prepared) -> SourceText:

@@ -117,6 +117,12 @@ class DeviceMemory:
         found = self._regions[self._starts[place]] if place >= 0 else None
         return found if found is not None and address < found.address + found.size else None
 
+    def set_values(self, address: int, size: int) -> None:
+        """Let bytes have values, whoever wrote them."""
+        one = self._at(address)
+        if one is not None and one.has_values is not None:
+            one.has_values[one.part(address - one.address, size)] = True
+
     def values(self, address: int) -> Values | None:
         """Return which elements of an allocation have values; None where all have."""
         one = self._regions.get(address)

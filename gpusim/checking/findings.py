@@ -104,8 +104,9 @@ class Finding:
     def fix(self) -> str:
         """The remedy, in the imperative, with the functions of the kernel's language."""
         is_within = len(self.lines) == 1 and self.hazard not in ("", "write-after-write")
-        within = self.about.within_a_line if is_within else ""
-        return worded(self.fix_text or within or self.about.fix_text, self.language)
+        if self.fix_text:
+            return worded(self.fix_text, self.language)
+        return self.about.fix_in(self.language, within=is_within)
 
     @property
     def lines(self) -> tuple[int, ...]:

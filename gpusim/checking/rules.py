@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gpusim.launch.languages import PYTHON
+from gpusim.launch.languages import PYTHON, TRITON
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
@@ -22,7 +22,8 @@ class Rule:
     """An error or warning to look for: a name for machines, one for people, and the fix.
 
     Functions in the text of `fix_text` stand in braces, without the prefix of a language. A race
-    between the read and the write of one line has the fix `within_a_line`.
+    between the read and the write of one line has the fix `within_a_line`, and a finding in a
+    kernel of Triton's that `in_triton`, where there is one.
     """
 
     name: str
@@ -30,10 +31,13 @@ class Rule:
     title: str
     fix_text: str
     within_a_line: str = ""
+    in_triton: str = ""
 
-    def fix_in(self, language: str) -> str:
-        """Return the fix with the functions of PYTHON's dialect, or of CUDA C++."""
-        return worded(self.fix_text, language)
+    def fix_in(self, language: str, *, within: bool = False) -> str:
+        """Return the fix with the functions of a language; `within` one line."""
+        if language == TRITON and self.in_triton:
+            return self.in_triton
+        return worded((within and self.within_a_line) or self.fix_text, language)
 
     @property
     def fix(self) -> str:
@@ -90,6 +94,8 @@ RULES: dict[str, Rule] = {
             "second launch, or {threadfence}() before an atomic on which the other block spins",
             "use an atomic operation, or read from one array and write to another one: blocks run "
             "in any order",
+            "programs run in any order: use tl.atomic_add or another atomic, an element for each "
+            "program, or a second launch",
         ),
         Rule(
             "copy-race",
@@ -154,12 +160,14 @@ RULES: dict[str, Rule] = {
             ERROR,
             "a read of uninitialised memory",
             "store to the element first, with a barrier before other threads read it",
+            in_triton="give the tensor values first (torch.zeros), or mask the tl.load",
         ),
         Rule(
             "bounds",
             ERROR,
             "an out-of-bounds access",
             "guard the access with the array's length",
+            in_triton="give the tl.load or tl.store a mask that is false there, as mask=i < n",
         ),
         Rule(
             "misaligned",

@@ -18,7 +18,7 @@ from gpusim.driver import arena, device_launches, images, launching, status
 from gpusim.driver.arena import Arena, OutOfMemoryError, Region
 from gpusim.driver.device_launches import DeviceLaunch
 from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
-from gpusim.driver.module import ContextHeap, Function, Module
+from gpusim.driver.module import SCRATCH, ContextHeap, Function, Module
 from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
 from gpusim.driver.status import RefusedError
 from gpusim.driver.textures import texture_of
@@ -33,11 +33,15 @@ from gpusim.launch.prepared import Prepared
 from gpusim.launch.textures import Texture
 from gpusim.reports.layout import plural, size
 from gpusim.reports.program_timeline import stream_name
+from gpusim.sass.decode import RefusedError as UnitError
 from gpusim.sass.symbols import cpp_name, parameter_types
 
 _COOPERATIVE = 1
 _KEPT = (arena.OWN, arena.MAPPED)  # memory that cuMemFree does not take
 _MALLOC_HEAP_SIZE = 2  # CU_LIMIT_MALLOC_HEAP_SIZE
+# The first generation with such units, and a measured device before it.
+_HOPPERS = ("wgmma", "tensor memory", "clusters")
+_HOPPER, _WITHOUT_HOPPERS_UNITS = 9, "a100-40gb"
 _MOST_LAUNCHES = 1 << 40
 _MOST_ASSERTIONS = 1024
 _MOST_SIZES = 8  # of allocations, in a message
@@ -58,6 +62,7 @@ class Client:
         self.timeline = Timeline(device)
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
+        self._declared: dict[str, list[tuple[str, str]]] = {}
         self._textures: dict[int, Texture] = {}
         self._heap = ContextHeap(self.arena)
         self._virtual = VirtualMemory(self.arena)
@@ -325,6 +330,14 @@ class Client:
                 self._tell(self._memory.host_touched(address, writes=bool(writes), clock=clock))
         return Reply()
 
+    def _written(self, request: Request) -> Reply:
+        """Take note of device memory that the host has written, in the place of kernels."""
+        for address, count in zip(request.numbers[::2], request.numbers[1::2], strict=True):
+            self._repeats.changed(address)
+            if self._memory is not None:
+                self._memory.set_values(address, count)
+        return Reply()
+
     def _guarded(self, _: Request) -> Reply:
         """Return the pages that the host must not touch yet."""
         if self._memory is None:
@@ -378,9 +391,18 @@ class Client:
             raise RefusedError(status.NOT_FOUND)
         handle = self._handle()
         self._functions[handle] = function
+        declared = self._declared.get(function.symbol, [])
+        if declared and 0 <= len(function.places) - len(declared) <= len(SCRATCH):
+            function.declared = declared
         places = function.places
         held = b"".join(struct.pack("<QQ", *place) for place in places)
         return Reply(0, (handle, len(places), function.bytes, *function.attributes), held)
+
+    def _declare(self, request: Request) -> Reply:
+        """Take note of the parameters of a kernel that is loaded next: names, and types in C."""
+        symbol, *words = request.held.decode(errors="replace").split("\0")
+        self._declared[symbol] = list(zip(words[::2], words[1::2], strict=False))
+        return Reply()
 
     def _names(self, request: Request) -> Reply:
         names = self._module(request.numbers[0]).names
@@ -473,10 +495,12 @@ class Client:
             numbers = (status.of_fault(fault), len(told))
             return Reply(0, numbers, b"".join(one.printed) + told)
         except GpusimError as error:
-            self.execution.failed(one, error)
+            self.execution.failed(one, self._with_device(error))
             self.execution.refused("")
-            # Results that are not there must not be taken for some: later calls fail as well.
-            return Reply(status.NOT_SUPPORTED, (status.NOT_SUPPORTED,))
+            # With the runtime a launch tells of no error: later calls fail as well, so that
+            # results that are not there are not taken for some.
+            context = status.NOT_SUPPORTED if self._has_runtime else status.SUCCESS
+            return Reply(status.NOT_SUPPORTED, (context, 0))
         taken = outcome.duration or self._unknown()
         self.timeline.launch(function.name, stream, taken, number)
         if self._memory is not None:
@@ -511,6 +535,13 @@ class Client:
         found = ((r.address, one.watch.touched.of(r.address, r.size)) for r in self.arena.regions)
         touched = [(address, marks) for address, marks in found if marks is not None]
         self._tell(memory.launched(work, touched))
+
+    def _with_device(self, error: GpusimError) -> GpusimError:
+        """Return an error with the device for which compilers do without a refused unit."""
+        is_hoppers = isinstance(error, UnitError) and any(one in str(error) for one in _HOPPERS)
+        if not is_hoppers or self.device.cc.major < _HOPPER:
+            return error
+        return UnitError(f"{error}; compilers do without for --device {_WITHOUT_HOPPERS_UNITS}")
 
     def _explained(self, fault: KernelFault) -> KernelFault:
         """Return a fault that names freed memory where the access went there."""
@@ -745,6 +776,7 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "set": Client._set,
     "assign": Client._assign,
     "touched": Client._touch,
+    "written": Client._written,
     "guarded": Client._guarded,
     "misfit": Client._misfit,
     "runtime": Client._begin_runtime,
@@ -753,6 +785,7 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "link": Client._link,
     "load": Client._load,
     "unload": Client._unload,
+    "declare": Client._declare,
     "function": Client._function,
     "functions": Client._names,
     "variable": Client._variable,

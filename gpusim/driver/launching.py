@@ -24,7 +24,6 @@ from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.initial_memory import InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
 from gpusim.sass.structures import TYPES
-from gpusim.sass.symbols import language, parameter_types
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +94,7 @@ def prepared(
         file,
         places=bound.places,
         heap=heap,
-        language=language(function.symbol),
+        language=function.language,
     )
 
 
@@ -118,7 +117,7 @@ def program(function: Function, given: list[Given]) -> Program:
 
 def _given(function: Function, held: bytes, arena: Arena, bound: _Bound) -> Iterator[Given]:
     """Yield the parameters: pointers as arrays, all between as bytes."""
-    types = parameter_types(function.symbol) or []
+    types = function.parameter_types
     parameters = function.code.kernel.parameters
     for number, parameter in enumerate(parameters):
         begin = parameter.offset - function.first
@@ -126,7 +125,7 @@ def _given(function: Function, held: bytes, arena: Arena, bound: _Bound) -> Iter
         name = function.parameter_names[number]
         if name in function.module.cubin.variables:
             name = f"{name} (argument)"
-        ctype = types[number] if len(types) == len(parameters) else ""
+        ctype = types[number] if number < len(types) else ""
         for offset, part, region in _parts(raw, arena):
             whole = len(part) == parameter.size
             own = name if whole else f"{name}+{offset}"

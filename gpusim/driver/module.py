@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -16,17 +16,20 @@ from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
 from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import MAX_THREADS_PER_BLOCK
+from gpusim.launch.languages import PYTHON, TRITON
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.cubin import Cubin, KernelCode
 from gpusim.sass.includes import read
 from gpusim.sass.kernels import CodeKernel, CubinFile
 from gpusim.sass.links import Links
 from gpusim.sass.signature import overloads
-from gpusim.sass.symbols import cpp_name
+from gpusim.sass.symbols import cpp_name, language, parameter_types
 from gpusim.sass.translate import HEAP_BYTES, Code
 
 _REGISTERS_OF_A_BLOCK, _WARP = 65536, 32
 _WITHOUT_ASKING = 49152
+# Parameters that Triton adds behind those of the source.
+SCRATCH = ("global_scratch", "profile_scratch")
 
 
 class ContextHeap:
@@ -55,6 +58,19 @@ class Function:
     kernel: CodeKernel
     device: Device
     programs: dict[tuple[object, ...], Program] = field(default_factory=dict)
+    declared: Sequence[tuple[str, str]] = ()  # names and types of its first parameters, by Triton
+
+    @cached_property
+    def language(self) -> str:
+        """The language of its source."""
+        found = language(self.symbol)
+        is_triton = found != PYTHON and self.source_file.endswith(".py")
+        return TRITON if is_triton else found
+
+    @cached_property
+    def parameter_types(self) -> list[str]:
+        """The types of its parameters, as far as they are known."""
+        return [ctype for _, ctype in self.declared] or parameter_types(self.symbol) or []
 
     @cached_property
     def code(self) -> Code:
@@ -71,6 +87,8 @@ class Function:
     def parameter_names(self) -> tuple[str, ...]:
         """The names of its parameters: the source's, where one kernel there can be it."""
         count = len(self.code.kernel.parameters)
+        if self.declared:
+            return (*(name for name, _ in self.declared), *SCRATCH)[:count]
         plain = self.name.partition("(")[0].partition("<")[0].rpartition("::")[2]
         text = read(Path(self.source_file)) if self.source_file else ""
         found = [one for one in overloads(text, plain) if len(one) == count]

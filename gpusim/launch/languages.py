@@ -1,3 +1,3 @@
 """The languages of kernels' sources."""
 
-PYTHON, CUDA_CPP = "Python", "CUDA C++"
+PYTHON, CUDA_CPP, TRITON = "Python", "CUDA C++", "Triton"

@@ -142,9 +142,12 @@ def _nowhere(
     nearest = min(meant or context.allocations.values(), key=lambda o: _distance(o, address))
     array = nearest.array
     index = (address - nearest.address) // array.dtype.itemsize
+    is_of_bytes = array.dtype.itemsize == 1 < memory.dtype.itemsize
+    what, unit = f"{nearest.name}[{index}]", "elements"
+    if is_of_bytes:  # the type of its elements is not known
+        what, unit = f"byte {index} of {nearest.name}", "bytes"
     return OutOfBoundsError(
-        f"line {line}: {nearest.name}[{index}] is out of bounds: {nearest.name} has "
-        f"{array.size} elements {who}",
+        f"line {line}: {what} is out of bounds: {nearest.name} has {array.size} {unit} {who}",
         place,
     )
 

@@ -6,8 +6,11 @@ the types that kernels take by value or point to, and nothing else.
 
 from __future__ import annotations
 
+import ast
+import linecache
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from gpusim.launch.languages import CUDA_CPP, PYTHON
 
@@ -57,6 +60,30 @@ def function_name(symbol: str) -> str:
         return f"{called[2]}::operator()"
     first = _LENGTH.search(symbol)
     return symbol if first is None else symbol[first.end() : first.end() + int(first[0])]
+
+
+@lru_cache(maxsize=64)
+def _python_functions(file: str) -> tuple[tuple[range, str], ...]:
+    """Return the functions of a Python file by their lines, inner ones last."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(
+        (range(one.lineno, (one.end_lineno or one.lineno) + 1), one.name)
+        for one in ast.walk(tree)
+        if isinstance(one, ast.FunctionDef)
+    )
+
+
+def python_function(file: str, line: int) -> str:
+    """Return the innermost function of a Python file that has a line; "" for none.
+
+    Debug information of Triton has a kernel's name for the functions that it calls, too.
+    """
+    if not file.endswith(".py"):
+        return ""
+    return next((name for lines, name in reversed(_python_functions(file)) if line in lines), "")
 
 
 def language(symbol: str) -> str:

@@ -28,7 +28,7 @@ from gpusim.sass.provenance import named
 from gpusim.sass.ptx import Ptx
 from gpusim.sass.register_banks import bank_reads
 from gpusim.sass.shared_arrays import shared_arrays, source_name
-from gpusim.sass.symbols import function_name
+from gpusim.sass.symbols import function_name, python_function
 from gpusim.sass.table import MNEMONICS, Mnemonic
 from gpusim.sass.webs import Webs, is_predicate
 
@@ -325,7 +325,7 @@ class _Translation:
             places = [(one.file, one.line) for one in row.inlined]
             functions = [""] * len(places) if ptx is None else ptx.functions(places)
             frames = [
-                (function_name(symbol), place.line)
+                (python_function(place.file, place.line) or function_name(symbol), place.line)
                 for symbol, place in zip(functions, row.inlined, strict=True)
                 if place.file == row.place.file
             ]

@@ -12,6 +12,7 @@ from driver.host import KERNELS, Host, cubin, needs_compilers
 
 import gpusim
 from gpusim.launch.grid import ComputeCapability
+from gpusim.sass import compiler
 from gpusim.sass.kernels import CubinFile
 
 pytestmark = needs_compilers
@@ -183,16 +184,39 @@ def test_what_cannot_be_has_cudas_status_and_a_line(
     assert words in ran.err
 
 
-def test_a_launch_that_is_not_simulated_leaves_no_results(host: Host) -> None:
-    ran = host.run(
-        """
+REFUSED = """
 x = take(4)
 launch("gathers", 1, 1, x, C.c_uint64(0))
 print(back(x, 4))
 """
-    )
+
+
+def test_a_launch_that_is_not_simulated_leaves_the_context_alive(host: Host) -> None:
+    ran = host.run(REFUSED)
+    assert ran.code == 2
+    assert ran.out == ["cuLaunchKernel 801", str(bytes(4))]
+    assert "--device" not in ran.err
+
+
+def test_with_the_runtime_a_launch_that_is_not_simulated_leaves_no_results(host: Host) -> None:
+    """A kernel<<<...>>> returns nothing, so that a program may take what is there for a result."""
+    ran = host.run('cuda.gpusim_tell(b"runtime", None, C.c_size_t(0))' + REFUSED)
     assert ran.code == 2
     assert ran.out == ["cuLaunchKernel 801", "cuMemcpyDtoH_v2 801", "None"]
+
+
+def test_a_refused_unit_of_hopper_names_a_device_without_it(host: Host) -> None:
+    text = """
+extern "C" __global__ void products(float *out) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    out[0] = 1;
+}
+"""
+    made = compiler.compiled(text, "products.cu", [], "sm_90a").cubin
+    ran = host.run('launch("products", 1, 128, take(4))', made=made)
+    assert ran.out == ["cuLaunchKernel 801"]
+    assert "(wgmma) are not simulated" in ran.err
+    assert "compilers do without for --device a100-40gb" in ran.err
 
 
 def test_a_launch_that_may_begin_before_the_end_of_another_sees_its_results(host: Host) -> None:

@@ -252,6 +252,18 @@ INSIDE int gpusim_take(u64 *address, size_t size, int kind, stream_t stream) {
   return status;
 }
 API void gpusim_manage(u64 address, size_t size) { gpusim_share(address, size, 1); }
+// For programs that compute on device memory with the host's processor, as if it were the GPU.
+API int gpusimShareMemory(u64 range[2]) {
+  READY;
+  gpusim_share_all();
+  range[0] = gpusim_device.arena_begin, range[1] = range[0] + gpusim_device.arena_bytes;
+  return SUCCESS;
+}
+API int gpusimHasValues(u64 address, size_t size) {
+  READY;
+  gpusim_keep_written(address, size);
+  return SUCCESS;
+}
 static int give_back(u64 address, int kind, stream_t stream, int is_asynchronous) {
   if (!address) return SUCCESS;
   if (gpusim_is_of_graphs(address)) {
@@ -1032,11 +1044,12 @@ API int cuFuncGetParamCount(function_t function, size_t *count) { READY; *count 
 API int cuKernelGetParamCount(function_t kernel, size_t *count) { return cuFuncGetParamCount(kernel, count); }
 API int cuFuncIsLoaded(int *state, function_t function) { (void)function; READY; *state = 1; return SUCCESS; }
 API int cuFuncLoad(function_t function) { (void)function; READY; return SUCCESS; }
-enum { DYNAMIC_SHARED = 8, CARVEOUT = 9 };
+// Of CUDA 13.0: programs ask for later attributes too, and do without where a driver lacks them.
+enum { DYNAMIC_SHARED = 8, CARVEOUT = 9, LAST_ATTRIBUTE = 15 };
 API int cuFuncGetAttribute(int *value, int attribute, function_t function) {
   READY;
   if (!function) return INVALID_HANDLE;
-  if (attribute < 0 || attribute > 17) return INVALID_VALUE;
+  if (attribute < 0 || attribute > LAST_ATTRIBUTE) return INVALID_VALUE;
   *value = attribute < FUNCTION_ATTRIBUTES ? function->attributes[attribute] : 0;
   return SUCCESS;
 }
@@ -1044,7 +1057,7 @@ API int cuKernelGetAttribute(int *value, int attribute, function_t kernel, int d
 API int cuFuncSetAttribute(function_t function, int attribute, int value) {
   READY;
   if (!function) return INVALID_HANDLE;
-  if (attribute < DYNAMIC_SHARED || attribute > 17) return INVALID_VALUE;
+  if (attribute < DYNAMIC_SHARED || attribute > LAST_ATTRIBUTE) return INVALID_VALUE;
   if (attribute == DYNAMIC_SHARED) {
     int64_t most = gpusim_device.attributes[97] - function->attributes[1];
     if (value < 0 || value > most) return INVALID_VALUE;

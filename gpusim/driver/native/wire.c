@@ -127,10 +127,34 @@ __attribute__((destructor)) static void tell_touched(void) {
   gpusim_ask("touched", known, count, NULL, 0, NULL, 0, NULL, NULL);
 }
 
+// ---- Bytes that the host has written, by its own word
+
+enum { MOST_WRITTEN = 32 };
+static u64 written[2 * MOST_WRITTEN];
+static unsigned written_count;
+
+static void tell_written(void) {
+  u64 known[2 * MOST_WRITTEN];
+  unsigned count = 2 * written_count;
+  if (!count) return;
+  memcpy(known, written, count * sizeof *known);
+  written_count = 0;
+  gpusim_ask("written", known, count, NULL, 0, NULL, 0, NULL, NULL);
+}
+
+void gpusim_keep_written(u64 address, size_t size) {
+  for (unsigned k = 0; k < written_count; k++)
+    if (written[2 * k] == address && written[2 * k + 1] >= size) return;
+  if (written_count == MOST_WRITTEN) tell_written();
+  written[2 * written_count] = address, written[2 * written_count + 1] = size;
+  written_count++;
+}
+
 int gpusim_ask(const char *name, const u64 *numbers, unsigned count, const void *bytes, size_t size,
                u64 *out, unsigned outs, char **text, size_t *length) {
   if (!gpusim_is_connected()) return NOT_INITIALIZED;
   tell_touched();
+  tell_written();
   struct request head = {.count = count, .thread = (uint32_t)syscall(SYS_gettid), .size = size};
   strncpy(head.name, name, sizeof head.name - 1);
   struct reply answer;
@@ -223,12 +247,18 @@ void *gpusim_at(u64 address) {
   return offset < gpusim_device.arena_bytes ? reached + offset : (void *)address;
 }
 
+static int all_are_shared;
 void gpusim_share(u64 address, size_t size, int is_shared) {
   static int some_are;
-  if (reached == (char *)gpusim_device.arena_begin || !(is_shared || some_are)) return;
+  if (all_are_shared || reached == (char *)gpusim_device.arena_begin || !(is_shared || some_are)) return;
   some_are = 1;
   u64 begin = address / PAGE * PAGE, end = (address + size + PAGE - 1) / PAGE * PAGE;
   mprotect((void *)begin, end - begin, is_shared ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+void gpusim_share_all(void) {
+  gpusim_share(gpusim_device.arena_begin, gpusim_device.arena_bytes, 1);
+  all_are_shared = 1;
 }
 
 int gpusim_connect(void) {
