@@ -19,7 +19,7 @@ PACKAGE = Path(gpusim.__file__).parent
 # From the ground up: a package imports of the floors below alone. The proof on hardware stands
 # above all of them.
 FLOORS = [
-    {"errors", "version"},
+    {"errors", "pytorch", "version"},
     {"isa", "host"},
     {"launch", "program", "wasm"},
     {"gpu", "catalogue", "compiler"},

@@ -212,7 +212,7 @@ def run(
     if not command_line:
         raise InputError(f"no program is given; write gpusim {command} -- PROGRAM, or FILE.cu")
     Word.running = lambda: watched.running
-    return watched, session.run(command_line, device, watched)
+    return watched, session.run(command_line, device, watched, command)
 
 
 def _parted(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

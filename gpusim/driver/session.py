@@ -28,14 +28,16 @@ _REASONS = {
     "SIGXFSZ": ", a limit on the size of files (ulimit -f)",
     "SIGXCPU": ", a limit on processor time (ulimit -t)",
 }
+_PREPARES = Path(__file__).parents[1] / "pytorch" / "start"
 _PATIENCE_S = 10.0  # with processes that outlive the program
 
 
-def run(command: Sequence[str], device: Device, execution: Execution) -> int:
+def run(command: Sequence[str], device: Device, execution: Execution, name: str = "run") -> int:
     """Run a program that finds the simulator where CUDA's driver would be; return its exit code.
 
-    InputError where the program cannot be started, or the driver not be compiled. A signal that
-    ends the process ends the program first.
+    `name` is that of gpusim's command, which packages that run in the program ask for. InputError
+    where the program cannot be started, or the driver not be compiled. A signal that ends the
+    process ends the program first.
     """
     folder = shared_objects.folder()
     _require_room()
@@ -44,9 +46,10 @@ def run(command: Sequence[str], device: Device, execution: Execution) -> int:
             server = Server(Path(place), device, execution)
             try:
                 variables = environment(os.environ, folder, server.path)
-                for name, more in _for_builds(folder).items():
-                    before = variables.get(name)
-                    variables[name] = f"{more}{os.pathsep}{before}" if before else more
+                for variable, more in _found_first(folder).items():
+                    before = variables.get(variable)
+                    variables[variable] = f"{more}{os.pathsep}{before}" if before else more
+                variables["GPUSIM_COMMAND"] = name
                 variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
                 code = _run(command, variables, ending, server)
                 if code < 0 and not ending.is_asked:
@@ -80,12 +83,17 @@ def _ended_by(number: int) -> str:
     return f"the program ended by signal {name} ({words}){reason}: exit code {_BY_SIGNAL + number}"
 
 
-def _for_builds(runtime: Path) -> dict[str, str]:
-    """Return what a program that compiles others, such as make, finds first, by variables.
+def _found_first(runtime: Path) -> dict[str, str]:
+    """Return the folders that a program searches first, by variables.
 
-    An nvcc; and for compilers of C++ CUDA's headers, where they are, and the runtime to link with.
+    For Python programs that of PyTorch's preparation. For programs that compile others, such as
+    make, an nvcc; and for compilers of C++ CUDA's headers, where they are, and the runtime.
     """
-    made = {"PATH": str(runtime / shared_objects.BUILDS), "LIBRARY_PATH": str(runtime)}
+    made = {
+        "PATH": str(runtime / shared_objects.BUILDS),
+        "LIBRARY_PATH": str(runtime),
+        "PYTHONPATH": str(_PREPARES),
+    }
     headers = [str(one) for one in wheels.folders("include") if (one / "cuda_runtime.h").is_file()]
     return made | ({"CPATH": os.pathsep.join(headers)} if headers else {})
 
