@@ -8,6 +8,8 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as without_modes
 
@@ -15,7 +17,7 @@ from . import memory
 from .memory import is_there
 
 DEVICE = torch.device("cuda", 0)
-_CPU = torch.device("cpu")
+_CPU, _META = torch.device("cpu"), torch.device("meta")
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)  # not those of a tracer
 _base = torch._C.TensorBase
@@ -97,6 +99,9 @@ class Placing(TorchDispatchMode):
         ):
             return function(*args, **kwargs)
         plan = _plans.get(function) or _plan(function)
+        if plan.is_unwritten:
+            shape = function(*args, **{**kwargs, "device": _META})
+            return memory.empty(shape.size(), shape.stride(), shape.dtype)
         if plan.written and not plan.moves:
             for one in _written(plan, args, kwargs):
                 if not is_there(one):  # made by the same composed operation
@@ -105,8 +110,6 @@ class Placing(TorchDispatchMode):
         if plan.computes:
             Operations.count += 1
             Operations.last = function.overloadpacket.__name__
-        if plan.is_unwritten:
-            return memory.empty(result.size(), result.stride(), result.dtype)
         if plan.written:
             for one in _written(plan, args, kwargs):
                 if is_there(one):
@@ -165,6 +168,8 @@ def _to(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     if args and isinstance(args[0], torch.Tensor):
         other, *rest = args
         args = other.device, other.dtype, *rest
+    elif args and isinstance(args[0], int):
+        args = DEVICE, *args[1:]
     device, dtype, _, form = torch._C._nn._parse_to(
         *args, **{name: value for name, value in kwargs.items() if name != "copy"}
     )
@@ -188,7 +193,7 @@ def _made(make: Callable[..., Any]) -> Callable[..., Any]:
     def made(data: Any, *args: Any, device: Any = None, **kwargs: Any) -> Any:
         if device is None:
             there = isinstance(data, torch.Tensor) and is_there(data)
-            device = DEVICE if there else torch.get_default_device()
+            device = DEVICE if there else _default_device()
         if (
             isinstance(data, torch.Tensor)
             and type(data) in _PLAIN
@@ -202,6 +207,13 @@ def _made(make: Callable[..., Any]) -> Callable[..., Any]:
         return placed.requires_grad_(found.requires_grad)
 
     return made
+
+
+def _default_device() -> torch.device:
+    """Return the device of the innermost context, or of torch.set_default_device."""
+    modes = reversed(_get_current_function_mode_stack())
+    found = (mode.device for mode in modes if isinstance(mode, DeviceContext))
+    return next(found, _CPU)
 
 
 _MAKERS = {name: getattr(torch, name) for name in ("tensor", "as_tensor", "asarray")}
