@@ -80,7 +80,7 @@ call("cuMemFree_v2", out)
     assert ran.out == ["launched 0", "cuCtxSynchronize 700", "cuMemFree_v2 700"]
     assert "byte 4000000 of arg0 is out of bounds: arg0 has 400 bytes" in ran.err
     said = " ".join(ran.err.split())
-    assert "launch 1 of beyond ended in a fault: OutOfBounds: line 9: arg0[4000000]" in said
+    assert "launch 1 of beyond ended in a fault: OutOfBounds: line 9: byte 4000000 of arg0" in said
     assert (ran.code, "the program ends with code 0 all the same" in said) == (0, True)
 
 
