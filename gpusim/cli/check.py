@@ -7,11 +7,18 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
-from gpusim.cli.options import JSON, STEP_LIMIT, Command, Option, print_document, print_lines
+from gpusim.cli.options import (
+    COMPILING,
+    JSON,
+    STEP_LIMIT,
+    Command,
+    Option,
+    print_document,
+    print_lines,
+)
 from gpusim.cli.progress import Patience
 from gpusim.cli.references import Reference
 from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
+    CODE,
+    COMPILING,
     JSON,
     STEP_LIMIT,
     Command,

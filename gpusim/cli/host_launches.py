@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusim.cli import inputs
 from gpusim.cli.file_launches import FileLaunch
 from gpusim.cli.launch_examples import Parameter, dtype_of, parameters_of
 from gpusim.launch.description import Origin
@@ -19,64 +20,130 @@ from gpusim.sass.host_numbers import Number, Root, operation
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import MachineCode
-    from gpusim.sass.kernels import CodeFile, CodeKernel
+    from gpusim.sass.kernels import CodeFile, CodeKernel, CudaSource
 
 SIZE, BLOCK = "n", "block"
 # Elements where the host code has only a parameter for them: in a row, and in a square.
 IN_A_ROW, IN_A_SQUARE = 65536, 256
 SPARE = 4  # of an array in a row, in place of its size: some elements for each of n
 MOST_ELEMENTS = 1 << 24  # of an array whose size is not known
+LEAST_SIZE, MOST_TRIED = 32, 8  # of constants that are no argument, and may be the size
 
 
-def host_launch(kernel: Kernel | MachineCode) -> FileLaunch | None:
+def host_launch(kernel: Kernel | MachineCode, block: str | None = None) -> FileLaunch | None:
     """Return the launch of a kernel in the host code of its file, None where there is none.
 
     The constant that its size is becomes `n`, and a block of one dimension `block`, so that both
-    may be given another value.
+    may be given another value. Constants that are the sizes of a block of more dimensions have
+    those of `block`, where that is given.
     """
     from gpusim.sass.kernels import CodeKernel, CudaSource
 
     if not isinstance(kernel, CodeKernel) or not isinstance(kernel.file, CudaSource):
         return None
-    found = _found(kernel, {})
-    if found is None:
+    file, (plain, _, template) = kernel.file, kernel.__name__.partition("<")
+    plain, wanted = plain.rpartition("::")[2], _parted(template.removesuffix(">"))
+    known = _launches(file, plain, {})
+    same = {at: "" for at, one in enumerate(known) if _template(one, file) in (wanted, [])}
+    others = {at: _block(one, file, wanted) for at, one in enumerate(known)}
+    found = same or {at: other for at, other in others.items() if other}
+    if not found:
         return None
-    names = _names(found)
-    named = _found(kernel, names) if names else found
-    if named is None or not _varies(named):
-        named = found if named is None else _found(kernel, _only(names, BLOCK))
-    return None if named is None else _as_options(kernel, named, found)
+    at = max(found, key=lambda at: known[at].known)
+    other = found[at]
+    sizes = _of_block(known[at], other or block or "")
+    for names in _names(known[at]):
+        named = _launches(file, plain, {**sizes, **names})[at : at + 1]
+        if named and (_varies(named[0]) or SIZE not in names.values()):
+            return _as_options(kernel, named[0], known[at], names, other)
+    return None
 
 
-def instances(text: str, file: str, kernels: Sequence[str]) -> Mapping[str, str]:
-    """Return kernels that are templates with the arguments of their first launch, by name."""
-    made: dict[str, str] = {}
-    for one in launches(text, file, kernels):
-        if one.kernel.template:
-            full = f"{one.kernel.name}<{', '.join(one.kernel.template)}>"
-            made.setdefault(one.kernel.name, full)
-    return made
+def instance(file: CodeFile, name: str, block: str | None = None) -> str | None:
+    """Return a template with the arguments of its first launch in host code, None without one.
+
+    Arguments that are sizes of the launch's block have those of `block`, where that is given.
+    """
+    from gpusim.sass.kernels import CudaSource
+
+    base, plain = name.partition("<")[0], name.rpartition("::")[2]
+    if not isinstance(file, CudaSource) or plain not in file.templates:
+        return None
+    for one in _launches(file, plain, {}):
+        if words := _template(one, file, _of_block(one, block or "")):
+            return f"{base}<{', '.join(words)}>"
+    return None
 
 
-def _only(names: Mapping[Root, str], word: str) -> Mapping[Root, str]:
-    return {root: name for root, name in names.items() if name == word}
+def _parted(template: str) -> list[str]:
+    return [one.strip() for one in template.split(",") if one.strip()]
 
 
-def _found(kernel: CodeKernel, names: Mapping[Root, str]) -> HostLaunch | None:
-    """Return the launch of a kernel with most of its arguments known, the first among equals."""
-    plain, _, template = kernel.__name__.partition("<")
-    wanted = tuple(one.strip() for one in template.removesuffix(">").split(",") if one.strip())
-    found = [
-        one
-        for one in _launches(kernel.file, names)
-        if one.kernel.name == plain.rpartition("::")[2] and one.kernel.template in (wanted, ())
+def _of_block(launch: HostLaunch, block: str) -> dict[Root, str]:
+    """Return the constants that are the sizes of a launch's block, with those of another one.
+
+    There are none where a constant would have two sizes.
+    """
+    sizes = inputs.sizes(block, "the block") if block else ()
+    if len(sizes) != len(launch.block.sizes):
+        return {}
+    pairs = zip(launch.block.sizes, map(str, sizes), strict=True)
+    found = {(one.root, size) for one, size in pairs if one.root is not None}
+    made = dict(found)
+    return made if len(made) == len(found) else {}
+
+
+def _block(launch: HostLaunch, file: CudaSource, wanted: Sequence[str]) -> str:
+    """Return the block of a launch that has template arguments among its sizes; "" for none."""
+    given = {
+        one.root: size
+        for one, size in zip(launch.kernel.template, wanted, strict=False)
+        if isinstance(one, Number) and one.root is not None
+    }
+    sizes = [given.get(one.root, str(one.whole)) for one in launch.block.sizes if one.root]
+    block = "x".join(sizes)
+    is_another = all(map(str.isdigit, sizes)) and len(sizes) == len(launch.block.sizes)
+    if is_another and _template(launch, file, _of_block(launch, block)) == wanted:
+        return block
+    return ""
+
+
+def _template(launch: HostLaunch, file: CudaSource, sizes: Mapping[Root, str] = {}) -> list[str]:
+    """Return the template arguments of a launch: those that are written, then those deduced.
+
+    `sizes` replace those of some constants.
+    """
+    words = [
+        sizes.get(one.root or (), str(one.whole)) if isinstance(one, Number) else one
+        for one in launch.kernel.template
     ]
-    return max(found, key=lambda one: one.known, default=None)
+    types = {
+        re.sub(r"\bconst\b|[*& ]|\[\]", "", declared.ctype): _type_of(value)
+        for declared, value in zip(
+            file.kernels.get(launch.kernel.name, ()), launch.arguments, strict=False
+        )
+        if _type_of(value)
+    }
+    for one in file.templates.get(launch.kernel.name, [])[len(words) :]:
+        deduced = types.get(one.partition("=")[0].split()[-1])
+        if deduced is None:
+            break
+        words.append(deduced)
+    return words
 
 
-def _launches(file: CodeFile, names: Mapping[Root, str]) -> Sequence[HostLaunch]:
+def _type_of(value: object) -> str:
+    """Return the type of an argument, of a pointer's elements; "" where it is not known."""
+    if isinstance(value, Pointer):
+        return " ".join(re.sub(r"\bconst\b|[*&]|\[\]", " ", value.ctype).split())
+    return "int" if isinstance(value, Number) else ""
+
+
+def _launches(file: CodeFile, name: str, names: Mapping[Root, str]) -> Sequence[HostLaunch]:
+    """Return the launches of a kernel."""
     text = getattr(file, "declarations", "")
-    return _kept(text, file.file, tuple(file.names), tuple(names.items()))
+    found = _kept(text, file.file, tuple(file.names), tuple(names.items()))
+    return [one for one in found if one.kernel.name == name]
 
 
 @lru_cache(maxsize=16)
@@ -86,44 +153,59 @@ def _kept(
     return launches(text, file, kernels, dict(names))
 
 
-def _names(found: HostLaunch) -> dict[Root, str]:
-    """Return the constants of a launch that are its size or its block."""
-    numbers = [one for one in found.arguments if isinstance(one, Number) and one.root is not None]
-    sizes = [one for one in numbers if one.value.denominator == 1 and one.value > 1]
-    largest = max((one.value for one in sizes), default=None)
-    block = found.block.sizes
-    names = {one.root: SIZE for one in sizes if one.value == largest and one.root is not None}
-    if len(block) == 1 and block[0].root is not None and block[0].root not in names:
-        names[block[0].root] = BLOCK
-    return names
+def _names(found: HostLaunch) -> Iterator[dict[Root, str]]:
+    """Yield names for the constants that may be a launch's size and its block.
+
+    The size is the largest argument, else a large constant of the host code, else nothing.
+    """
+    numbers = [one for one in found.arguments if isinstance(one, Number)]
+    sizes = {
+        one.root: one.value
+        for one in numbers
+        if one.root is not None and one.value.denominator == 1 and one.value > 1
+    }
+    largest = max(sizes.values(), default=None)
+    block = {one.root: BLOCK for one in found.block.sizes[:1] if one.root is not None}
+    if len(found.block.sizes) > 1:
+        block = {}
+    if sizes:
+        yield {**block, **{root: SIZE for root, value in sizes.items() if value == largest}}
+    of_host = [
+        (value, root)
+        for root, value in found.constants.items()
+        if value.denominator == 1 and value >= LEAST_SIZE and root not in block
+    ]
+    for _, root in sorted(of_host, key=lambda one: -one[0])[:MOST_TRIED]:
+        yield {**block, root: SIZE}
+    yield block
 
 
 def _varies(found: HostLaunch) -> bool:
-    """Return whether the grid or an array depends on the size."""
+    """Return whether the grid or an array depends on the size; of unknown ones some may."""
     sizes = [one.bytes for one in found.arguments if isinstance(one, Pointer)]
     texts = [one.text for one in sizes if one is not None]
     is_in_arrays = any(SIZE in re.findall(r"\w+", text) for text in texts)
-    return is_in_arrays or _has_size_in_grid(found) or None in sizes
+    is_open = bool(_sizes(found)) and None in sizes
+    return is_in_arrays or _has_size_in_grid(found) or is_open
 
 
-def _as_options(kernel: CodeKernel, named: HostLaunch, found: HostLaunch) -> FileLaunch:
+def _as_options(
+    kernel: CodeKernel, named: HostLaunch, found: HostLaunch, names: Mapping[Root, str], block: str
+) -> FileLaunch:
     options: dict[str, str | list[str]] = {
         "grid": "x".join(one.written for one in named.grid.sizes),
-        "block": "x".join(str(one.whole) for one in named.block.sizes),
+        "block": block or "x".join(str(one.whole) for one in named.block.sizes),
     }
-    if found.shared is not None:
-        options["shared_bytes"] = str(found.shared.whole)
+    if named.shared is not None:
+        options["shared_bytes"] = named.shared.written
     parameters = parameters_of(kernel)
-    sizes = _sizes(named)
     if len(parameters) == len(named.arguments):
         pairs = zip(parameters, named.arguments, strict=True)
         unknown = _unknown_elements(named)
         options["arg"] = [f"{one.name}={_argument(one, value, unknown)}" for one, value in pairs]
-    if sizes:
-        n = sizes[0].whole
-        is_open = sizes[0].root is not None and sizes[0].root[0] == "unknown"
+    for root in [root for root, name in names.items() if name == SIZE][:1]:
         usual = IN_A_ROW if _power(named) == 1 else IN_A_SQUARE
-        options["n"] = str(usual if is_open else n)
+        options["n"] = str(usual if root[0] == "unknown" else found.constants[root])
     return FileLaunch(options, Origin.HOST, named.line)
 
 
@@ -143,9 +225,11 @@ def _argument(parameter: Parameter, value: object, unknown: str) -> str:
 def _elements(bytes_: Number, kind: str) -> str:
     """Return the number of elements of some bytes."""
     width = np.dtype(kind).itemsize
-    for elements in (bytes_.text.removesuffix(f"*{width}"), bytes_.text.removeprefix(f"{width}*")):
-        if elements != bytes_.text:
-            return elements
+    for product in (r"(?P<rest>.+)\*(?P<bytes>\d+)", r"(?P<bytes>\d+)\*(?P<rest>.+)"):
+        found = re.fullmatch(product, bytes_.text)
+        if found is not None and int(found["bytes"]) % width == 0:
+            times = int(found["bytes"]) // width
+            return found["rest"] if times == 1 else f"{found['rest']}*{times}"
     made = operation("/", bytes_, Number.of(width), is_whole=True)
     assert made is not None
     return made.written if made.whole else "1"

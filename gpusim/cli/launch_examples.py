@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gpusim.sass.example_instances import body_in, shape
+
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import MachineCode
@@ -18,16 +20,8 @@ if TYPE_CHECKING:
 # Numbers are small and arrays long: a thread's index, and its product with a number, lie within.
 NUMBER = 64
 _SHAPES = {1: "65536", 2: "256,256", 3: "32,32,64"}
-GRIDS, BLOCKS = ("16", "4x4"), ("256", "16x16")  # in a row, in a square
 _ADDRESS = "8 bytes"  # of machine code: a pointer, most often
 _DYNAMIC_BYTES = "4096"
-_OF_TEMPLATE = {"typename": "float", "class": "float", "bool": "true"}
-_OF_BLOCK = re.compile(
-    r"block|thread|tpb|dim|tile|row|col|size|width|height|^b[mnk]?$", re.IGNORECASE
-)
-_SMALL = "4"  # of a template, for a number that is none of the block's: elements of a thread
-_SQUARE_GRID = re.compile(r"\bblockIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
-_SQUARE_BLOCK = re.compile(r"\bthreadIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 _DYNAMIC = re.compile(r"\bextern\s+__shared__|\bshared\.array\(\s*(?:shape\s*=\s*)?0\b")
 
 
@@ -68,23 +62,6 @@ def dtype_of(ctype: str) -> str:
     unknown = "float32" if is_array else "int32"
     found = TYPES.get(name) or TYPES.get(re.sub(r"[1-4]$", "", name))
     return np.dtype(found).name if found is not None else unknown
-
-
-def instance(name: str, templates: Mapping[str, list[str]], text: str = "") -> str:
-    """Return a kernel's name, with arguments for its template's parameters.
-
-    Numbers that are named for a block or a tile have the size of the example's block.
-    """
-    wanted = templates.get(name)
-    if wanted is None:
-        return name
-    block = _shape(_body_in(text, name))[1].partition("x")[0]
-    words = [one.split() for one in wanted if one.split() and "=" not in one]
-    of_numbers = [block if _OF_BLOCK.search(one[-1]) else _SMALL for one in words]
-    given = [
-        _OF_TEMPLATE.get(one[0], number) for one, number in zip(words, of_numbers, strict=True)
-    ]
-    return f"{name}<{', '.join(given)}>"
 
 
 def parameters_of(kernel: Kernel | MachineCode) -> list[Parameter]:
@@ -156,17 +133,9 @@ class Example(NamedTuple):
 def example_of(kernel: Kernel | MachineCode) -> Example:
     """Return an example of a launch."""
     body = body_of(kernel)
-    grid, block = _shape(body)
+    grid, block = shape(body)
     given = {one.name: one.example for one in parameters_of(kernel)}
     return Example(grid, block, given, _DYNAMIC_BYTES if _DYNAMIC.search(body) else "")
-
-
-def _shape(body: str) -> tuple[str, str]:
-    """Return a grid and a block with the dimensions that a kernel asks for."""
-    return (
-        GRIDS[_SQUARE_GRID.search(body) is not None],
-        BLOCKS[_SQUARE_BLOCK.search(body) is not None],
-    )
 
 
 def body_of(kernel: Kernel | MachineCode) -> str:
@@ -181,14 +150,7 @@ def body_of(kernel: Kernel | MachineCode) -> str:
 
 def _body(kernel: CodeKernel) -> str:
     name = kernel.__name__.partition("<")[0].rpartition("::")[2]
-    return _body_in(getattr(kernel.file, "text", ""), name)
-
-
-def _body_in(text: str, name: str) -> str:
-    begin = re.search(rf"__global__[^;{{}}]*\b{re.escape(name)}\s*\(", text)
-    if begin is None:
-        return ""
-    return str(text[begin.start() :].partition("__global__")[2].partition("__global__")[0])
+    return body_in(getattr(kernel.file, "text", ""), name)
 
 
 def command_line(command: str, kernel: str, words: list[str]) -> str:

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from gpusim.cli.code_files import COMPILING
-from gpusim.cli.options import BLOCK, COARSE, COUNT, DATA_TYPE, GRID, INPUT, OPERATION, Option
+from gpusim.cli.options import (
+    BLOCK,
+    COARSE,
+    COMPILING,
+    COUNT,
+    DATA_TYPE,
+    GRID,
+    INPUT,
+    OPERATION,
+    Option,
+)
 
 ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
 ARGUMENT_ORDER = "arguments of FILE.py:FUNCTION, in order, or by name as NAME=VALUE:"

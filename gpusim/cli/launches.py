@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli.file_kernels import kernel_of
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
 from gpusim.launch.arguments import MAX_ARRAY
@@ -161,9 +162,17 @@ class FileLaunch(ResolvedLaunch):
 
         block = inputs.sizes(self.chosen.block, "the block")
         grid = grid_of(self.chosen.grid, sizes_given(self.chosen))
-        given = self.chosen.shared_bytes
-        dynamic = inputs.count(given, "--shared-bytes", least=0) if given is not None else 0
-        return self.kernel[grid, block, 0, dynamic]
+        return self.kernel[grid, block, 0, self._dynamic_bytes]
+
+    @property
+    def _dynamic_bytes(self) -> int:
+        from gpusim.cli import inputs
+        from gpusim.cli.expressions import is_expression, value_of
+
+        given, names = self.chosen.shared_bytes or "0", sizes_given(self.chosen)
+        if is_expression(given, names):
+            return value_of(given, names)
+        return inputs.count(given, "--shared-bytes", least=0)
 
     @cached_property
     def assumed(self) -> Mapping[str, str]:
@@ -319,7 +328,7 @@ def completed(
     if not _has_all(chosen, kept):
         from gpusim.cli.host_launches import host_launch
 
-        of_host = host_launch(kernel)
+        of_host = host_launch(kernel, getattr(chosen, "block", None))
         found += [] if of_host is None else [of_host]
     members: dict[str, Member] = {}
     for name in MEMBERS:
@@ -335,14 +344,13 @@ def completed(
         )
     origin = origin_of(chosen, "arg")
     typed = [_named(text, origin) for text in getattr(chosen, "arg", None) or ()]
-    held = next(
-        ([_named(text, one.origin, one.line) for text in one.arguments] for one in found), []
-    )
+    first = next((one for one in found if one.arguments), None)
+    held = [] if first is None else [_named(o, first.origin, first.line) for o in first.arguments]
     given = _merged(typed, held, parameters)
     texts = [member.value if name is None else f"{name}={member.value}" for name, member in given]
     order = named_in_order([name for name, _ in given], parameters)
     described = LaunchDescription(
-        chosen.kernel,
+        f"{Reference.of(chosen.kernel).file}:{kernel.__name__}",
         members.get("n"),
         members.get("grid"),
         members.get("block"),
@@ -388,10 +396,9 @@ def _merged(typed: list[Given], kept: list[Given], parameters: Sequence[str]) ->
     return [*made, *replaced.items()]
 
 
-def _missing(kernel: Kernel | MachineCode, chosen: Namespace) -> str:
-    """Return everything that a launch lacks, with a command line that has it; "" for nothing."""
+def lacking(kernel: Kernel | MachineCode, chosen: Namespace) -> tuple[list[str], list[str]]:
+    """Return which of grid and block a launch lacks, and the parameters without an argument."""
     from gpusim.cli.arguments import argument, bound
-    from gpusim.cli.launch_examples import command_line, example_of, parameters_of
 
     names, sizes = kernel.source.parameters, sizes_given(chosen)
     described = [argument(one, names=sizes) for one in chosen.arg or ()]
@@ -399,21 +406,37 @@ def _missing(kernel: Kernel | MachineCode, chosen: Namespace) -> str:
     if not set(given) <= set(names):
         bound(described, names, kernel.__name__)  # says which is unknown
     left = [name for name in names if name not in given][len(described) - len(given) :]
-    lacks = [flag for flag in ("grid", "block") if getattr(chosen, flag) is None]
+    return [flag for flag in ("grid", "block") if getattr(chosen, flag, None) is None], left
+
+
+def example_words(kernel: Kernel | MachineCode, chosen: Namespace) -> list[str]:
+    """Return options with an example of each member that a launch lacks."""
+    from gpusim.cli.launch_examples import example_of
+
+    example, (_, left) = example_of(kernel), lacking(kernel, chosen)
+    words = [word for name in left for word in ("--arg", f"{name}={example.arguments[name]}")]
+    shape = ("grid", "block", "shared_bytes")
+    given = {name: getattr(chosen, name, None) is not None for name in shape}
+    return [*example.options(given), *words]
+
+
+def _missing(kernel: Kernel | MachineCode, chosen: Namespace) -> str:
+    """Return everything that a launch lacks, with a command line that has it; "" for nothing."""
+    from gpusim.cli.launch_examples import command_line, example_of, parameters_of
+
+    lacks, left = lacking(kernel, chosen)
     if not lacks and not left:
         return ""
     types = {one.name: one for one in parameters_of(kernel)}
     wanted = [f"--{flag}" for flag in lacks]
     if left:
         wanted.append(f"--arg for {', '.join(str(types[name]) for name in left)}")
-    example = example_of(kernel)
     words = [word for one in chosen.arg or () for word in ("--arg", one)]
-    words += [word for name in left for word in ("--arg", f"{name}={example.arguments[name]}")]
-    shape = {name: getattr(chosen, name) for name in ("grid", "block", "shared_bytes")}
     for name in ("grid", "block"):
-        words += ["--" + name, shape[name]] if shape[name] is not None else []
+        given = getattr(chosen, name)
+        words += ["--" + name, given] if given is not None else []
     words += ["-n", chosen.n] if chosen.n is not None else []
-    words += example.options({name: value is not None for name, value in shape.items()})
+    words += example_words(kernel, chosen)
     command = getattr(chosen, "command", None) or "trace"
     mark = "#" if chosen.kernel.partition(":")[0].endswith(".py") else "//"
     what = "has no launch rule" if lacks else "lacks arguments"
@@ -421,7 +444,7 @@ def _missing(kernel: Kernel | MachineCode, chosen: Namespace) -> str:
         f"{chosen.kernel} {what}; give {_listed(wanted)}, for example\n"
         f"  {command_line(command, chosen.kernel, words)}\n"
         "or keep the launch in the file, in a comment before the kernel:\n"
-        f"  {mark} {example.comment}"
+        f"  {mark} {example_of(kernel).comment}"
     )
 
 
@@ -435,9 +458,9 @@ def sizes_given(chosen: Namespace) -> dict[str, int]:
     from gpusim.cli import inputs
 
     names = {}
-    if chosen.n is not None:
+    if getattr(chosen, "n", None) is not None:
         names["n"] = inputs.count(str(chosen.n), most=MAX_ARRAY)
-    if chosen.block is not None:
+    if getattr(chosen, "block", None) is not None:
         names["block"] = math.prod(inputs.sizes(str(chosen.block), "the block"))
     return names
 
@@ -466,17 +489,6 @@ def depends_on(name: str, chosen: Namespace) -> bool:
     word = re.compile(rf"(?<!\w){name}(?!\w|=)")
     sizes = parts_of(chosen.grid or "")
     return any(word.search(text) for text in [*(chosen.arg or []), *sizes])
-
-
-def kernel_of(chosen: Namespace) -> Kernel | MachineCode:
-    """Return the kernel that is named by its file; InputError where there is none."""
-    from gpusim.cli.code_files import code_kernel
-    from gpusim.cli.user_files import kernel_of_file
-
-    reference = Reference.of(chosen.kernel)
-    if reference.is_code:
-        return code_kernel(reference.file, reference.kernel, chosen)
-    return kernel_of_file(chosen.kernel, getattr(chosen, "values", None) or {})
 
 
 def own_values(

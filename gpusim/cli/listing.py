@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Collection
-from functools import partial
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.code_files import COMPILING, code_file
-from gpusim.cli.options import ALL, JSON, Command, Option, print_document, print_lines
+from gpusim.cli.file_kernels import kernels_of
+from gpusim.cli.options import (
+    ALL,
+    COMPILING,
+    JSON,
+    Command,
+    Option,
+    print_document,
+    print_lines,
+)
 from gpusim.cli.references import Reference
 from gpusim.errors import GpusimError, InputError
 
 if TYPE_CHECKING:
-    from gpusim.cli.file_launches import FileLaunch
-    from gpusim.cuda import Kernel
-    from gpusim.launch.configured import MachineCode
     from gpusim.reports.kernels import FileKernel
 
 
@@ -42,7 +46,14 @@ def list_kernels(chosen: Namespace) -> int:
 def _list_file(chosen: Namespace) -> int:
     from gpusim.reports.kernels import file_kernels
 
-    found = [_described(name, kernel, chosen) for name, kernel in _kernels_of(chosen)]
+    reference = Reference.of(chosen.file)
+    if not reference.file:
+        raise InputError(
+            f"{chosen.file} is no file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list "
+            "without it lists the catalogue"
+        )
+    kernels = kernels_of(reference, chosen).items()
+    found = [_described(f"{chosen.file}:{name}", kernel, chosen) for name, kernel in kernels]
     if chosen.json:
         print_document("file", {"kernels": [one.to_dict() for one in found]})
     elif found:
@@ -54,83 +65,28 @@ def _list_file(chosen: Namespace) -> int:
 
 def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileKernel:
     """Return a kernel with its parameters and its launch, or with the reason for none."""
-    from gpusim.cli.file_launches import kept_launch
-    from gpusim.cli.host_launches import host_launch
-    from gpusim.cli.launch_examples import command_line, example_of, parameters_of
+    from gpusim.cli.launch_examples import command_line, parameters_of
+    from gpusim.cli.launches import completed, example_words
     from gpusim.reports.kernels import FileKernel
 
-    whole = f"{chosen.file}:{name}"
     try:
-        found = kernel()
-        parameters = tuple((one.name, one.type) for one in parameters_of(found))
-        kept = kept_launch(Reference.of(whole)) or host_launch(found)
-        words = example_of(found).words if kept is None else _words(kept, found)
+        made = kernel()
+        parameters = tuple((one.name, one.type) for one in parameters_of(made))
+        complete, description = completed(Namespace(**{**vars(chosen), "kernel": name}), made)
+        words = example_words(made, complete)
     except GpusimError as error:
-        return FileKernel(whole, error=str(error).partition("\n")[0])
-    options = {} if kept is None else kept.options
-    source = "" if kept is None else f"{kept.origin}, line {kept.line}"
-    return FileKernel(whole, parameters, options, source, command_line("trace", whole, words))
-
-
-def _words(kept: FileLaunch, kernel: Kernel | MachineCode) -> list[str]:
-    """Return the options that a launch of host code lacks; a comment is taken as it is."""
-    from gpusim.cli.launch_examples import example_of
-    from gpusim.launch.description import Origin
-
-    if kept.origin is not Origin.HOST or "arg" in kept.options:
-        return []
-    given = example_of(kernel).arguments.items()
-    return [word for name, value in given for word in ("--arg", f"{name}={value}")]
-
-
-def _kernels_of(chosen: Namespace) -> list[tuple[str, Callable[[], Any]]]:
-    """Return a file's kernels by name, each made when it is asked for.
-
-    InputError where there is no such file.
-    """
-    from gpusim.cli.host_launches import instances
-    from gpusim.cli.launch_examples import instance
-    from gpusim.cli.user_files import kernels_of_file
-
-    file = chosen.file
-    reference = Reference.of(file)
-    if not reference.file:
-        raise InputError(
-            f"{file} is no file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list without it "
-            "lists the catalogue"
-        )
-    if reference.is_code:
-        held = code_file(file, chosen)
-        templates = getattr(held, "templates", {})
-        text = getattr(held, "declarations", "")
-        made = instances(text, held.file, held.names)
-        short = [_short(name, held.names) for name in held.names]
-        spelled = getattr(held, "spelled", lambda name: [name])
-        names = [
-            one
-            for name in short
-            for one in (
-                [made[name]]
-                if name in made
-                else [instance(name, templates, text)]
-                if name in templates
-                else spelled(name)
-            )
-        ]
-        return [(name, partial(held.__getitem__, name)) for name in names]
-    return [(name, partial(_itself, one)) for name, one in kernels_of_file(file).items()]
-
-
-def _short(symbol: str, known: Collection[str]) -> str:
-    """Return a kernel's name in C++, where it means no other kernel of the file."""
-    from gpusim.sass.symbols import cpp_name, named
-
-    name = cpp_name(symbol)
-    return name if named(name, dict.fromkeys(known)) == [symbol] else symbol
-
-
-def _itself(kernel: Any) -> Any:
-    return kernel
+        return FileKernel(name, error=str(error).partition("\n")[0])
+    options = {
+        one: value
+        for one in ("grid", "block", "n", "shared_bytes", "arg")
+        if (value := getattr(complete, one, None)) is not None
+    }
+    members = [description.n, description.grid, description.block, description.shared_bytes]
+    held = [one for one in (*members, *description.arguments.values()) if one is not None]
+    sources = {one.source for one in held}
+    source = description.origin if len(sources) > 1 else "".join(sources)
+    command = command_line("trace", name, words)
+    return FileKernel(name, parameters, options, source, command)
 
 
 COMMAND = Command(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import COMPILING
 from gpusim.cli.launch_options import ARGUMENT, ARGUMENT_ORDER
 from gpusim.cli.launches import kernel_and_types
 from gpusim.cli.options import (
     ALL,
     BLOCK,
     COARSE,
+    COMPILING,
     COUNT,
     DATA_TYPE,
     GRID,

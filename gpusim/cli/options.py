@@ -214,6 +214,12 @@ DATA_TYPE = Option("--dtype", "type of the elements: int32, float32, ...", "TYPE
 COARSE = Option("--coarse", "coarsening factor: elements per thread, where it is free", "FACTOR")
 INPUT = Option("--input", "input numbers, .npy, .csv or text, in place of a sample", "FILE")
 LEVEL = Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level")
+CODE = Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE")
+COMPILING = (
+    Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
+    Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),
+    Option("--std", "the C++ that FILE.cu is written in (c++17)", "STANDARD", None, False, "std"),
+)
 PERFETTO = Option("--perfetto", "also write a timeline for ui.perfetto.dev, as JSON", "FILE")
 STEP_LIMIT = Option("--step-limit", "instructions per block before an error: no progress", "N")
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import inputs
-from gpusim.cli.launches import FileLaunch, by_its_rule, completed, depends_on, kernel_of, of_a_file
+from gpusim.cli.file_kernels import kernel_of
+from gpusim.cli.launches import FileLaunch, by_its_rule, completed, depends_on, of_a_file
 from gpusim.cli.references import Reference
 from gpusim.cli.tuning_parameters import require_used, with_values
 from gpusim.errors import InputError

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import refuse
 from gpusim.cli.options import (
+    CODE,
+    COMPILING,
     KERNELS,
     LEVEL,
     STEP_LIMIT,

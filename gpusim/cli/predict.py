@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
 from gpusim.cli.launch_options import (
     ARGUMENT,
@@ -22,6 +21,8 @@ from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
+    CODE,
+    COMPILING,
     COUNT,
     DATA_TYPE,
     GRID,

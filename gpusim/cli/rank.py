@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpusim.cli.code_files import CODE
 from gpusim.cli.launch_options import OWN
 from gpusim.cli.launches import by_its_rule
 from gpusim.cli.options import (
     BLOCK,
+    CODE,
     DATA_TYPE,
     JSON,
     KERNELS_OR_SERIES,

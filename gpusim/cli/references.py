@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpusim.errors import InputError
 from gpusim.host import files
 
 CACHES = (".nbc", ".db")  # of numba-cuda and tinygrad
@@ -39,6 +41,15 @@ class Reference:
             return cls(text, kernel=text)
         path, colon, kernel = text.rpartition(":")
         return cls(text, path, kernel) if colon else cls(text, text)
+
+    def only(self, names: Collection[str]) -> str:
+        """Return the name of a file's only kernel; InputError where it has none or several."""
+        if len(names) == 1:
+            return next(iter(names))
+        listed = f": {', '.join(names)}" if names else ""
+        raise InputError(
+            f"{self.path} has {len(names)} kernels{listed}; say which, {self.path}:NAME"
+        )
 
     @property
     def path(self) -> Path:

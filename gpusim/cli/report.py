@@ -8,9 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.code_files import CODE, COMPILING
 from gpusim.cli.launch_options import LAUNCHING
-from gpusim.cli.options import KERNELS, LEVEL, STEP_LIMIT, Command, Option
+from gpusim.cli.options import (
+    CODE,
+    COMPILING,
+    KERNELS,
+    LEVEL,
+    STEP_LIMIT,
+    Command,
+    Option,
+)
 from gpusim.cli.progress import Bar
 from gpusim.cli.sides import side
 from gpusim.cli.timing import DEFAULT_DEVICE, L2, PASSES, WITHOUT, device_of

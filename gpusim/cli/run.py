@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.code_files import CODE
 from gpusim.cli.options import (
     BLOCK,
     COARSE,
+    CODE,
     COUNT,
     DATA_TYPE,
     GRID,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from argparse import Namespace
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from gpusim.cli.options import Option, Parser, names_given
 from gpusim.errors import InputError
+
+_TEMPLATE = re.compile(r"^[^\s'\"]+:[\w:]+<.*>")  # a kernel whose arguments have blanks between
 
 
 def side(text: str, both: Namespace, options: Sequence[Option], command: str) -> Namespace:
@@ -19,7 +22,7 @@ def side(text: str, both: Namespace, options: Sequence[Option], command: str) ->
     try:
         file, _, rest = text.rpartition(":")  # which may have blanks in its name
         is_plain = " " not in rest and Path(file).is_file()
-        words = [text] if is_plain else shlex.split(text)
+        words = [text] if is_plain else shlex.split(_TEMPLATE.sub(r'"\g<0>"', text))
     except ValueError as error:
         raise InputError(f"{text!r} is no command line: {error}") from None
     parser = Parser(prog=f"gpusim {command}")

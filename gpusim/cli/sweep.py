@@ -9,10 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import CODE
 from gpusim.cli.distribution import DISTRIBUTION, distribution
 from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
+    CODE,
     DATA_TYPE,
     JSON,
     KERNELS_OR_SERIES,

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.code_files import CODE
 from gpusim.cli.distribution import DISTRIBUTION, distribution
 from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
+    CODE,
     DATA_TYPE,
     JSON,
     KERNELS,

@@ -54,11 +54,7 @@ def kernel_of_file(text: str, values: Mapping[str, str] = NO_VALUES) -> Kernel:
     path, function = reference.path, reference.kernel
     module = _names_of(path, values)
     kernels = _kernels(module)
-    if not function:
-        if len(kernels) == 1:
-            return _of_the_dialect(next(iter(kernels.values())))
-        listed = f": {', '.join(kernels)}" if kernels else ""
-        raise InputError(f"{path} has {len(kernels)} kernels{listed}; say which, {path}:NAME")
+    function = function or reference.only(kernels)
     if function not in module:
         has = f" (it has {', '.join(kernels)})" if kernels else " (it has no kernel)"
         raise InputError(f"{path} has no {shown(function)!r}{did_you_mean(function, kernels)}{has}")

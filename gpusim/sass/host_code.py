@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 from gpusim.sass.host import parsed
@@ -54,15 +55,18 @@ class Dim3:
 
 @dataclass(frozen=True)
 class KernelName:
-    """A kernel, with the template arguments it is made with."""
+    """A kernel, with the template arguments that are written."""
 
     name: str
-    template: tuple[str, ...] = ()
+    template: tuple[Number | str, ...] = ()
 
 
 @dataclass(frozen=True)
 class HostLaunch:
-    """A launch in host code; arguments that are not known are None."""
+    """A launch in host code; arguments that are not known are None.
+
+    `constants` are the values of the source's constants, those of all launches.
+    """
 
     kernel: KernelName
     grid: Dim3
@@ -70,6 +74,7 @@ class HostLaunch:
     shared: Number | None
     arguments: tuple[Any, ...]
     line: int
+    constants: Mapping[Root, Fraction] = field(default_factory=dict, repr=False)
 
     @property
     def known(self) -> int:
@@ -108,6 +113,7 @@ class _Host:
         self._macros: dict[str, tuple[list[str], str]] = {}
         self._globals: dict[str, Any] = {}
         self._found: list[HostLaunch] = []
+        self._constants: dict[Root, Fraction] = {}
         self._called: set[str] = set()
         self._depth = self._steps = 0
         self._declare(root)
@@ -187,7 +193,10 @@ class _Host:
         return None
 
     def _named(self, number: Number) -> Number:
-        text = self._names.get(number.root, "") if number.root is not None else ""
+        if number.root is None:
+            return number
+        self._constants[number.root] = number.value
+        text = self._names.get(number.root, "")
         return replace(number, text=text) if text else number
 
     # -- statements
@@ -207,6 +216,8 @@ class _Host:
             self._if(node, env)
         elif kind == "switch_statement":
             self._switch(node, env)
+        elif kind == "for_statement":
+            self._for(node, env)
         elif kind in ("preproc_ifdef", "preproc_if"):
             self._conditional_text(node, env)
         elif kind == "expression_statement":
@@ -229,6 +240,13 @@ class _Host:
                 self._run(part, env)
             except _Return:
                 continue  # an error's way out
+
+    def _for(self, node: Any, env: dict[str, Any]) -> None:
+        """Follow the first iteration of a loop; what changes behind it comes last."""
+        update = node.child_by_field_name("update")
+        for child in [one for one in node.named_children if one != update]:
+            (self._value if child.type.endswith("expression") else self._run)(child, env)
+        self._value(update, env)
 
     def _switch(self, node: Any, env: dict[str, Any]) -> None:
         value = self._value(node.child_by_field_name("condition"), env)
@@ -336,7 +354,9 @@ class _Host:
             return None
 
     def _identifier(self, node: Any, env: dict[str, Any]) -> Any:
-        name = _text(node)
+        name, last = _text(node), node.child_by_field_name("name")
+        if last is not None and last.type != "identifier":
+            return self._value(last, env)
         for held in (env, self._globals):
             if name in held:
                 found = held[name]
@@ -429,7 +449,8 @@ class _Host:
             return held.bytes
         base = text.partition("[")[0].lstrip("*").strip()
         held = env.get(base, self._globals.get(base))
-        return Number.of(_size_of(held.ctype if isinstance(held, Pointer) else text))
+        ctype = held.ctype if isinstance(held, Pointer) else held if isinstance(held, str) else text
+        return Number.of(_size_of(ctype))
 
     def _subscript(self, node: Any, env: dict[str, Any]) -> Any:
         made = self._value(node.child_by_field_name("argument"), env)
@@ -447,10 +468,10 @@ class _Host:
         name = _text(node.child_by_field_name("name")).rpartition("::")[2]
         if name not in self._kernels:
             return None
-        return KernelName(name, tuple(map(str, self._template_arguments(node, env))))
+        return KernelName(name, tuple(self._template_arguments(node, env)))
 
-    def _template_arguments(self, node: Any, env: dict[str, Any]) -> list[Any]:
-        made: list[Any] = []
+    def _template_arguments(self, node: Any, env: dict[str, Any]) -> list[Number | str]:
+        made: list[Number | str] = []
         for one in node.child_by_field_name("arguments").named_children:
             name = _text(one)
             found = env.get(name, self._globals.get(name))
@@ -458,7 +479,7 @@ class _Host:
                 found = self._of_text(self._macros[name][1], env, name)
             if found is None and one.type != "type_descriptor":
                 found = self._value(one, env)
-            made.append(found.whole if isinstance(found, Number) else found or name)
+            made.append(found if isinstance(found, Number | str) else name)
         return made
 
     def _called_function(self, node: Any, env: dict[str, Any]) -> Any:
@@ -476,10 +497,11 @@ class _Host:
         if name in self._macros and self._macros[name][0]:
             words, text = self._macros[name]
             return self._of_text(text, {**env, **dict(zip(words, given, strict=False))}, name)
-        plain = name.partition("<")[0]
+        plain = name.partition("<")[0].rpartition("::")[2]
         if plain in self._functions:
-            is_template = function.type == "template_function"
-            template = self._template_arguments(function, env) if is_template else []
+            last = function.child_by_field_name("name") or function
+            made = next((one for one in (function, last) if one.type == "template_function"), None)
+            template = [] if made is None else self._template_arguments(made, env)
             return self._call(plain, given, template)
         return self._library(name, given, node.start_point[0] + 1)
 
@@ -529,7 +551,9 @@ class _Host:
                   for one in (grid, block)]  # fmt: skip
         held = shared if isinstance(shared, Number) and shared.value else None
         if shapes[0] is not None and shapes[1] is not None:
-            launch = HostLaunch(kernel, shapes[0], shapes[1], held, tuple(given), line)
+            launch = HostLaunch(
+                kernel, shapes[0], shapes[1], held, tuple(given), line, self._constants
+            )
             self._found.append(launch)
 
 

@@ -45,6 +45,7 @@ from gpusim.sass.bank_words import RESERVED, RESERVED_BYTES
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
 from gpusim.sass.embedded import cuda_of, cuda_of_notebook
+from gpusim.sass.example_instances import example_instance
 from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import InitialMemory, contents
 from gpusim.sass.linking import linked
@@ -254,7 +255,7 @@ class CudaSource(CodeFile):
         if plain in self.templates and plain == name.partition("(")[0].rpartition("::")[2].strip():
             raise InputError(
                 f"{plain} in {self.file} is a template; say what it is made with, as in "
-                f"'{plain}<128>'"
+                f"'{example_instance(plain, self.templates[plain], self.declarations)}'"
             )
         if self._may_be_ambiguous(name):
             self.code(name, ComputeCapability(9, 0))  # names the overloads that exist
@@ -311,8 +312,10 @@ class CudaSource(CodeFile):
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
-        made, held = self._compiled(self._instance(name), compiler.architecture(cc), name)
-        symbol = made.names.get(name) or _symbol(name, held, self.file)
+        asked = self._instance(name)
+        made, held = self._compiled(asked, compiler.architecture(cc), name)
+        key = asked if asked is not None and _types_of(name) is None else name
+        symbol = made.names.get(key) or _symbol(name, held, self.file)
         found = _code(held, name, symbol, made.listing, made.generator, self.file)
         ptx = ptx_of(made.ptx)
         section = listing.with_calls(found.section, ptx, (self.file,))
@@ -388,8 +391,10 @@ class CudaSource(CodeFile):
 
     def _instance(self, name: str) -> str | None:
         """Return the name of a template's instance or in a namespace, None for any other."""
-        plain = name.partition("(")[0]
-        return plain if "<" in plain or "::" in plain else None
+        full = name.partition("(")[0]
+        if "<" in full and "::" not in full.partition("<")[0]:
+            return signature.namespaces(self.declarations).get(_plain_name(full), "") + full
+        return full if "<" in full or "::" in full else None
 
 
 class CubinFile(CodeFile):

@@ -11,6 +11,7 @@ from gpusim.sass.source_text import closings, parts, plain_text
 
 _MARK = re.compile(r"[;{}]|\b__global__\b")
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_NAMESPACE = re.compile(r"\bnamespace\s+([A-Za-z_][\w:]*)\s*\{")
 _TEMPLATE = re.compile(r"\btemplate\s*<")
 _LAST = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$")
 _LENGTH = re.compile(r"\[\s*(\d+)\s*\]")
@@ -74,6 +75,21 @@ def templates(text: str) -> dict[str, list[str]]:
             inside = before[match.end() :]
             found.setdefault(name, parts(inside[: closings(f"<{inside}", "<>").get(0, 0) - 2]))
     return found
+
+
+@lru_cache(maxsize=8)
+def namespaces(text: str) -> Mapping[str, str]:
+    """Return the namespace of each kernel that has one, as `outer::inner::`."""
+    plain = plain_text(text)
+    closing = closings(plain, "{}")
+    spaces = [
+        (one[1], one.end(), closing.get(one.end() - 1, 0)) for one in _NAMESPACE.finditer(plain)
+    ]
+    found: dict[str, str] = {}
+    for _, name, at in _declarations(plain, closings(plain, "()")):
+        around = "".join(f"{space}::" for space, begin, end in spaces if begin < at < end)
+        found.setdefault(name, around)
+    return {name: around for name, around in found.items() if around}
 
 
 def _declarations(text: str, closing: Mapping[int, int]) -> Iterator[tuple[str, str, int]]:

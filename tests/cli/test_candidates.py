@@ -9,6 +9,84 @@ from typing import Any
 import pytest
 from conftest import Run
 
+from gpusim.sass import wheels
+
+needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+HOST = """
+constexpr int BLOCK = 256;
+extern __shared__ float held[];
+template <int BS> __global__ void dot(const float *x, float *out, int n)
+{
+    __shared__ float s[BS];
+    int t = threadIdx.x, i = blockIdx.x * BS + t;
+    s[t] = i < n ? x[i] : 0;
+    for (int d = BS / 2; d; d /= 2) {
+        __syncthreads();
+        if (t < d) s[t] += s[t + d];
+    }
+    if (t == 0) atomicAdd(out, s[0]);
+}
+namespace lib {
+template <typename T> __global__ void copy(const T *x, T *y, size_t n)
+{
+    size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i];
+}
+}
+__global__ void turned(const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    held[threadIdx.x] = x[i];
+    __syncthreads();
+    y[i] = held[blockDim.x - 1 - threadIdx.x];
+}
+__global__ void halved(float *x, int n, int stride)
+{
+    int i = 2 * stride * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (i + stride < n) x[i] += x[i + stride];
+}
+template <int TILE> __global__ void tile(const float *x, float *y, int n)
+{
+    int column = blockIdx.x * TILE + threadIdx.x, row = blockIdx.y * TILE + threadIdx.y;
+    y[row * n + column] = x[row * n + column];
+}
+// gpusim: grid=n/block n=96
+template <int B> __global__ void kept(float *x) { x[blockIdx.x * B + threadIdx.x] = 1; }
+
+template <typename T> void copied(const T *from, T *to, size_t n)
+{
+    lib::copy<<<(n + 63) / 64, 64>>>(from, to, n);
+}
+int main()
+{
+    const int n = 1024;
+    float *x, *y;
+    double *from, *to;
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMalloc(&y, n * sizeof(float));
+    const int many = 2 * n;
+    cudaMalloc(&from, many * sizeof(double));
+    cudaMalloc(&to, many * sizeof(double));
+    dot<BLOCK><<<(n + BLOCK - 1) / BLOCK, BLOCK>>>(x, y, n);
+    copied(from, to, many);
+    int threads = 32;
+    turned<<<n / threads, threads, threads * sizeof(float)>>>(x, y);
+    int half = 512;
+    float *z;
+    cudaMalloc(&z, half * sizeof(float));
+    for (int stride = 1; stride < half; stride *= 2)
+        halved<<<half / 64, 64>>>(z, half, stride);
+    int rows = 64;
+    const int T = 8;
+    float *a;
+    cudaMalloc(&a, rows * rows * sizeof(float));
+    tile<T><<<dim3(rows / T, rows / T), dim3(T, T)>>>(a, a, rows);
+    float *k;
+    cudaMalloc(&k, 96 * sizeof(float));
+    kept<32><<<3, 32>>>(k);
+}
+"""
 KERNELS = """
 import numpy as np
 from gpusim import cuda
@@ -63,8 +141,10 @@ def file(tmp_path: Path) -> Path:
 
 
 def document(run: Run, *words: object) -> dict[str, Any]:
-    code, out, err = run(*words, "--code", "lowering", "--json")
-    assert code == 0, err
+    is_python = not any(".cu:" in str(word) for word in words)
+    options = ("--code", "lowering") if is_python else ()
+    code, out, err = run(*words, *options, "--json")
+    assert code == 0 or words[0] == "compare", err
     found: dict[str, Any] = json.loads(out)
     return found
 
@@ -115,8 +195,8 @@ def test_a_kernel_with_a_known_defect_has_no_rank(run: Run) -> None:
     assert (code, "none of the kernels does its work (reduce5: known defect" in err) == (2, True)
 
 
-def test_all_commands_have_the_same_launch_of_a_file(run: Run, file: Path) -> None:
-    kernel = f"{file}:sums"
+def launches(run: Run, kernel: str) -> dict[str, dict[str, Any]]:
+    """Return the description of a kernel's launch by command."""
     made = {
         command: document(run, command, kernel, *words)["launch"]
         for command, words in {"trace": ("--device", "h200"), "predict": ()}.items()
@@ -126,12 +206,67 @@ def test_all_commands_have_the_same_launch_of_a_file(run: Run, file: Path) -> No
         made[f"compare {number}"] = side["launch"]
     made["rank"] = document(run, "rank", kernel)["kernels"][0]["launch"]
     made["sweep"] = document(run, "sweep", kernel, "--workers", 1)["launches"][0]
-    words = ("tune", kernel, "--block", "64,128", "--workers", 1)
+    words = ("tune", kernel, "--block", made["trace"]["block"]["value"], "--workers", 1)
     made["tune"] = document(run, *words)["launches"][0]["launch"]
+    return made
+
+
+def test_all_commands_have_the_same_launch_of_a_file(run: Run, file: Path) -> None:
+    made = launches(run, f"{file}:sums")
     first = made.pop("predict")
     assert first["n"] == {"value": "1024", "origin": "comment in the file", "line": 15}
     assert first["data"] == {"x": "random:0", "y": "zeros"}
     for command, found in made.items():
-        for member in ("n", "grid", "block", "arguments", "data"):
+        for member in ("kernel", "n", "grid", "block", "arguments", "data"):
             assert found[member] == first[member], command
         assert found["device"]["value"] == "h200", command
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "written", "members"),
+    [
+        ("dot", "dot<256>", ("1024", "ceil(n/block)", "256", None, "float32[n]")),
+        ("dot<128>", "dot<128>", ("1024", "ceil(n/block)", "128", None, "float32[n]")),
+        ("lib::copy", "lib::copy<double>", ("1024", "ceil(2*n/64)", "64", None, "float64[2*n]")),
+        ("turned", "turned", ("1024", "(n-n%block)/block", "32", "block*4", "float32[n]")),
+        ("halved", "halved", ("512", "(n-n%64)/64", "64", None, "float32[n]")),
+        ("tile", "tile<8>", ("64", "(n-n%8)/8x(n-n%8)/8", "8x8", None, "float32[n*n]")),
+        ("tile<16>", "tile<16>", ("64", "(n-n%16)/16x(n-n%16)/16", "16x16", None, "float32[n*n]")),
+        ("kept", "kept<32>", ("96", "n/block", "32", None, "float32[n]")),
+    ],
+)  # fmt: skip
+def test_all_commands_have_the_same_launch_of_host_code(
+    run: Run, tmp_path: Path, name: str, written: str, members: tuple[str | None, ...]
+) -> None:
+    """Of templates and overloads, with `constexpr` sizes, in namespaces and loops."""
+    (tmp_path / "host.cu").write_text(HOST)
+    kernel = f"{tmp_path / 'host.cu'}:{name}"
+    for command, found in launches(run, kernel).items():
+        assert found["kernel"] == f"{tmp_path / 'host.cu'}:{written}", command
+        values = [
+            None if found.get(member) is None else found[member]["value"]
+            for member in ("n", "grid", "block", "shared_bytes")
+        ]
+        assert (*values, found["arguments"]["x"]["value"]) == members, command
+    assert run("lower", kernel)[0] == 0
+
+
+@needs_compiler
+def test_a_block_of_a_template_is_its_argument_too(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "host.cu").write_text(HOST)
+    kernel = f"{tmp_path / 'host.cu'}:dot"
+    found = document(run, "trace", kernel, "--block", "64")
+    assert (found["kernel"], found["grid"][0]) == ("dot<64>", 16)
+    (tuned,) = document(run, "tune", kernel, "--block", "64,128,256", "--workers", 1)["launches"]
+    assert (len(tuned["candidates"]), tuned["rejected"]) == (3, [])
+
+
+@needs_compiler
+def test_options_of_a_side_follow_template_arguments_with_blanks(run: Run, tmp_path: Path) -> None:
+    text = "template <class T, int N> __global__ void fill(T *x) { x[threadIdx.x] = N; }\n"
+    (tmp_path / "f.cu").write_text(text)
+    options = ("--grid", "1", "--arg", "int32[64]")
+    sides = [f"{tmp_path / 'f.cu'}:fill<int, 3> --block {block}" for block in (32, 64)]
+    found = document(run, "compare", *sides, *options)
+    assert [one["launch"]["block"]["value"] for one in found["sides"]] == ["32", "64"]
