@@ -7,7 +7,7 @@ from typing import Any
 
 import wasmtime
 
-from gpusim.wasm.module import module_of
+from gpusim.wasm.module import functions_of, module_of
 
 
 class Compiled:
@@ -29,3 +29,29 @@ class Compiled:
     def memory(self) -> Any:
         """The memory as bytes that can be written to."""
         return memoryview(self._memory.get_buffer_ptr(self._store)).cast("B")
+
+
+class Linked:
+    """Functions of typed Python in one module, by name; `memory` is the module's."""
+
+    def __init__(
+        self, functions: dict[str, Callable[..., Any]], packages: tuple[str, ...], beside: str = ""
+    ) -> None:
+        exports = " ".join(f'(export "{name}" (func ${name}))' for name in functions)
+        text = functions_of(functions, packages)
+        engine = wasmtime.Engine()
+        module = wasmtime.Module(
+            engine, f'(module (memory (export "memory") 2) {beside} {text} {exports})'
+        )
+        self._store = wasmtime.Store(engine)
+        self._exports: Any = wasmtime.Instance(self._store, module, []).exports(self._store)
+
+    def call(self, name: str, *arguments: int) -> Any:
+        """Call a function; whole numbers of 32 bits may be given without a sign."""
+        signed = [given - (1 << 32) if given >= 1 << 31 else given for given in arguments]
+        return self._exports[name](self._store, *signed)
+
+    @property
+    def memory(self) -> Any:
+        """The memory as bytes that can be written to."""
+        return memoryview(self._exports["memory"].get_buffer_ptr(self._store)).cast("B")

@@ -6,6 +6,7 @@ import ast
 import bisect
 import enum
 import math
+import re
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -88,6 +89,39 @@ def folded(*parts: object) -> str:
     return f"({' '.join(map(str, parts))})"
 
 
+def is_simple(code: str) -> bool:
+    """Whether a text reads a variable or a constant: it may be repeated, or stand elsewhere."""
+    return code.count("(") == 1 and code.startswith(("(local.get ", "(i32.const ", "(i64.const "))
+
+
+def _wrapped(code: str) -> str:
+    """Return the text of the low 32 bits of a text of 64 bits."""
+    for wide, narrow in _NARROWED:
+        if code.startswith(wide) and _end(code) == len(code) - 1:
+            return narrow + code[len(wide) :] if narrow else code[len(wide) : -1]
+    return folded("i32.wrap_i64", code)
+
+
+def _end(code: str) -> int:
+    """Return where the instruction ends with which a text begins."""
+    depth = 0
+    for place in re.finditer(r"[()]", code):
+        depth += 1 if place[0] == "(" else -1
+        if not depth:
+            return place.start()
+    return -1
+
+
+# Instructions of 64 bits with a form of 32 bits, or with an operand that is the result.
+_NARROWED = (
+    ("(i64.extend_i32_u ", ""),
+    ("(i64.extend_i32_s ", ""),
+    ("(i64.load32_u ", "(i32.load "),
+    ("(i64.load32_s ", "(i32.load "),
+    ("(i64.const ", "(i32.const "),
+)
+
+
 def constant(value: object) -> Value | None:
     """Return a number, truth value, record or None as a literal, else None."""
     if isinstance(value, bool):
@@ -110,6 +144,7 @@ class Expressions:
         self.source = source
         self.around = around
         self.variables: dict[str, Kind] = {}
+        self._standing: dict[str, Value] = {}
         self.locals: list[str] = []
         self.depth: int = 0 if within is None else within.depth + 1
         self._numbers: Iterator[int] = count() if within is None else within._numbers
@@ -141,8 +176,15 @@ class Expressions:
         for number, one in enumerate(flat(kind)):
             yield f"{self._prefix}{name}.{number}", one
 
+    def stand_for(self, name: str, value: Value) -> None:
+        """Let a name stand for a value that can be repeated."""
+        self.variables[name] = value.kind
+        self._standing[name] = value
+
     def get(self, name: str) -> Value:
         """Return a variable's value."""
+        if name in self._standing:
+            return self._standing[name]
         kind = self.variables[name]
         slots = tuple(f"(local.get {slot})" for slot, _ in self._slots(name, kind))
         return Value(" ".join(slots), kind, slots)
@@ -259,7 +301,7 @@ class Expressions:
             return Value(folded("i64.extend_i32_u", value.code), INT)
         if value.kind in (INT, BOOL) and isinstance(wanted, Integer):
             whole = self.fitted(value, INT, node).code
-            return Value(whole if wanted.bytes == 8 else folded("i32.wrap_i64", whole), wanted)
+            return Value(whole if wanted.bytes == 8 else _wrapped(whole), wanted)
         raise self.refuse(f"this is {value.kind}, where {wanted} is expected", node)
 
     def condition(self, node: ast.expr) -> str:
@@ -560,7 +602,7 @@ class Expressions:
             return Value(folded(_MEMORY[function], *code), NOTHING)
         if isinstance(function, type) and issubclass(function, Record):
             address = self.value(node.args[0], INT).code
-            return Value(folded("i32.wrap_i64", address), Reference(function))
+            return Value(_wrapped(address), Reference(function))
         function = _REPLACED.get(function, function)
         if isinstance(function, type):
             return self._arguments(self.around.constructor(function), [], node)

@@ -28,6 +28,11 @@ def use(buffer: Any) -> None:
     _buffer = memoryview(buffer).cast("B")
 
 
+def held() -> Any:
+    """Return the buffer in which interpreted code runs."""
+    return _buffer
+
+
 def copy(to: int, source: int, count: int) -> None:
     """Copy bytes from one address to another; both places may overlap."""
     _buffer[to : to + count] = bytes(_buffer[source : source + count])
@@ -60,8 +65,8 @@ class Record:
         offset, kind, cls = _field(type(self), name)
         if cls is not None:
             value = value.address
-        at, bits = self.address + offset, (1 << 8 * kind.bytes) - 1
-        _buffer[at : at + kind.bytes] = (int(value) & bits).to_bytes(kind.bytes, "little")
+        at = self.address + offset
+        _buffer[at : at + kind.bytes] = (int(value) & kind.bits).to_bytes(kind.bytes, "little")
 
 
 Fields = dict[str, tuple[int, Integer, type[Record] | None]]
@@ -95,6 +100,14 @@ def size(cls: type[Record]) -> int:
 def offset(cls: type[Record], name: str) -> int:
     """Return the offset of a record's field in bytes."""
     return _field(cls, name)[0]
+
+
+def packed(cls: type[Record], **values: int) -> bytes:
+    """Return a record with these values, field by field, in bytes."""
+    fields = fields_of(cls)
+    assert values.keys() == fields.keys()
+    cut = ((int(values[name]) & kind.bits, kind.bytes) for name, (_, kind, _) in fields.items())
+    return b"".join(value.to_bytes(length, "little") for value, length in cut)
 
 
 def _field(cls: type[Record], name: str) -> tuple[int, Integer, type[Record] | None]:

@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
@@ -16,8 +17,8 @@ from gpusim.wasm.statements import Statements
 from gpusim.wasm.value_types import Bindings, Kind, ListOf, Reference, flat, kind_of
 
 # Functions up to this number of syntax nodes are inlined, up to this depth: a call costs as much
-# as ten instructions.
-_LARGEST, _DEEPEST = 110, 3
+# as ten instructions. Parts of larger modules are compiled with each of them: they are shorter.
+_LARGEST, _LARGEST_OF_MANY, _DEEPEST = 110, 60, 3
 
 
 def module_of(entry: Function, bindings: Bindings, packages: tuple[str, ...] = ()) -> str:
@@ -26,7 +27,7 @@ def module_of(entry: Function, bindings: Bindings, packages: tuple[str, ...] = (
     `bindings` maps protocols to classes. Functions name numbers of `packages` alone, whose source
     identifies the module (`sources.digest`). NotTranslatedError for untranslatable Python.
     """
-    return _Module(bindings, packages).text(entry)
+    return _Module(bindings, packages, _LARGEST).text(entry)
 
 
 def functions_of(entries: Mapping[str, Function], packages: tuple[str, ...]) -> str:
@@ -34,14 +35,15 @@ def functions_of(entries: Mapping[str, Function], packages: tuple[str, ...]) -> 
 
     They use neither lists nor new objects: the module needs no allocator.
     """
-    return _Module({}, packages).functions(entries)
+    return _Module({}, packages, _LARGEST_OF_MANY).functions(entries)
 
 
 class _Module:
     """Translated functions, and a queue of functions still to be translated."""
 
-    def __init__(self, bindings: Bindings, packages: tuple[str, ...]) -> None:
+    def __init__(self, bindings: Bindings, packages: tuple[str, ...], largest: int) -> None:
         self.packages = packages
+        self._largest = largest
         self.layouts = Layouts(bindings)
         self._known: dict[tuple[Function, tuple[Kind, ...]], Signature] = {}
         self._constructors: dict[type, Signature] = {}
@@ -52,8 +54,7 @@ class _Module:
         """Return the whole module."""
         functions = self.functions({entry.__name__: entry})
         export = f'(export "{entry.__name__}" (func ${entry.__name__}))'
-        prelude = resources.files(__package__).joinpath("prelude.wat").read_text(encoding="utf-8")
-        return "\n".join(["(module", prelude, export, functions, ")"])
+        return "\n".join(["(module", _written("prelude.wat"), export, functions, ")"])
 
     def functions(self, entries: Mapping[str, Function]) -> str:
         """Return functions, each with its name, and those that they call."""
@@ -62,7 +63,9 @@ class _Module:
         functions = []
         while self._waiting:
             functions.append(self._waiting.popleft()())
-        return "\n".join(functions)
+        text = "\n".join(functions)
+        called = [one for name, one in _arithmetic().items() if f"call ${name} " in text]
+        return "\n".join([text, *called])
 
     # -- called by the translation of functions ----------------------------------------
 
@@ -94,7 +97,7 @@ class _Module:
 
     def inlined(self, caller: Expressions, called: Signature, given: list[Value]) -> Value | None:
         """Return the value of an inlined call, None for a function too large to inline."""
-        if called.source is None or caller.depth >= _DEEPEST or called.source.size > _LARGEST:
+        if called.source is None or caller.depth >= _DEEPEST or called.source.size > self._largest:
             return None
         body = Statements(called.source, self, caller)
         value = body.inlined(called, given)
@@ -140,6 +143,17 @@ class _Module:
             )
         )
         return made
+
+
+def _written(file: str) -> str:
+    return resources.files(__package__).joinpath(file).read_text(encoding="utf-8")
+
+
+@cache
+def _arithmetic() -> dict[str, str]:
+    """Return the functions of arithmetic, by name."""
+    parts = _written("arithmetic.wat").split("(func $")[1:]
+    return {part.split()[0]: f"(func ${part}" for part in parts}
 
 
 def _from_fields(cls: type, module: _Module) -> Signature:

@@ -52,6 +52,19 @@ class Source:
         """The nodes of its syntax tree."""
         return sum(1 for _ in ast.walk(self.tree))
 
+    @cached_property
+    def only_value(self) -> ast.expr | None:
+        """The expression that it returns, if it does nothing else."""
+        body = [node for node in self.tree.body if not _is_docstring(node)]
+        [last] = body if len(body) == 1 else [None]
+        return last.value if isinstance(last, ast.Return) else None
+
+    @cached_property
+    def assigned(self) -> frozenset[str]:
+        """The variables that it sets."""
+        nodes = (node for node in ast.walk(self.tree) if isinstance(node, ast.Name))
+        return frozenset(node.id for node in nodes if isinstance(node.ctx, ast.Store))
+
     def refusal(self, message: str, node: ast.AST) -> NotTranslatedError:
         """Return the error with a caret under a node of the function."""
         line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
@@ -60,6 +73,10 @@ class Source:
             end = 1 << 30
         text = Path(self.file).read_text(encoding="utf-8").splitlines()[line - 1]
         return NotTranslatedError(message, SourceLocation(self.file, line, text, column, end))
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def source_of(function: Function) -> Source:

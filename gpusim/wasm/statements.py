@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpusim.wasm.expressions import Expressions, Signature, Value, folded
+from gpusim.wasm.expressions import Expressions, Signature, Value, folded, is_simple
 from gpusim.wasm.value_types import (
     BOOL,
     INT,
@@ -51,9 +51,18 @@ class Statements(Expressions):
         self._result, self._loops = signature.result, []
         self._end = f"$end{self.label()}"
         begin = []
+        assert signature.source is not None
+        changed = signature.source.assigned
         for (name, kind), value in zip(signature.parameters.items(), given, strict=True):
-            self.declare(name, kind)
-            begin.append(self.set(name, value))
+            if is_simple(value.code) and name not in changed:
+                self.stand_for(name, Value(value.code, kind, (value.code,)))
+            else:
+                self.declare(name, kind)
+                begin.append(self.set(name, value))
+        only = signature.source.only_value
+        if only is not None:
+            value = self.value(only, signature.result)
+            return Value(" ".join([*begin, value.code]), signature.result)
         self._returned = self.temporary(signature.result)
         body = self._block(self.source.tree.body)
         returned = self.get(self._returned)
@@ -93,7 +102,10 @@ class Statements(Expressions):
             return self._unpack(target, value)
         if isinstance(target, ast.Attribute):
             held, offset, kind = self.field(target)
-            keep, value = self.kept(self.fitted(value, kind, target))
+            value = self.fitted(value, kind, target)
+            if is_simple(held.code):
+                return self.store(held.code, offset, value)
+            keep, value = self.kept(value)
             return f"{keep} {self.store(held.code, offset, value)}"
         if isinstance(target, ast.Subscript):
             keep, value = self.kept(value)
@@ -153,7 +165,9 @@ class Statements(Expressions):
             return "", self._name(target), lambda value: self.set(target.id, value)
         if isinstance(target, ast.Attribute):
             held, offset, kind = self.field(target)
-            keep, held = self.kept(held)
+            keep = ""
+            if not is_simple(held.code):
+                keep, held = self.kept(held)
             there = held.code
         elif isinstance(target, ast.Subscript):
             address, kind = self.element(target)

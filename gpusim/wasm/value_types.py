@@ -47,6 +47,11 @@ class Integer:
         return "i64" if self.bytes == 8 else "i32"
 
     @property
+    def bits(self) -> int:
+        """A number with all of its bits."""
+        return (1 << 8 * self.bytes) - 1
+
+    @property
     def _width(self) -> str:
         return "" if self.bytes in (4, 8) else str(8 * self.bytes)
 

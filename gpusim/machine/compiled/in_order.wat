@@ -525,15 +525,13 @@
       (local.get $end)))))
 
 ;; Set the warps of blocks to their start.
-(func $begin_all (param $entry i32) (param $blocks i32) (param $local_bytes i32)
-  (param $shared_bytes i32) (local $W i32) (local $w i32)
+(func $begin_all (param $entry i32) (param $blocks i32) (param $shared_bytes i32) (local $W i32) (local $w i32)
   (local.set $W (global.get $first_warp))
   (loop $next
     (memory.fill (i32.load offset=32 (local.get $W)) (i32.const 0) (local.get $shared_bytes))
     (local.set $w (global.get $of_block))
     (loop $warp
-      (call $anew (local.get $W) (local.get $entry) (global.get $of_block)
-        (local.get $local_bytes))
+      (call $begin (local.get $W) (local.get $entry))
       (i64.store (call $key_at (local.get $W) (i32.const 0))
         (i64.extend_i32_u (i32.load offset=44 (local.get $W))))
       (local.set $W (i32.add (local.get $W) (global.get $warp_size)))
@@ -563,7 +561,7 @@
   (global.set $apart (i32.const 0))
   (if (i32.load offset=28 (local.get $at)) (then
     (call $begin_all (i32.load offset=48 (local.get $at)) (i32.load offset=44 (local.get $at))
-      (i32.load offset=52 (local.get $at)) (i32.load offset=56 (local.get $at)))))
+      (i32.load offset=56 (local.get $at)))))
   (memory.fill (global.get $keys) (i32.const 255) (i32.const @KEY_BYTES@))
   (memory.fill (global.get $bits) (i32.const 0)
     (i32.sub (global.get $list) (global.get $bits)))

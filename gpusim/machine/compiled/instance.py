@@ -23,7 +23,9 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.state import Batch, Splits
+from gpusim.machine.warps import state
 from gpusim.program.liveness import Liveness
+from gpusim.wasm import memory
 
 if TYPE_CHECKING:
     import wasmtime
@@ -154,15 +156,15 @@ class Instance:
 
     def _tell(self, place: BatchMemory, turns: int) -> None:
         """Write down the numbers of a batch for the module."""
-        launched = layout.Launched(
-            shift=self.shift & 0xFFFFFFFF,
-            shift_above=self.shift >> 32,
+        launched = memory.packed(
+            state.Launched,
+            shift=self.shift,
             marks=place.marks_at - arrays_begin(self.made) // SECTOR_BYTES,
             mark_bytes=place.mark_bytes,
             notes=place.notes_at,
             notes_end=place.notes_at + layout.NOTES * layout.NOTE_BYTES,
             sum_bytes=place.sum_bytes,
-            is_anew=int(place.anew),
+            is_anew=place.anew,
             warps_at=place.warps_at,
             warp_bytes=self.made.warp_bytes,
             warps=place.warps,
@@ -178,8 +180,8 @@ class Instance:
             steps=place.steps_taken,
             most_steps=min(place.most_steps, 2**31 - 1),
         )
-        held = self.memory[layout.LAUNCHED : layout.LAUNCHED + 4 * len(launched)]
-        held.view(np.uint32)[:] = np.array(launched, np.int64).astype(np.uint32)
+        held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
+        held[:] = np.frombuffer(launched, np.uint8)
 
     def _begin_records(self) -> None:
         assert self._place is not None
@@ -223,7 +225,7 @@ class Instance:
             assert self._context is not None
             self._warp = _OneWarp(self._context, self.made)
         row = (warp - self._place.warps_at) // self.made.warp_bytes % self._place.warps
-        words = self.memory[warp : warp + layout.TOKENS].view(np.int32)
+        words = self.memory[warp : warp + state.TOKENS].view(np.int32)
         self._warp.run(self.memory, words, pc, row, split, on)
 
 
@@ -246,7 +248,7 @@ class _OneWarp:
         """Read the operands, run the handler, and set the results."""
         batch, instruction = self._batch, self._context.instructions[pc]
         count = int(warp[0])
-        places = layout.SPLITS // 4 + 4 * np.arange(count)
+        places = state.SPLITS // 4 + 4 * np.arange(count)
         batch.splits = Splits(
             row=np.full(count, row),
             pc=np.full(count, pc),

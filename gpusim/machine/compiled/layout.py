@@ -13,6 +13,9 @@ from typing import NamedTuple
 from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES
 from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
+from gpusim.machine.warps import text as warps
+from gpusim.machine.warps.state import LAUNCHED, Warp
+from gpusim.wasm.memory import offset
 
 OPERAND_BYTES = 256
 OPERANDS = 20
@@ -20,7 +23,6 @@ ARRAY_COUNT = 512
 SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
 CHUNKED = 1020  # the number of arrays that are brought in chunks
 DISORDER = 524  # whether warps have come to an atomic in an order of their own
-LAUNCHED = 528  # the numbers of a batch, as `Launched`
 IN = 1024
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH = 12288
@@ -40,49 +42,15 @@ CHUNKS_THERE, MOST_CHUNKS = BROUGHT + ARRAY_BYTES * MOST_ARRAYS, 72 << 10  # of 
 CELLS = CHUNKS_THERE + MOST_CHUNKS  # constants of the launch, 8 bytes each
 
 # Of a warp.
-LIVE, SUMS, LOCAL, BLOCK, SHARED, TURNS, WATCHED, ROW, LANES = 8, 12, 16, 20, 32, 36, 40, 44, 48
-BLOCK_BYTES = 16  # of an entry for a block: its place on the grid's axes, whether it is watched
+LIVE, SUMS, LOCAL, BLOCK, SHARED, TURNS, WATCHED, ROW, LANES = (
+    offset(Warp, name)
+    for name in ("live", "sums", "local", "x", "shared", "turns", "is_watched", "row", "lanes")
+)
 NOTE_BYTES = 288
 NOTES = 4096  # steps that are written down before they are read
 # Steps for observers: records of basic blocks, of single instructions, and of touched bytes.
 BLOCK_RECORD_BYTES, DETAIL_BYTES, RUN_BYTES = 16, 32, 12
 BLOCK_RECORDS = 1 << 14  # that are written down before they are taken
-SPLITS, SPLIT_BYTES = 64, 16
-TOKENS = SPLITS + 32 * SPLIT_BYTES
-READY, AT_BARRIER, AT_BSYNC, AT_WARP, AT_MASK = range(5)
-
-
-class Launched(NamedTuple):
-    """The numbers of a batch: places, sizes, and whether its blocks begin anew.
-
-    `shift` maps global memory, 64 bits in two words; then those of marks and notes, and the
-    arguments of the module's function that runs it; `copies` are unused entries of its pool. Where
-    warps run in the order of NumPy's machine, `group` is where their turns are kept; so many turns
-    and steps have been taken, of at most `most_steps`.
-    """
-
-    shift: int
-    shift_above: int
-    marks: int
-    mark_bytes: int
-    notes: int
-    notes_end: int
-    sum_bytes: int
-    is_anew: int
-    warps_at: int
-    warp_bytes: int
-    warps: int
-    blocks: int
-    entries: int = 0
-    local_bytes: int = 0
-    shared_bytes: int = 0
-    turns: int = 0
-    copies: int = 0
-    copies_end: int = 0
-    group: int = 0
-    turns_taken: int = 0
-    steps: int = 0
-    most_steps: int = 0
 
 
 # Of the turns of a batch: the least key of each basic block's ready splits, and a list of splits.
@@ -156,6 +124,7 @@ def runtime(*, recording: bool, detecting: bool = False, order: Order | None = N
     names += ["in_order.wat"] * (order is not None)
     here = resources.files(__package__)
     text = "\n".join(here.joinpath(name).read_text(encoding="utf-8") for name in names)
+    text += warps.text()
     if not recording and not detecting:
         text += "\n(func $opened (param $W i32))"
     if not detecting:

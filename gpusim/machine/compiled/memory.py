@@ -5,7 +5,7 @@ They lie behind the arrays (`arrays.py`). NumPy's batch stays untouched until a 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,16 +25,14 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
 from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, READY, Batch
+from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
+from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS, TOKEN_BYTES, TOKENS
 
 Array = np.ndarray[Any, Any]
 
 MOST_BEGUN_BYTES = 1 << 16  # of warps at their start that are kept with a program
 _NO_BANK = np.zeros(0, np.uint8)
-_STATES: Mapping[int, int] = {
-    READY: layout.READY,
-    AT_BARRIER: layout.AT_BARRIER,
-    AT_CONVERGENCE: layout.AT_BSYNC,
-}
+_STATES = frozenset((READY, AT_BARRIER, AT_CONVERGENCE))  # that a module goes on from
 
 
 class BatchMemory:
@@ -66,7 +64,7 @@ class BatchMemory:
         banks = sum(_aligned(len(context.banks.get(n, ())), 16) for n, *_ in made.banks)
         self.blocks_at = _aligned(self.banks_at + banks, 64)
         self.sum_bytes = _aligned(8 * made.sum_count, 16)
-        self.sums_at = _aligned(self.blocks_at + layout.BLOCK_BYTES * self.blocks, 64)
+        self.sums_at = _aligned(self.blocks_at + _BLOCK_BYTES * self.blocks, 64)
         self.warps_at = _aligned(self.sums_at + self.rows * self.sum_bytes, 64)
         self.local_bytes = _aligned(batch.program.local_bytes, 16)  # of a lane
         self.local_at = self.warps_at + self.held * made.warp_bytes
@@ -98,7 +96,7 @@ class BatchMemory:
 
     def entries(self, memory: Array) -> Array:
         """Return the blocks' places on the grid's axes, and whether they are watched."""
-        held = memory[self.blocks_at :][: layout.BLOCK_BYTES * self.blocks]
+        held = memory[self.blocks_at :][: _BLOCK_BYTES * self.blocks]
         return held.view(np.int32).reshape(-1, 4)
 
 
@@ -109,7 +107,7 @@ def _aligned(address: int, to: int) -> int:
 def is_importable(batch: Batch) -> bool:
     """Return whether a batch is in a state that a module goes on from."""
     states = set(batch.splits.state.tolist())
-    return not batch.set_aside and states <= _STATES.keys() and not batch.arrivals.any()
+    return not batch.set_aside and states <= _STATES and not batch.arrivals.any()
 
 
 def clear_marks(memory: Array, place: BatchMemory) -> None:
@@ -317,14 +315,12 @@ def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
     paths = (splits.pc + len(rows) * splits.last_run + 1) << 8 & 0x7FFFFFFF
     barriers = np.array([int(r.detail) if OPS[r.op].kind == "bsync" else 0 for r in rows])
     paths |= np.where(splits.state == AT_CONVERGENCE, barriers[splits.pc], 0)
-    states = np.zeros(max(_STATES) + 1, np.int64)
-    states[list(_STATES)] = list(_STATES.values())
     order = np.argsort(splits.row, kind="stable")
     counts = np.bincount(splits.row, minlength=place.rows)
     behind = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     row = splits.row[order]
-    at = layout.SPLITS // 4 + layout.SPLIT_BYTES // 4 * behind
-    for field, value in enumerate((blocks, lanes, states[splits.state], paths)):
+    at = SPLITS // 4 + SPLIT_BYTES // 4 * behind
+    for field, value in enumerate((blocks, lanes, splits.state, paths)):
         words[row, at + field] = value[order]
     if made.in_order:
         keys = made.keys_at // 4 + layout.KEY_BYTES // 4 * behind
@@ -339,12 +335,19 @@ def _bits(lanes: Array) -> Array:
 
 
 def _bring_tokens(words: Array, batch: Batch) -> None:
-    last = 0
-    for number, tokens in enumerate(batch.tokens):
-        at = layout.TOKENS // 4 + 32 * number
-        words[:, at : at + 32] = tokens[0]
-        last = max(last, int(tokens.max()))
-    words[:, 1] = last
+    """Copy the tokens of convergence barriers, the oldest first."""
+    held = [
+        (value, number)
+        for number, tokens in enumerate(batch.tokens)
+        for value in np.unique(tokens[0]).tolist()
+        if value > 0
+    ]
+    for value, number in sorted(held):
+        lanes = _bits(np.broadcast_to(batch.tokens[number][0] == value, (len(words), 32)))
+        rows = np.flatnonzero(lanes)
+        at = TOKENS // 4 + TOKEN_BYTES // 4 * words[rows, 1]
+        words[rows, at], words[rows, at + 1] = number, lanes[rows]
+        words[rows, 1] += 1
 
 
 def _bring(warps: Array, at: Place, value: Array) -> None:

@@ -42,7 +42,14 @@ DType = np.dtype[Any]
 _ENTRIES = DiskCache("machine", 256 << 20)
 _MOST_KEPT = 256  # programs in this process
 _MOST_IDLE_BYTES = 64 << 20  # of the memory that a module keeps between two launches
-_SOURCES = ("gpusim.isa", "gpusim.sass", "gpusim.program", "gpusim.machine.compiled")
+_SOURCES = (
+    "gpusim.isa",
+    "gpusim.sass",
+    "gpusim.program",
+    "gpusim.wasm",
+    "gpusim.machine.warps",
+    "gpusim.machine.compiled",
+)
 
 
 @dataclass

@@ -27,6 +27,7 @@ from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
+from gpusim.machine.warps import state
 from gpusim.program.flow import all_successors, leaders
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
@@ -40,6 +41,7 @@ NARROW = np.dtype(np.int32)
 AXES = "xyz"
 MOST_NODES = 400  # of a segment: compilers take more than twice as long for twice as many
 BYTE = np.dtype(np.uint8)
+_NEXT = f"(i32.load (i32.const {state.place('next_block')}))"  # of the warp's other splits
 _EVERY = f"(i32.load offset={layout.LANES} (local.get $W))"  # the lanes that a warp has
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
@@ -171,7 +173,7 @@ class _Translator:
         self._types = register_types(program, constants)
         self._live = Liveness(program)
         self._made = Translation()
-        self._at = layout.TOKENS + 128 * program.barriers
+        self._at = state.TOKENS + state.MOST_TOKENS_BYTES * program.barriers
         self._cell = layout.CELLS
         self._accesses: dict[str, Access | Begin | Comparison | Constants | Queues] = {}
         self._variables: dict[str, None] = {}
@@ -400,14 +402,11 @@ class _Translator:
 (block $yield (loop $L {opens}(br_table {table} (local.get $pc)))
 {body})
 (unreachable))
-{self._hold("(local.get $pc)", layout.READY)}))"""
+{self._hold("(local.get $pc)", state.READY)}))"""
 
     def _start(self) -> str:
         """Return the function that sets the registers that are read before they are written."""
         code = []
-        if self._program.barriers:
-            size = 128 * self._program.barriers
-            code.append(_filled(layout.TOKENS, f"(i32.const 0) (i32.const {size})"))
         if self._queues is not None:
             none = f"(i32.const 0) (i32.const {QUEUE_BYTES})"
             code.append(_filled(self._queues.queue, none))
@@ -607,10 +606,7 @@ class _Translator:
         elif kind in CONTROL:
             parts.append(getattr(self, f"_{kind}")(number, pc, row))
         elif kind == "bssy":
-            parts.append(
-                f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on)"
-                " (call $new_token (local.get $W)))"
-            )
+            parts.append(f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on))")
         elif kind in ("collect", "warpsync") and not OPS[row.op].checks_mask:
             pass
         elif kind == "warpsync":
@@ -1027,7 +1023,7 @@ class _Translator:
                 f" (i32.store offset={layout.TURNS} (local.get $W) (local.get $y))"
                 " (if (i32.lt_s (local.get $y) (i32.const 0)) (then (return)))"
             )
-        behind = "(i32.ge_u (local.get $pc) (global.get $next))"
+        behind = f"(i32.ge_u (local.get $pc) {_NEXT})"
         return (
             f"(local.set $pc {block}) {turn} {self._turned(block)} (br_if $yield {behind}) (br $L)"
         )
@@ -1041,7 +1037,7 @@ class _Translator:
             note = "(global.set $settles (i32.const 1))" if settles else ""
             return f"{note} (local.set $pc (i32.const {block})) (br $yield)"
         return (
-            f"(if (i32.ge_u (i32.const {block}) (global.get $next)) (then"
+            f"(if (i32.ge_u (i32.const {block}) {_NEXT}) (then"
             f" (local.set $pc (i32.const {block})) (br $yield)))"
         )
 
@@ -1156,12 +1152,12 @@ class _Translator:
 
     def _waiting(self, number: int, row: Instruction, kind: str) -> str:
         """Return code that holds a split until all live lanes of its mask are there."""
-        state = layout.AT_WARP if kind == "warpsync" else layout.AT_MASK
+        waits = state.AT_WARP if kind == "warpsync" else state.AT_MASK
         undone = "" if OPS[row.op].is_replayed else self._undone(number)
         misses = "(global.set $misses (i32.const 1))" if self._in_order else ""
         hold = (
             f"(call $hold (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
-            f" (i32.const {state}) (local.get $x))"
+            f" (i32.const {waits}) (local.get $x))"
         )
         differ = ""
         if kind == "collect":
@@ -1209,35 +1205,35 @@ class _Translator:
 (i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
 {forgets}
 {self._rest("(local.get $on)")}
-(if (local.get $M) (then {self._hold(number + 1, layout.READY)})
+(if (local.get $M) (then {self._hold(number + 1, state.READY)})
 (else (call $remove (local.get $W) (local.get $i))))
 (call $release (local.get $W)) (call $gather (local.get $W)) (return)))
 {self._yield(number + 1)}"""
 
     def _bsync(self, number: int, pc: int, row: Instruction) -> str:
-        hold = self._hold(number, layout.AT_BSYNC, int(row.detail))
+        hold = self._hold(number, state.AT_CONVERGENCE, int(row.detail))
         is_diverged = "(i32.gt_u (i32.load (local.get $W)) (i32.const 1))"
         if self._in_order:
             is_diverged = "(global.get $is_diverged)"
         return f"(if {is_diverged} (then {hold} (call $release (local.get $W)) (return)))"
 
     def _break(self, number: int, pc: int, row: Instruction) -> str:
-        give = f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on) (i32.const 0))"
-        hold = self._hold(number + 1, layout.READY)
+        take = f"(call $take (local.get $W) (i32.const {row.detail}) (local.get $on))"
+        hold = self._hold(number + 1, state.READY)
         if self._in_order:
-            return f"{give} {hold} (call $release (local.get $W)) (return)"
+            return f"{take} {hold} (call $release (local.get $W)) (return)"
         return (
-            f"{give} (if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"
+            f"{take} (if (i32.gt_u (i32.load (local.get $W)) (i32.const 1)) (then"
             f" {hold} (call $release (local.get $W)) (return)))"
         )
 
     def _barrier(self, number: int, pc: int, row: Instruction) -> str:
-        wait = f"{self._hold(number, layout.AT_BARRIER)} (return)"
+        wait = f"{self._hold(number, state.AT_BARRIER)} (return)"
         if self._in_order:
             wait = f"(global.set $settles (i32.const 1)) {wait}"
         if row.guard is None:
             return wait
-        part = self._hold(number, layout.AT_BARRIER, lanes="(local.get $on)")
+        part = self._hold(number, state.AT_BARRIER, lanes="(local.get $on)")
         rest = "(i32.and (local.get $M) (i32.xor (local.get $on) (i32.const -1)))"
         if self._in_order:
             part = f"(global.set $settles (i32.const 1)) {part}"

@@ -1,0 +1,222 @@
+"""Splits of a warp: how they part, wait for lanes and join again.
+
+`BSSY` gives lanes a token, `BSYNC` holds them until all live lanes with the same one are there.
+Warp barriers, shuffles and votes wait for the live lanes of a mask.
+"""
+
+from __future__ import annotations
+
+from gpusim.machine.warps.state import (
+    ALL_LANES,
+    AT_CONVERGENCE,
+    AT_WARP,
+    BARRIER_BITS,
+    NOW,
+    READY,
+    Split,
+    Warp,
+)
+from gpusim.wasm.integers import popcount
+from gpusim.wasm.memory import u32
+from gpusim.wasm.sources import external
+
+
+@external("appended")
+def appended(warp: Warp, number: u32) -> None:
+    """Hear of a new split, the last of its warp."""
+
+
+@external("removed")
+def removed(warp: Warp, number: u32, last: u32) -> None:
+    """Hear of a split that ends: the last one takes its place."""
+
+
+@external("united")
+def united(warp: Warp, one: Split, other: Split) -> None:
+    """Hear of a split that takes in another."""
+
+
+def append(warp: Warp, block: u32, lanes: u32, path: u32) -> None:
+    """Let lanes go on at a block of code as a split of their own."""
+    number = warp.splits
+    appended(warp, number)
+    hold(warp, number, block, lanes, READY, path)
+    NOW.next_block = min(NOW.next_block, block)
+    warp.splits = number + 1
+
+
+def remove(warp: Warp, number: u32) -> None:
+    """Remove a split; the last one takes its place."""
+    last = warp.splits - 1
+    removed(warp, number, last)
+    warp.splits = last
+    moved = warp.split(last)
+    hold(warp, number, moved.block, moved.lanes, moved.state, moved.waits_for)
+
+
+def hold(warp: Warp, number: u32, block: u32, lanes: u32, state: u32, waits_for: u32) -> None:
+    """Set a split."""
+    split = warp.split(number)
+    split.block = block
+    split.lanes = lanes
+    split.state = state
+    split.waits_for = waits_for
+
+
+def new_path() -> u32:
+    """Return a path that no other split has."""
+    NOW.paths -= 1 << BARRIER_BITS
+    return NOW.paths
+
+
+# -- convergence barriers --------------------------------------------------------------------
+
+
+def give(warp: Warp, barrier: u32, lanes: u32) -> None:
+    """Give lanes a new token of a barrier, in place of the one that they hold."""
+    take(warp, barrier, lanes)
+    token = warp.token(warp.tokens)
+    token.barrier = barrier
+    token.lanes = lanes
+    warp.tokens += 1
+
+
+def take(warp: Warp, barrier: u32, lanes: u32) -> None:
+    """Take their token of a barrier from lanes."""
+    kept = 0
+    for number in range(warp.tokens):
+        token = warp.token(number)
+        left = token.lanes
+        if token.barrier == barrier:
+            left = left & ~lanes
+        if left:
+            to = warp.token(kept)
+            to.barrier = token.barrier
+            to.lanes = left
+            kept += 1
+    warp.tokens = kept
+
+
+def newest_token(warp: Warp, split: Split) -> int:
+    """Return the newest token that a split's lanes hold of its barrier, -1 for none."""
+    barrier = split.waits_for & (1 << BARRIER_BITS) - 1
+    number = warp.tokens - 1
+    while number >= 0:
+        token = warp.token(number)
+        if token.barrier == barrier and token.lanes & split.lanes:
+            return number
+        number -= 1
+    return -1
+
+
+def holders(warp: Warp, split: Split, number: int) -> int:
+    """Return the lanes that hold a token, or that hold none of a split's barrier."""
+    if number >= 0:
+        return warp.token(number).lanes
+    barrier = split.waits_for & (1 << BARRIER_BITS) - 1
+    lanes = ALL_LANES
+    for other in range(warp.tokens):
+        token = warp.token(other)
+        if token.barrier == barrier:
+            lanes = lanes & ~token.lanes
+    return lanes
+
+
+def release(warp: Warp) -> None:
+    """Continue splits at a BSYNC that miss no live lane with their token; equal ones join."""
+    at = 0
+    while at < warp.splits:
+        split = warp.split(at)
+        at += 1
+        if split.state == AT_CONVERGENCE:
+            here = 0
+            for number in range(warp.splits):
+                other = warp.split(number)
+                if other.state == AT_CONVERGENCE and other.block == split.block:
+                    here = here | other.lanes
+            token = newest_token(warp, split)
+            if not holders(warp, split, token) & warp.live & ~here:
+                _join(warp, split, at, token)
+                split.block += 1
+                split.state = READY
+                split.waits_for = split.waits_for & -(1 << BARRIER_BITS)
+
+
+def _join(warp: Warp, split: Split, at: int, token: int) -> None:
+    """Let the splits from a number on that wait with the same token become part of one."""
+    while at < warp.splits:
+        other = warp.split(at)
+        alike = other.state == AT_CONVERGENCE and other.block == split.block
+        if alike and newest_token(warp, other) == token:
+            split.lanes = split.lanes | other.lanes
+            split.waits_for += other.waits_for
+            united(warp, split, other)
+            remove(warp, at)
+        else:
+            at += 1
+
+
+# -- masks -----------------------------------------------------------------------------------
+
+
+def waits_with(split: Split, other: Split) -> bool:
+    """Whether splits wait for the same lanes, at one instruction or at two warp barriers."""
+    return (
+        split.state == other.state
+        and split.waits_for == other.waits_for
+        and (split.state == AT_WARP or split.block == other.block)
+    )
+
+
+def gather(warp: Warp) -> None:
+    """Continue splits that wait for the lanes of a mask, if all live ones of these are there.
+
+    At one instruction they join and come to it again; behind warp barriers at several they go on
+    apart.
+    """
+    at = 0
+    while at < warp.splits:
+        split = warp.split(at)
+        at += 1
+        if split.state >= AT_WARP:
+            here = 0
+            are_apart = False
+            for number in range(warp.splits):
+                other = warp.split(number)
+                if waits_with(split, other):
+                    are_apart = are_apart | (other.block != split.block)
+                    here = here | other.lanes
+            if not split.waits_for & warp.live & ~here:
+                _go_on(warp, split, are_apart)
+                at = 0
+
+
+def _go_on(warp: Warp, split: Split, are_apart: bool) -> None:
+    """Continue a split and those that wait with it."""
+    number = 0
+    while number < warp.splits:
+        other = warp.split(number)
+        number += 1
+        if other.address != split.address and waits_with(split, other):
+            if are_apart:
+                _pass_barrier(warp, other)
+            else:
+                split.lanes = split.lanes | other.lanes
+                united(warp, split, other)
+                number -= 1
+                remove(warp, number)
+    if are_apart:
+        _pass_barrier(warp, split)
+    else:
+        split.state = READY
+        split.waits_for = new_path()
+
+
+def _pass_barrier(warp: Warp, split: Split) -> None:
+    """Continue a split behind a warp barrier, and count that."""
+    count = warp.count(split.block)
+    count.executions += 1
+    count.lanes += popcount(split.lanes)
+    split.block += 1
+    split.waits_for = new_path()
+    split.state = READY

@@ -1,0 +1,200 @@
+"""One block after the other, each of its warps in turn to its next barrier."""
+
+from __future__ import annotations
+
+from gpusim.machine.warps.convergence import new_path
+from gpusim.machine.warps.state import (
+    ALL_LANES,
+    AT_BARRIER,
+    BARRIER_BITS,
+    ENTRY_BYTES,
+    LAUNCH,
+    NOW,
+    READY,
+    Entry,
+    Warp,
+)
+from gpusim.wasm.integers import as_u32, trailing_zeros
+from gpusim.wasm.memory import Record, fill, i64, u32
+from gpusim.wasm.sources import external
+
+ENDED, STANDS_STILL, TOO_MANY_TURNS = range(3)  # how a batch ends
+_FNV_PRIME = 0x01000193
+
+
+@external("warp")
+def run_warp(warp: Warp, number: u32) -> None:
+    """Run a split of a warp until it waits, ends, or another one is behind it."""
+
+
+@external("start")
+def start(warp: Warp) -> None:
+    """Set the registers that a program reads before it writes them."""
+
+
+@external("begins")
+def begins(warp: Warp) -> None:
+    """Hear of a warp that begins in another block."""
+
+
+@external("opened")
+def opened(warp: Warp) -> None:
+    """Hear of a barrier that opens, given the first warp of its block."""
+
+
+class _Words(Record):
+    """Sixteen bytes."""
+
+    first: i64
+    second: i64
+
+
+def run_in_turn() -> u32:
+    """Run the blocks of a batch, from their start or from where they stand; return how it ended."""
+    if LAUNCH.is_anew:
+        return _run_anew()
+    warp = Warp(LAUNCH.warps_at)
+    for _ in range(LAUNCH.blocks):
+        end = run_block(warp)
+        if end:
+            return end
+        warp = Warp(warp.address + LAUNCH.warp_bytes * LAUNCH.warps)
+    return ENDED
+
+
+def _run_anew() -> int:
+    """Run blocks from their start, one after the other in the memory of one block.
+
+    A block with the sums of the one before it shares them: their number is written into its entry.
+    """
+    first = Warp(LAUNCH.warps_at)
+    sums = first.sums
+    size = LAUNCH.warps * LAUNCH.sum_bytes
+    last = 0
+    number = -1
+    for block in range(LAUNCH.blocks):
+        entry = Entry(LAUNCH.entries + ENTRY_BYTES * block)
+        fill(sums, 0, size)
+        fill(first.shared, 0, LAUNCH.shared_bytes)
+        warp = first
+        for place in range(LAUNCH.warps):
+            warp.turns = LAUNCH.turns
+            warp.sums = sums + place * LAUNCH.sum_bytes
+            begin(warp, entry)
+            begins(warp)
+            warp = Warp(warp.address + LAUNCH.warp_bytes)
+        end = run_block(first)
+        if end:
+            return end
+        if last == 0 or not _are_equal(last, sums, size):
+            number += 1
+            last = sums
+            sums += size
+        entry.x = number
+    return ENDED
+
+
+def _are_equal(one: int, other: int, size: int) -> bool:
+    """Whether bytes, a multiple of 16, are the same at two places."""
+    end = one + size
+    while one < end:
+        a, b = _Words(one), _Words(other)
+        if (a.first ^ b.first) | (a.second ^ b.second):
+            return False
+        one += 16
+        other += 16
+    return True
+
+
+def begin(warp: Warp, entry: Entry) -> None:
+    """Set a warp to its start in another block: the rows of warps in a block follow one another."""
+    warp.splits = 1
+    warp.tokens = 0
+    warp.live = warp.lanes
+    warp.x = entry.x
+    warp.y = entry.y
+    warp.z = entry.z
+    warp.is_watched = entry.is_watched
+    warp.row += LAUNCH.warps
+    split = warp.split(0)
+    split.block = 0
+    split.lanes = warp.lanes
+    split.state = READY
+    split.waits_for = 0
+    if LAUNCH.local_bytes:
+        fill(warp.local, 0, LAUNCH.local_bytes)
+    start(warp)
+
+
+def furthest_behind(warp: Warp) -> int:
+    """Return the ready split of a warp at the lowest block of code, -1 if none is ready.
+
+    Of several, it is the one with the lowest lane. The block of the next split is kept. Splits at
+    one block have been elsewhere in other warps, where one of them comes alone: their paths are
+    new.
+    """
+    first, least, next_block = -1, ALL_LANES, ALL_LANES
+    for number in range(warp.splits):
+        split = warp.split(number)
+        if split.state == READY:
+            key = split.block << 5 | trailing_zeros(split.lanes)
+            if key < least:
+                next_block = least >> 5
+                least = key
+                first = number
+            else:
+                next_block = min(next_block, key >> 5)
+    NOW.next_block = next_block
+    if next_block == least >> 5:
+        _part_paths(warp, next_block)
+    return first
+
+
+def _part_paths(warp: Warp, block: int) -> None:
+    """Give new paths to the splits that are ready at a block of code, the last one first."""
+    number = warp.splits - 1
+    while number >= 0:
+        split = warp.split(number)
+        if split.state == READY and split.block == block:
+            split.waits_for = new_path()
+        number -= 1
+
+
+def run_block(first: Warp) -> u32:
+    """Run a block, each warp in turn to its next barrier; return how it ended."""
+    while True:
+        path = 0
+        has_run = is_live = waits = False
+        warp = first
+        for _ in range(LAUNCH.warps):
+            number = furthest_behind(warp)
+            while number >= 0:
+                run_warp(warp, number)
+                if warp.turns < 0:
+                    return TOO_MANY_TURNS
+                has_run = True
+                number = furthest_behind(warp)
+            for place in range(warp.splits):
+                split = warp.split(place)
+                is_live = True
+                path = as_u32((path ^ split.waits_for) * _FNV_PRIME)
+                waits = waits | (split.state != AT_BARRIER)
+            warp = Warp(warp.address + LAUNCH.warp_bytes)
+        if not is_live:
+            return ENDED
+        if not waits:
+            opened(first)
+            _open(first, path)
+        elif not has_run:
+            return STANDS_STILL
+
+
+def _open(warp: Warp, path: int) -> None:
+    """Let the splits of a block go on behind its barrier."""
+    for _ in range(LAUNCH.warps):
+        for number in range(warp.splits):
+            split = warp.split(number)
+            split.block += 1
+            split.state = READY
+            split.waits_for = (split.waits_for ^ path) & -(1 << BARRIER_BITS)
+        warp = Warp(warp.address + LAUNCH.warp_bytes)

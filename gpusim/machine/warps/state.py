@@ -1,0 +1,147 @@
+"""Records of a launch, its warps and their splits, in the linear memory of a module."""
+
+from __future__ import annotations
+
+from gpusim.wasm.memory import Record, i32, i64, offset, size, u32
+
+LAUNCHED, STATE = 528, 640  # where the two records lie that a module has once
+MOST_SPLITS = 32
+READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(5)
+BARRIER_BITS = 8  # of `Split.waits_for`: above them is a path
+ALL_LANES = 0xFFFFFFFF
+
+
+class Launched(Record):
+    """The numbers of a batch, as its module is told them: places, sizes, whether blocks begin anew.
+
+    `shift` maps global memory to linear memory; `copies` are unused entries of the pool of
+    asynchronous copies. Where warps run in the order of NumPy's machine, `group` is where their
+    turns are kept; so many turns and steps have been taken, of at most `most_steps`.
+    """
+
+    shift: i64
+    marks: u32
+    mark_bytes: u32
+    notes: u32
+    notes_end: u32
+    sum_bytes: u32
+    is_anew: u32
+    warps_at: u32
+    warp_bytes: u32
+    warps: u32
+    blocks: u32
+    entries: u32
+    local_bytes: u32
+    shared_bytes: u32
+    turns: i32
+    copies: u32
+    copies_end: u32
+    group: u32
+    turns_taken: u32
+    steps: u32
+    most_steps: i32
+
+
+class State(Record):
+    """What a module remembers while it runs.
+
+    `next_block` is the lowest block of code of the other splits of the running warp that are ready,
+    `paths` the last path that was new.
+    """
+
+    next_block: u32
+    paths: u32
+
+
+class Entry(Record):
+    """A block of threads: its place on the grid's axes, and whether its steps are watched.
+
+    Once it has run, `x` is the number of the sums that it has in common with others.
+    """
+
+    x: u32
+    y: u32
+    z: u32
+    is_watched: u32
+
+
+class Count(Record):
+    """How often a warp ran a block of code, and by how many lanes."""
+
+    executions: i64
+    lanes: i64
+
+
+class Split(Record):
+    """Diverged lanes of a warp with a program counter of their own, in blocks of code.
+
+    `waits_for` is the mask of a warp barrier (`AT_WARP`) or of another instruction that waits for
+    lanes (`AT_MASK`). Elsewhere it is a convergence barrier (`AT_CONVERGENCE`) below a hash of the
+    split's path, where the order of atomics shows: splits with equal paths run together.
+    """
+
+    block: u32
+    lanes: u32
+    state: u32
+    waits_for: u32
+
+
+class Token(Record):
+    """Lanes that hold a token of a convergence barrier."""
+
+    barrier: u32
+    lanes: u32
+
+
+class Warp(Record):
+    """A warp: its splits and tokens lie behind these fields, its registers behind those.
+
+    `sums`, `local` and `shared` are places, `turns` backward branches that are left, `row` its
+    number in the batch, `lanes` those that it began with. For race detection, `met` is when its
+    lanes met last, `owner` its block and first thread.
+    """
+
+    splits: u32
+    tokens: u32
+    live: u32
+    sums: u32
+    local: u32
+    x: u32
+    y: u32
+    z: u32
+    shared: u32
+    turns: i32
+    is_watched: u32
+    row: i32
+    lanes: u32
+    met: u32
+    owner: i64
+
+    def split(self, number: int) -> Split:
+        """Return one of its splits."""
+        return Split(self.address + SPLITS + SPLIT_BYTES * number)
+
+    def token(self, number: int) -> Token:
+        """Return one of its tokens, the oldest first."""
+        return Token(self.address + TOKENS + TOKEN_BYTES * number)
+
+    def count(self, block: int) -> Count:
+        """Return its count of a block of code."""
+        return Count(self.sums + COUNT_BYTES * block)
+
+
+SPLIT_BYTES, TOKEN_BYTES, COUNT_BYTES, ENTRY_BYTES = 16, 8, 16, 16
+SPLITS = 64  # from a warp on
+TOKENS = SPLITS + MOST_SPLITS * SPLIT_BYTES
+MOST_TOKENS_BYTES = MOST_SPLITS * TOKEN_BYTES  # of a convergence barrier
+LAUNCH = Launched(LAUNCHED)
+NOW = State(STATE)
+
+assert size(Warp) == SPLITS
+assert [size(one) for one in (Split, Token, Count, Entry)] == [16, 8, 16, 16]
+assert LAUNCHED + size(Launched) <= STATE
+
+
+def place(name: str) -> int:
+    """Return the address of a field of `NOW`."""
+    return STATE + offset(State, name)

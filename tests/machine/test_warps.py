@@ -1,0 +1,214 @@
+"""Splits of warps: how they part, wait and join, interpreted by CPython and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typed_python import Linked
+
+from gpusim.machine.warps import convergence, scheduling
+from gpusim.machine.warps.state import (
+    ALL_LANES,
+    AT_BARRIER,
+    AT_CONVERGENCE,
+    AT_MASK,
+    AT_WARP,
+    LAUNCH,
+    NOW,
+    READY,
+    Warp,
+)
+from gpusim.wasm import memory
+from gpusim.wasm.integers import popcount
+from gpusim.wasm.memory import u32
+
+AT, COUNTS, BYTES = 4096, 8192, 16384
+UNHEARD = """(func $appended (param i32 i32)) (func $removed (param i32 i32 i32))
+(func $united (param i32 i32 i32)) (func $start (param i32)) (func $begins (param i32))
+(func $opened (param i32))"""
+
+
+def play(warp: Warp, number: u32) -> None:
+    """Run a split of blocks of code 0 to 7: some exit, some part, the others wait."""
+    split = warp.split(number)
+    warp.turns -= 1
+    kind = (split.block * 5 + popcount(split.lanes)) % 7
+    if split.block > 6 or kind == 0:
+        warp.live = warp.live & ~split.lanes
+        convergence.remove(warp, number)
+        convergence.release(warp)
+        convergence.gather(warp)
+    elif kind < 4 and popcount(split.lanes) > 1:
+        low = split.lanes & -split.lanes
+        convergence.give(warp, kind % 2, split.lanes)
+        split.lanes = split.lanes & ~low
+        convergence.append(warp, split.block + kind, low, split.waits_for)
+        split.block += 1
+    elif kind == 5:
+        split.state = AT_CONVERGENCE
+        split.waits_for = split.waits_for & -256 | split.block % 2
+        convergence.release(warp)
+    else:
+        split.state = AT_BARRIER
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "append": convergence.append,
+    "remove": convergence.remove,
+    "give": convergence.give,
+    "take": convergence.take,
+    "release": convergence.release,
+    "gather": convergence.gather,
+    "furthest_behind": scheduling.furthest_behind,
+    "run_in_turn": scheduling.run_in_turn,
+    "warp": play,
+}
+
+
+@pytest.fixture(scope="module")
+def linked() -> Linked:
+    return Linked(FUNCTIONS, ("gpusim.machine.warps",), UNHEARD)
+
+
+def warp_of(*splits: tuple[int, int, int, int], live: int | None = None) -> Warp:
+    """Return a warp at `AT` in a new memory, with splits {block, lanes, state, waits for}."""
+    memory.use(bytearray(BYTES))
+    warp = Warp(AT)
+    warp.sums = COUNTS
+    warp.splits = len(splits)
+    for number, split in enumerate(splits):
+        convergence.hold(warp, number, *split)
+    lanes = sum(split[1] for split in splits)
+    warp.live = lanes if live is None else live
+    return warp
+
+
+def splits_of(warp: Warp) -> list[tuple[int, int, int]]:
+    """Return the blocks, lanes and states of a warp's splits."""
+    all_of_them = [warp.split(number) for number in range(warp.splits)]
+    return [(one.block, one.lanes, one.state) for one in all_of_them]
+
+
+# -- behaviours ------------------------------------------------------------------------------
+
+
+def test_splits_join_at_a_bsync_once_no_lane_with_their_token_is_absent() -> None:
+    warp = warp_of((3, 0b0011, AT_CONVERGENCE, 0), (1, 0b1100, READY, 0))
+    convergence.give(warp, 0, 0b1111)
+    convergence.release(warp)
+    assert splits_of(warp) == [(3, 0b0011, AT_CONVERGENCE), (1, 0b1100, READY)]
+    convergence.hold(warp, 1, 3, 0b1100, AT_CONVERGENCE, 0)
+    convergence.release(warp)
+    assert splits_of(warp) == [(4, 0b1111, READY)]
+
+
+def test_lanes_without_the_token_are_not_waited_for() -> None:
+    warp = warp_of((3, 0b0011, AT_CONVERGENCE, 1), (1, 0b1100, READY, 0))
+    convergence.give(warp, 1, 0b1111)
+    convergence.take(warp, 1, 0b1100)
+    convergence.release(warp)
+    assert splits_of(warp) == [(4, 0b0011, READY), (1, 0b1100, READY)]
+
+
+def test_a_newer_token_takes_the_place_of_an_older_one() -> None:
+    warp = warp_of((0, 0b1111, READY, 0))
+    convergence.give(warp, 0, 0b1111)
+    convergence.give(warp, 0, 0b0011)
+    convergence.give(warp, 1, 0b1111)
+    held = [warp.token(number) for number in range(warp.tokens)]
+    assert [(one.barrier, one.lanes) for one in held] == [(0, 0b1100), (0, 0b0011), (1, 0b1111)]
+    convergence.take(warp, 0, 0b1100)
+    assert warp.tokens == 2
+
+
+def test_splits_that_name_the_same_lanes_at_two_warp_barriers_go_on_apart() -> None:
+    warp = warp_of((3, 0b01, AT_WARP, 0b11), (5, 0b10, AT_WARP, 0b11))
+    convergence.gather(warp)
+    assert sorted(splits_of(warp)) == [(4, 0b01, READY), (6, 0b10, READY)]
+    assert [warp.count(block).lanes for block in (3, 4, 5)] == [1, 0, 1]
+
+
+def test_splits_at_one_shuffle_join_before_it() -> None:
+    warp = warp_of((3, 0b01, AT_MASK, 0b11), (3, 0b10, AT_MASK, 0b11))
+    convergence.gather(warp)
+    assert splits_of(warp) == [(3, 0b11, READY)]
+
+
+def test_the_split_furthest_behind_runs_and_the_next_one_is_known() -> None:
+    warp = warp_of((7, 0b001, READY, 0), (4, 0b010, READY, 0), (2, 0b100, AT_BARRIER, 0))
+    assert scheduling.furthest_behind(warp) == 1
+    assert NOW.next_block == 7
+    assert scheduling.furthest_behind(warp_of((2, 1, AT_BARRIER, 0))) == -1
+
+
+# -- interpreted and compiled ------------------------------------------------------------------
+
+
+@st.composite
+def warps(draw: st.DrawFn) -> tuple[list[tuple[int, int, int, int]], list[tuple[int, int, int]]]:
+    """Splits of a warp, and what was done with its tokens: barrier, lanes, whether given."""
+    left, splits = ALL_LANES, []
+    for _ in range(draw(st.integers(1, 6))):
+        lanes = left & draw(st.integers(1, ALL_LANES))
+        state = draw(st.sampled_from([READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK]))
+        path = draw(st.integers(0, 3)) << 8
+        block = draw(st.sampled_from([3, 3, 5]))
+        waits_for = draw(st.sampled_from([lanes, ALL_LANES])) if state >= AT_WARP else path
+        if lanes:
+            splits.append((block, lanes, state, waits_for | (block == 5 and state < AT_WARP)))
+        left &= ~lanes
+    masks = st.one_of(st.just(ALL_LANES), st.integers(1, ALL_LANES))
+    given = st.tuples(st.integers(0, 1), masks, st.integers(0, 2))
+    return splits, draw(st.lists(given, max_size=6))
+
+
+@settings(max_examples=150, deadline=None)
+@given(warps(), st.sampled_from(["release", "gather", "furthest_behind"]))
+def test_compiled_code_leaves_the_memory_as_cpython_does(
+    linked: Linked,
+    warp: tuple[list[tuple[int, int, int, int]], Sequence[tuple[int, int, int]]],
+    name: str,
+) -> None:
+    splits, given_tokens = warp
+    made, held = warp_of(*splits), linked.memory
+    held[:BYTES] = bytes(memory.held()[:BYTES])
+    for barrier, lanes, is_given in given_tokens:
+        function = "give" if is_given else "take"
+        FUNCTIONS[function](made, barrier, lanes)
+        linked.call(function, AT, barrier, lanes)
+    assert FUNCTIONS[name](made) == linked.call(name, AT)
+    assert bytes(held[:BYTES]) == bytes(memory.held())
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, ALL_LANES), min_size=1, max_size=3), st.integers(1, 3))
+def test_blocks_run_to_their_end_in_the_same_way(
+    linked: Linked, lanes: list[int], blocks: int
+) -> None:
+    """Their warps part, wait, join and exit as `play` says."""
+    memory.use(bytearray(1 << 16))
+    size = 2048
+    entries = 1 << 15
+    launched = memory.packed(
+        type(LAUNCH), shift=0, marks=0, mark_bytes=0, notes=0, notes_end=0, sum_bytes=256,
+        is_anew=1, warps_at=AT, warp_bytes=size, warps=len(lanes), blocks=blocks, entries=entries,
+        local_bytes=0, shared_bytes=16, turns=200, copies=0, copies_end=0, group=0, turns_taken=0,
+        steps=0, most_steps=0,
+    )  # fmt: skip
+    memory.held()[LAUNCH.address : LAUNCH.address + len(launched)] = launched
+    for number, mask in enumerate(lanes):
+        warp = Warp(AT + size * number)
+        warp.lanes = mask
+        warp.sums = 1 << 14
+        warp.shared = (1 << 14) - 64
+    held = linked.memory
+    held[: 1 << 16] = bytes(memory.held())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduling, "run_warp", play)
+        ended = scheduling.run_in_turn()
+    assert ended == linked.call("run_in_turn")
+    assert bytes(held[: 1 << 16]) == bytes(memory.held())
