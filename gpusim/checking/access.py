@@ -18,7 +18,8 @@ class Access:
     It `polls` where a loop repeats it until its value changes; it `is_optimistic` where an
     atomic compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
     program does not say so, and nothing else can be. It `is_tested` where a branch depends on its
-    value and a fence follows; a poll `is_signal` whose value goes nowhere else.
+    value and a fence follows; a poll `is_signal` whose value goes nowhere else. It `swaps_sum`
+    where it is a compare-and-swap of a floating-point sum.
     """
 
     pc: int
@@ -28,6 +29,7 @@ class Access:
     must_be_volatile: bool = False
     is_tested: bool = False
     is_signal: bool = False
+    swaps_sum: bool = False
 
     @cached_property
     def kind(self) -> str:

@@ -39,6 +39,7 @@ from gpusim.checking.single_access import (
     undefined,
 )
 from gpusim.checking.sink import Sink
+from gpusim.checking.swapped_sums import swapped_sums, with_addends
 from gpusim.errors import InputError
 from gpusim.isa.ops import CONSTANT_BANK, OPS, Instruction, Program
 from gpusim.launch.arguments import MAX_ELEMENTS
@@ -102,6 +103,7 @@ class Checker(Observer):
         waiting, guessing = polls(program), optimistic_loads(program)
         volatile = _polls_of_shared(program, waiting) if self._follows else frozenset()
         tested, signalling = tested_loads(program), signals(program)
+        swaps = swapped_sums(program)
         accesses = {
             pc: Access(
                 pc,
@@ -109,6 +111,7 @@ class Checker(Observer):
                 pc in waiting,
                 pc in guessing,
                 pc in volatile,
+                swaps_sum=pc in swaps,
                 is_tested=pc in tested,
                 is_signal=pc in signalling,
             )
@@ -116,7 +119,7 @@ class Checker(Observer):
             if row.memory is not None
         }
         self._accesses = accesses
-        self._products = index_products(program)
+        self._products, self._swaps = index_products(program), swaps
         self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         images = {} if program.layout is None else program.layout.images
         several = len(program.constant_arrays) > 1
@@ -403,7 +406,7 @@ class Checker(Observer):
                 never &= self._global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never, 0)
             self._judge(touch, access, self._global, self._copied)
-            self._float_sums.add(step, element, 0)
+            self._add_up(step, element, 0)
             if access.is_asynchronous:
                 self._begin(step, batch, touch, access, self._copied)
 
@@ -431,9 +434,15 @@ class Checker(Observer):
                 never &= self._layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
         self._judge(touch, access, shadow, batch.on_their_way)
-        self._float_sums.add(step, step.addresses // self._layout.element_bytes["shared"], elements)
+        self._add_up(step, step.addresses // self._layout.element_bytes["shared"], elements)
         if access.is_asynchronous:
             self._begin(step, batch, touch, access, batch.on_their_way)
+
+    def _add_up(self, step: Step, element: Array, elements_of_block: int) -> None:
+        """Follow the floating-point sum that a step adds to."""
+        if step.pc in self._swaps:
+            step = with_addends(step, self._swaps[step.pc])
+        self._float_sums.add(step, element, elements_of_block)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
         """Compare accesses to local memory with the elements written before."""

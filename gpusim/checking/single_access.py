@@ -39,8 +39,10 @@ def adds_floats(access: Access) -> bool:
     """Return whether an access adds floating-point numbers atomically: rounded in any order."""
     row = access.instruction
     is_float = row.memory is not None and row.memory.dtype.kind == "f"
-    # Details of machine code say more: add_flushed, add_doubles.
-    return access.kind == "atomic" and is_float and str(row.detail).startswith(("add", "sub"))
+    # Details of machine code say more: add_flushed, add_halves.
+    begins = ("add", "sub") if is_float else ("add_",)
+    is_sum = str(row.detail).startswith(begins) or access.swaps_sum
+    return access.kind == "atomic" and is_sum
 
 
 def order_of_sums(

@@ -125,3 +125,83 @@ def test_a_store_between_begins_another_sum() -> None:
     assert [one.lines for one in found if one.rule == "float-order"] != []
     (lost,) = (one for one in found if one.rule == "float-lost")
     assert "40 of 40 additions change nothing" in lost.message
+
+
+SWAPPED = """
+#include <cuda_fp16.h>
+__device__ void add_to(double *to, double v)
+{
+    unsigned long long *place = (unsigned long long *)to, old = *place, before;
+    do {
+        before = old;
+        old = atomicCAS(place, before, __double_as_longlong(v + __longlong_as_double(before)));
+    } while (before != old);
+}
+__device__ void greatest(float *to, float v)
+{
+    int *place = (int *)to, old = *place, before;
+    do {
+        before = old;
+        old = atomicCAS(place, before, __float_as_int(fmaxf(v, __int_as_float(before))));
+    } while (before != old);
+}
+__global__ void shared(const TYPE *x, TYPE *sum)
+{
+    __shared__ TYPE s;
+    if (threadIdx.x == 0) s = sum[0];
+    __syncthreads();
+    BODY;
+    __syncthreads();
+    if (threadIdx.x == 0) sum[0] = s;
+}
+"""
+
+
+def swapped(kind: Any, body: str, start: float, *, device: str = "h200") -> gpusim.Findings:
+    if not wheels.are_there():
+        pytest.skip(wheels.INSTALL)
+    names = {np.float32: "float", np.float64: "double", np.float16: "__half"}
+    text = SWAPPED.replace("TYPE", names[kind]).replace("BODY", body)
+    x, sums = np.ones(64, kind), np.array([start], kind)
+    return gpusim.check(cuda_source(text)["shared"][1, 64], x, sums, device=device)
+
+
+@pytest.mark.parametrize("device", ["h200", "gtx1650"])
+@pytest.mark.parametrize(
+    ("kind", "body", "start"),
+    [
+        (np.float32, "atomicAdd(&s, x[threadIdx.x])", 2.0**24 - 4),
+        (np.float32, "atomicAdd(&s, -x[threadIdx.x])", 4 - 2.0**24),
+        (np.float64, "atomicAdd(&s, x[threadIdx.x])", 2.0**53 - 4),
+        (np.float64, "add_to(&s, x[threadIdx.x])", 2.0**53 - 4),
+    ],
+)
+def test_sums_by_compare_and_swap_are_followed(
+    kind: Any, body: str, start: float, device: str
+) -> None:
+    """Shared memory has no atomic sums of floating-point numbers: loops swap them in."""
+    (found,) = swapped(kind, body, start, device=device)
+    assert found.rule == "float-lost"
+    assert "add to s[0]" in found.message
+    assert "60 of 64 additions change nothing" in found.message
+
+
+def test_a_product_that_is_added_by_compare_and_swap_counts_whole() -> None:
+    """3 is added 64 times to 2^53, where the distance of doubles is 2: 4 are added each time."""
+    (found,) = swapped(np.float64, "add_to(&s, x[threadIdx.x] * 3)", 2.0**53)
+    assert found.rule == "float-order"
+    (lost,) = swapped(np.float64, "add_to(&s, x[threadIdx.x] * 3)", 2.0**56)
+    assert "64 of 64 additions change nothing" in lost.message
+    assert lost.message.endswith("a difference of 192 (2.7e-13 %)")
+
+
+def test_sums_of_halves_depend_on_their_order() -> None:
+    text = "__shared__ __half2 h; h = {}; __syncthreads(); atomicAdd(&h, {}); s = __low2half(h)"
+    body = text.format("__half2half2(sum[0])", "__half2half2(x[threadIdx.x])")
+    assert "float-order" in [one.rule for one in swapped(np.float16, body, 0)]
+
+
+def test_other_compare_and_swaps_are_no_sums() -> None:
+    assert list(swapped(np.float32, "greatest(&s, x[threadIdx.x])", 0)) == []
+    old = "atomicCAS((int *)&s, __float_as_int(s), __float_as_int(x[threadIdx.x]))"
+    assert "float-order" not in [one.rule for one in swapped(np.float32, old, 0)]
