@@ -20,7 +20,7 @@ from gpusim.checking.accessed_elements import (
 from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers, SourceText
 from gpusim.checking.batch import Batch
-from gpusim.checking.coverage import ARRAYS, LOCAL, Coverage
+from gpusim.checking.coverage import ARRAYS, LOCAL, MASKS, Coverage
 from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
@@ -129,6 +129,7 @@ class Checker(Observer):
             if bank == CONSTANT_BANK and several and name in self._allocations
         ]
         self._layout = Layout(program, launch, self._allocations, self._uninitialised)
+        self.coverage.not_compared[MASKS] = len(program.lost_masks)
         self._recorded = frozenset(
             space for space in ("global", "shared") if history.is_needed(program, self._of(space))
         )
@@ -208,7 +209,8 @@ class Checker(Observer):
             return self._look_up
         if OPS[row.op].copies:
             return {"commits": self._commit, "awaits": self._await}[OPS[row.op].copies]
-        if self._layout.program.masks and pc in self._layout.program.masks:
+        program = self._layout.program
+        if pc in program.masks or pc in program.mask_registers:
             return self._meet_masked
         ordering = self._sync_warp if OPS[row.op].orders_lanes else None
         return {
@@ -230,8 +232,8 @@ class Checker(Observer):
             return None
         if self._has_many_narrow:
             return None
-        masks = layout.program.masks or {}
-        if any(mask != EVERY_LANE for mask in masks.values()):
+        program = layout.program
+        if program.mask_registers or set(program.masks.values()) - {EVERY_LANE}:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):
@@ -598,8 +600,12 @@ class Checker(Observer):
 
     def _meet_masked(self, step: Step, batch: Batch) -> None:
         """Report a mask that machine code has dropped, and order the lanes that it names."""
-        assert self._layout.program.masks is not None
-        mask = np.full((1, 1, 1), self._layout.program.masks[step.pc], np.uint32)
+        program = self._layout.program
+        if step.pc in program.masks:
+            mask = np.full((1, 1, 1), program.masks[step.pc], np.uint32)
+        else:
+            assert step.registers is not None
+            mask = step.registers(program.mask_registers[step.pc]).astype(np.uint32, copy=False)
         batch.clocks.sync_warp(step._replace(mask=mask), self._time(step.pc))
         found = self._barriers.outside(step, mask)
         if (

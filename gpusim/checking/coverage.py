@@ -11,10 +11,12 @@ from typing import Any
 STRONG = "strong"
 LOCAL = "local"
 ARRAYS = "arrays"
+MASKS = "masks"
 REASONS = {
     STRONG: "atomics and flags, which may be accessed at any time",
     LOCAL: "local memory, whose arrays the machine code does not tell apart",
     ARRAYS: "bounds of arrays in shared or constant memory, which the machine code does not name",
+    MASKS: "masks of warp operations, which the machine code does not hold",
 }
 
 
@@ -23,7 +25,8 @@ class Coverage:
     """Counts of a check: element accesses of threads, and pairs of them on one element.
 
     A pair is an access and the last earlier one that may conflict. `ordered` ones have
-    happens-before order; `not_compared` counts pairs or accesses that no order was asked of.
+    happens-before order; `not_compared` counts pairs or accesses that no order was asked of, and
+    instructions with an unknown mask.
     `lines_not_run` have machine code that no thread has run. Of some blocks alone, `blocks` are the
     first and the last one, and those of the grid.
     """

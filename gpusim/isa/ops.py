@@ -238,7 +238,8 @@ class Program:
     `constant_arrays` are those of `CONSTANT_BANK`; `accessed_arrays` are the arrays in shared and
     constant memory that accesses name, by pc, as far as they are known; `outside` are accesses at
     constant indices that lie outside their array. `masks` are the lanes named by instructions that
-    have no mask as an operand, None where these are not known.
+    have no mask as an operand, `mask_registers` the registers that hold those computed at run time;
+    `lost_masks` are the pcs whose masks are not known.
     """
 
     name: str
@@ -260,7 +261,9 @@ class Program:
     constant_arrays: tuple[NamedArray, ...] = ()
     accessed_arrays: Mapping[int, NamedArray] = field(default_factory=dict)
     outside: tuple[ConstantIndex, ...] = ()
-    masks: Mapping[int, int] | None = field(default_factory=dict)
+    masks: Mapping[int, int] = field(default_factory=dict)
+    mask_registers: Mapping[int, int] = field(default_factory=dict)
+    lost_masks: frozenset[int] = frozenset()
 
     def shared_array(self, memory: Memory, touched: Sequence[int]) -> tuple[str, int]:
         """Return the array of an access that lanes make at some addresses, and its first byte."""

@@ -55,6 +55,8 @@ def _live_along(
         program.instructions[part.start : part.stop] for part in parts.values()
     )
     reads = [found & ~constant for found in read_bits(program)]
+    for pc, register in program.mask_registers.items():
+        reads[pc] |= bits((register,)) & ~constant
     kills = [
         bits(r for r in row.dst if row.guard is None or r in within) for row in program.instructions
     ]

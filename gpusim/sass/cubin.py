@@ -27,6 +27,8 @@ _OBJECTS, _FUNCTION = (1, 13), 2  # the second of objects before linking
 # Attributes of a kernel, by number, that are read here.
 _PARAMETER_BANK, _PARAMETER, _STACK, _REGISTERS, _CLUSTER = 0x0A, 0x17, 0x23, 0x2F, 0x3D
 _MOST_THREADS, _LARGE_PARAMETER = 0x05, 0x45  # the latter where they have more than 4,096 bytes
+# Of the warp operations with a mask in CUDA: their addresses, and the register that holds it.
+_MASK_PLACES, _MASK_REGISTERS, _IN_REGISTER = 0x28, 0x29, 0x05
 # Exceptions while reading damaged bytes.
 _DAMAGE = (struct.error, IndexError, KeyError, ValueError, OverflowError, StopIteration)
 # More than any GPU has, of a block and of a thread; and how long a bank of constants is.
@@ -97,7 +99,8 @@ class KernelCode:
     """What a cubin says of a kernel beside its instructions. Sizes in bytes.
 
     `constants` are the compiler's constants of the kernel, in bank 2, `text` are its instructions,
-    `cluster` is the requested size of clusters in blocks.
+    `cluster` is the requested size of clusters in blocks. `masks` are the registers that hold the
+    masks of warp operations, by address; None for those that the compiler does not say.
     """
 
     name: str
@@ -109,6 +112,7 @@ class KernelCode:
     text: bytes = b""
     cluster: tuple[int, ...] = ()
     most_threads: tuple[int, ...] = ()  # of a block, by its launch bounds
+    masks: Mapping[int, int | None] = field(default_factory=dict)
 
     @property
     def parameters_end(self) -> int:
@@ -244,6 +248,7 @@ class _Reader:
         base = 0
         cluster: tuple[int, ...] = ()
         most_threads: tuple[int, ...] = ()
+        places, held = list[int](), list[int]()
         for attribute, value in self._attributes(f".nv.info.{name}"):
             if attribute == _PARAMETER:
                 _, ordinal, offset, packed = struct.unpack("<IHHI", value)
@@ -257,6 +262,10 @@ class _Reader:
                 most_threads = struct.unpack("<III", value)
             elif attribute == _CLUSTER:
                 cluster = struct.unpack("<III", value)
+            elif attribute == _MASK_PLACES:
+                places += _words(value)
+            elif attribute == _MASK_REGISTERS:
+                held += _words(value)
         shared = self._named(f".nv.shared.{name}")
         own, text = self._named(f".nv.constant2.{name}"), self._named(f".text.{name}")
         local = self._stack(name)
@@ -273,6 +282,7 @@ class _Reader:
             text=text.data if text else b"",
             cluster=cluster,
             most_threads=most_threads,
+            masks=dict(zip(places, map(_register, held), strict=False)),
         )
 
     @cached_property
@@ -368,6 +378,15 @@ def _told_apart(symbols: list[Symbol]) -> list[Symbol]:
 
 def _is_data(symbol: Symbol) -> bool:
     return bool(symbol.section) and symbol.kind != _FUNCTION
+
+
+def _words(value: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(value) // 4}I", value)
+
+
+def _register(word: int) -> int | None:
+    """Return the number of the register that an attribute names, None where it names none."""
+    return word & 0xFFFFFF if word >> 24 == _IN_REGISTER else None
 
 
 def _text(table: bytes, start: int) -> str:

@@ -77,7 +77,7 @@ class Micro:
     """One instruction to be, with the hardware's names for registers.
 
     `row` is the place of its row in the listing. `targets` are labels, one of
-    them the next step.
+    them the next step. `mask` is the register with its mask, where that is no operand.
     """
 
     op: str
@@ -90,6 +90,7 @@ class Micro:
     label: str = ""
     issued: bool = True
     targets: tuple[str, ...] = ()
+    mask: str = ""
 
 
 ZERO = np.uint32(0)

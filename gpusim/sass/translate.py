@@ -22,7 +22,7 @@ from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Place, Row, Section, without_padding
-from gpusim.sass.masks import masks, names_lanes
+from gpusim.sass.masks import masks
 from gpusim.sass.memory_order import joins_atomics, ordered
 from gpusim.sass.provenance import named
 from gpusim.sass.ptx import Ptx
@@ -171,6 +171,10 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     rows = list(without_padding(code.section.rows))
     found = list(decoded(rows, Decoder(code.window, code.section.labels, code.cubin.arch)))
     micros = [_settled(micro) for micro in ordered(found, rows, code.ptx)]
+    known = masks(micros, rows, code.ptx, code.kernel, code.cubin.arch)
+    for step, mask in known.items():
+        if isinstance(mask, str):
+            micros[step] = replace(micros[step], mask=mask)
     barrier = () if code.grid_barrier is None else code.grid_barrier[1:]
     bank_words.check(micros, rows, code.cubin.arch, code.kernel, barrier)
     first = _first_steps(micros, len(rows))
@@ -179,9 +183,8 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
         for name, address in code.section.labels.items()
     }
     ways = edges(micros, labels)
-    return _Translation(code, rows, micros, labels, first, Webs(micros, ways)).program(
-        layout, pointers
-    )
+    made = _Translation(code, rows, micros, labels, first, Webs(micros, ways))
+    return made.program(layout, pointers, known)
 
 
 def _settled(micro: Micro) -> Micro:
@@ -224,7 +227,12 @@ class _Translation:
         self.constants: dict[int, tuple[int, int]] = {}
         self.lines: dict[tuple[Place, ...], SourceLine] = {}
 
-    def program(self, layout: BankLayout, pointers: Mapping[tuple[int, int], str]) -> Program:
+    def program(
+        self,
+        layout: BankLayout,
+        pointers: Mapping[tuple[int, int], str],
+        masks: Mapping[int, int | str | None],
+    ) -> Program:
         """Return the program."""
         steps = [self._instruction(step) for step in range(len(self.micros))]
         code, kernel = self.code, self.code.kernel
@@ -251,14 +259,14 @@ class _Translation:
             constants=self.constants,
             layout=layout,
             joining=self._joining(),
-            masks=self._masks(),
+            masks={step: mask for step, mask in masks.items() if isinstance(mask, int)},
+            mask_registers={
+                step: self._number(self.webs.read(step, mask))
+                for step, mask in masks.items()
+                if isinstance(mask, str) and step in self.webs.reached
+            },
+            lost_masks=frozenset(step for step, mask in masks.items() if mask is None),
         )
-
-    def _masks(self) -> Mapping[int, int] | None:
-        """Return the masks of steps that have none in machine code, None where these are lost."""
-        if self.code.ptx is not None:
-            return masks(self.micros, self.rows, self.code.ptx)
-        return None if any(map(names_lanes, self.micros)) else {}
 
     def _joining(self) -> frozenset[int]:
         """Return the steps in which the compiler joins atomics of lanes that want no result.

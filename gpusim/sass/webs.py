@@ -157,7 +157,7 @@ class Webs:
         names: dict[str, None] = {}
         for micro in self._micros:
             names.update(dict.fromkeys(s for s in micro.sources if isinstance(s, str)))
-            names.update(dict.fromkeys(micro.results))
+            names.update(dict.fromkeys((*micro.results, *filter(None, (micro.mask,)))))
             if micro.guard is not None:
                 names[micro.guard.register] = None
         return {name: {(START, 0, name): NOTHING} for name in names}
@@ -174,8 +174,8 @@ class Webs:
                 _forget(state, name)  # only now: the guard was the value before
 
     def _join_uses(self, state: State, step: int, micro: Micro) -> None:
-        for source in micro.sources:
-            if isinstance(source, str):
+        for source in (*micro.sources, micro.mask):
+            if isinstance(source, str) and source:
                 self._join(step, source, _visible(state[source], micro.guard))
         if micro.guard is not None and micro.guard.register not in TRUES:
             name = micro.guard.register

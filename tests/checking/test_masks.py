@@ -29,6 +29,14 @@ WRONG = {
     "a mask at run time without its caller":
         "unsigned m = ~(1u << v); if (v < 16) v = __shfl_sync(m & 0xffff, v, 1); y[t] = v;",
     "a barrier of fewer lanes than come": "__syncwarp(0xffffu); y[t] = v;",
+    "a shuffle by a mask of a parameter": "y[t] = __shfl_sync(255u * n, v, 0);",
+    "shuffles by a mask at run time":
+        "unsigned m = (1u << (7 + n)) - 1;"
+        "for (int o = 4; o; o /= 2) v += __shfl_down_sync(m, v, o); y[t] = v;",
+    "a ballot by a mask of a parameter": "y[t] = __ballot_sync(3u << n, v & 1);",
+    "a sum by a mask of a parameter": "y[t] = __reduce_add_sync(15u >> n, v);",
+    "a match by a mask of a parameter": "y[t] = __match_any_sync(255u * n, v & 3);",
+    "a barrier by a mask of a parameter": "__syncwarp(255u * n); y[t] = v;",
 }  # fmt: skip
 RIGHT = {
     "full masks": "y[t] = __shfl_xor_sync(~0u, v, 8) + __ballot_sync(~0u, v < 4);",
@@ -41,6 +49,12 @@ RIGHT = {
     "lanes that are active in a branch":
         "if (v < 9) { unsigned m = __activemask(); v = __reduce_add_sync(m, v); } y[t] = v;",
     "an early return of the others": "if (v > 15) return; y[t] = __shfl_xor_sync(~0u, v, 8);",
+    "a mask of a parameter, by its lanes":
+        "unsigned m = 255u * n; if (m >> v & 1) { v = __shfl_xor_sync(m, v, 1); __syncwarp(m);"
+        "v += __ballot_sync(m, v & 1) + __match_any_sync(m, v & 3); } y[t] = v;",
+    "one atomic of all active lanes":
+        "if (v % 5) { unsigned m = __activemask(); int lead = __ffs(m) - 1, base = 0;"
+        "if (v == lead) base = __popc(m); v = __shfl_sync(m, base, lead); } y[t] = v;",
     "a barrier of half the lanes, by these": "if (v < 16) { __syncwarp(0xffffu); } y[t] = v;",
 }  # fmt: skip
 TEXT = """
@@ -51,8 +65,8 @@ __global__ void k(int *y, int n) {
 """
 
 
-def checked(body: str, *, block: int = 64, device: str = "h200") -> gpusim.Findings:
-    kernel = gpusim.cuda_source(TEXT.replace("{BODY}", body))["k"]
+def checked(body: str, *, block: int = 64, device: str = "h200", head: str = "") -> gpusim.Findings:
+    kernel = gpusim.cuda_source(head + TEXT.replace("{BODY}", body))["k"]
     return gpusim.check(kernel[2, block], np.zeros(64, np.int32), np.int32(1), device=device)
 
 
@@ -85,6 +99,24 @@ def test_masks_are_known_for_every_generation(device: str) -> None:
         "calling lane"
     )
     assert mask.count == 64  # half of the lanes of four warps
+
+
+@pytest.mark.parametrize("device", ["gtx1650", "a100-80gb", "h200"])
+def test_coalesced_groups_are_right_in_every_generation(device: str) -> None:
+    """The compiler's own functions for a group share code whose line of PTX is another call's."""
+    body = (
+        "if (v % 4) { auto g = cooperative_groups::coalesced_threads();"
+        "for (int o = g.size() / 2; o; o /= 2) v += g.shfl_down(v, o); v += g.ballot(v & 1); }"
+        "y[t] = v;"
+    )
+    assert checked(body, device=device, head="#include <cooperative_groups.h>").errors == []
+
+
+def test_lost_masks_are_said_to_be_so() -> None:
+    """Before compute capability 9.0, a mask that is a parameter is in no register."""
+    body = "y[t] = __shfl_sync(n, v, 0) + __shfl_sync(~0u, v, 0);"
+    assert checked(body, device="a100-80gb").coverage.not_compared == {"masks": 1}
+    assert checked(body).errors[0].rule == "mask"
 
 
 def test_a_barrier_of_some_lanes_orders_these_alone() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gpusim
 from gpusim.errors import InputError
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import compiler, cubin, wheels
@@ -208,3 +209,25 @@ def has_ended(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
         return True
+
+
+MASKED = """
+extern "C" __global__ void k(int *y, unsigned m) {
+    int t = threadIdx.x;
+    y[t] = __shfl_sync(m, t, 0) + __shfl_sync(0xffff, t, 1) + __shfl_sync(~0u, t, 2);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arch", "device", "rules", "lost"),
+    [("sm_90", "h200", ["mask"], {}), ("sm_80", "a100-80gb", [], {"masks": 3})],
+)
+def test_masks_of_a_cubin_without_ptx_are_those_in_registers(
+    arch: str, device: str, rules: list[str], lost: dict[str, int]
+) -> None:
+    made = compiler.compiled(MASKED, "text.cu", [], arch).cubin
+    kernel = CubinFile(made.replace(b"ptx_txt", b"hidden_"), "x.cubin")["k"]
+    found = gpusim.check(kernel[1, 32], np.zeros(32, np.int32), np.uint32(255), device=device)
+    assert [one.rule for one in found.errors] == rules
+    assert found.coverage.to_dict()["not_compared"] == lost
