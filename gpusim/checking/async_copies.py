@@ -17,21 +17,60 @@ from gpusim.checking.access import Access
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.element_access import Array, ElementAccess, Heard, thread_of
 
+# Waits until at most some groups are pending, by words of a source that uses them.
+WAITS = {
+    "cp.async": "cp.async.wait_group {}",
+    "__pipeline_": "__pipeline_wait_prior({})",
+    "make_pipeline": "consumer_wait()",
+    "cuda::pipeline": "consumer_wait()",
+    "cuda::barrier": "arrive_and_wait()",
+    "cg::memcpy_async": "wait_prior<{}>(group)",
+    "cooperative_groups::memcpy_async": "wait_prior<{}>(group)",
+}
+COMMITS = "cp.async.commit_group, __pipeline_commit"
+
+
+def wait_for(text: str, line: int) -> str:
+    """Return the wait for the copy in a line of a source, with a place for the number of groups."""
+    for part in (text.splitlines()[line - 1 : line], [text]):
+        for word, wait in WAITS.items():
+            if any(word in one for one in part):
+                return wait
+    return WAITS["cp.async"]
+
 
 class Pending(NamedTuple):
-    """Why a copy has not ended: what is `missing`, in words, and a fix; "" for the rule's."""
+    """Why a copy has not ended: what is `missing`, in words; `left` groups came behind its own.
+
+    `line` is that of a wait that leaves too many, or 0.
+    """
 
     missing: str
     why: str
-    fix: str = ""
+    left: int = 0
+    line: int = 0
+
+    def fix(self, wait: str, line: int, barrier: int, *, is_own: bool) -> str:
+        """Return the remedy before an access in a line, with a barrier's line before it, or 0.
+
+        A thread waits for copies of its own alone: before another one's access a barrier follows.
+        """
+        named = wait.format(self.left)
+        if self.missing == "commit":
+            return f"commit the copy's group ({COMMITS}) before the wait in line {self.line}"
+        if self.line:
+            return f"use {named} in line {self.line}"
+        if barrier and not is_own:
+            return f"put {named} before the barrier in line {barrier}, in the thread that copies"
+        if not is_own:
+            return (
+                f"put {named}, in the thread that copies, and {{syncthreads}}() before line {line}"
+            )
+        return f"put {named} before line {line}"
 
 
-NO_WAIT = Pending("wait", "no wait for the copy between the two")
-UNCOMMITTED = Pending(
-    "commit",
-    "the copy is in no group that its thread has committed",
-    "commit the copy's group (cp.async.commit_group, __pipeline_commit) before the wait",
-)
+NO_WAIT = "no wait for the copy between the two"
+UNCOMMITTED = "the copy is in no group that its thread has committed"
 
 
 class Groups:
@@ -94,17 +133,16 @@ class Copy:
 
     def pending(self, entry: int) -> Pending:
         """Return why an entry's copy has not ended."""
-        lane, group, of = self.places[entry], self.groups[entry], self.of
-        if group == of.committed[lane]:
-            return UNCOMMITTED
-        if group >= of.waited[lane]:
-            return NO_WAIT
+        lane, group, of = self.places[entry], int(self.groups[entry]), self.of
         left, line = int(of.left[lane]), int(of.line[lane])
+        committed, waited = int(of.committed[lane]), int(of.waited[lane])
+        if group == committed and line:
+            return Pending("commit", UNCOMMITTED, line=line)
+        if group >= waited:
+            return Pending("wait", NO_WAIT, max(committed - group - 1, 0))
         groups = "1 group of copies" if left == 1 else f"{left} groups of copies"
         why = f"the wait in line {line} leaves {groups} pending, this one among them"
-        return Pending(
-            "wait for all", why, f"leave fewer groups pending at the wait in line {line}"
-        )
+        return Pending("wait for all", why, waited - group - 1, line)
 
     def touch(self, time: int, clocks: Clocks) -> ElementAccess:
         """Return the entries as accesses of their threads, made at the wait."""
@@ -140,7 +178,7 @@ class InFlight:
             found = (copy.element == element) & (copy.packed == self.begun[element])
             if found.any():
                 return copy.pending(int(np.argmax(found)))
-        return NO_WAIT
+        return Pending("wait", NO_WAIT)
 
     def end(self, groups: Groups, ended: Array) -> list[Copy]:
         """Return the copies of groups that have ended, and forget them."""

@@ -151,6 +151,7 @@ class Checker(Observer):
             lockstep,
             self.coverage,
             self._layout.name_at,
+            self._source[0],
         )
         elements, history_of_global = self._layout.sizes["global"], self._history("global")
         self._global = Shadow(elements, history_of_global, by_segment=self._has_many_narrow)

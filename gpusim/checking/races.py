@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.checking.access import Access, Timeline
-from gpusim.checking.async_copies import InFlight
+from gpusim.checking.async_copies import InFlight, wait_for
 from gpusim.checking.clock_rows import PLACE, clock_rows, locations
 from gpusim.checking.coverage import STRONG, Coverage
 from gpusim.checking.element_access import (
@@ -59,7 +59,10 @@ class Beside(NamedTuple):
 
 
 class Races:
-    """Looks for races in one memory at a time; `accesses` are the program's, by pc."""
+    """Looks for races in one memory at a time; `accesses` are the program's, by pc.
+
+    The text of their `source` names the wait for asynchronous copies.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,9 @@ class Races:
         is_lockstep: bool,
         coverage: Coverage,
         element: Callable[[Access, int], tuple[str, int]],
+        source: str,
     ) -> None:
+        self._source = source
         self._coverage = coverage
         self._sink = sink
         self._timeline = timeline
@@ -146,7 +151,15 @@ class Races:
         count = len(which) * touch.blocks
         left = copies.pending(int(touch.element[at]))
         race = _race("copy-race", (first, second), before, now, name(at), count, left.why)
-        self._sink.add(replace(race, missing=left.missing, fix_text=left.fix))
+        barrier = int(touch.barrier[at] if touch.barrier.ndim else touch.barrier)
+        between = barrier > time_of(begun)
+        fix = left.fix(
+            wait_for(self._source, before.line),
+            now.line,
+            self._lines[self._timeline.pc_at(barrier)] if between else 0,
+            is_own=first.thread == second.thread,
+        )
+        self._sink.add(replace(race, missing=left.missing, fix_text=fix))
 
     def _against_history(
         self, history: History, touch: ElementAccess, now: Access, name: Name
