@@ -15,6 +15,7 @@ from gpusim.checking import elements, residency
 from gpusim.checking.accessed_elements import Uninitialised
 from gpusim.checking.barriers import SourceText
 from gpusim.checking.checker import Checker
+from gpusim.checking.consequences import joined
 from gpusim.checking.faults import constant_indices, finding_of
 from gpusim.checking.findings import Finding, Findings, place_of
 from gpusim.checking.flags import takes_lock
@@ -205,7 +206,7 @@ def check_prepared(
         lenient=lenient,
         order=order,
         coverage=checker.coverage,
-        found=tuple(replace(one, language=prepared.language) for one in found),
+        found=tuple(replace(one, language=prepared.language) for one in joined(found, program)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -82,3 +83,48 @@ def test_a_race_within_a_line_has_a_fix_that_fits_there(
     assert len(race.lines) == 1
     assert words in race.fix
     assert "between the two accesses" not in race.fix
+
+
+@cuda.jit
+def gathered_by_a_racing_index(x, out):
+    s = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = 0
+    cuda.syncthreads()
+    s[t] = 100 + t
+    out[t] = x[s[63 - t]]
+
+
+@cuda.jit
+def repeated_a_racing_number_of_times(x, out):
+    n = cuda.shared.array(1, np.int32)
+    t = cuda.threadIdx.x
+    if t == 0:
+        n[0] = 2
+    cuda.syncthreads()
+    if t == 63:
+        n[0] = 129
+    total = 0
+    for i in range(n[0]):
+        total += x[i]
+    out[t] = total
+
+
+@cuda.jit
+def raced_beside_a_wrong_index(x, out):
+    s = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = x[t]
+    out[t] = s[63 - t] + x[t + 65]
+
+
+@pytest.mark.parametrize("kernel", [gathered_by_a_racing_index, repeated_a_racing_number_of_times])
+def test_accesses_that_a_racing_word_leads_astray_belong_to_the_race(kernel: Any) -> None:
+    (race,) = found(kernel)
+    assert race.rule == "shared-race"
+    assert re.search(r"; its value makes line \d+ out of bounds$", race.message)
+
+
+def test_a_wrong_index_beside_a_race_is_an_error_of_its_own() -> None:
+    rules = [one.rule for one in found(raced_beside_a_wrong_index)]
+    assert sorted(rules) == ["bounds", "shared-race"]
