@@ -141,14 +141,14 @@ class Layout:
     def name(self, memory: Memory, element: int) -> tuple[str, int]:
         """Return array and index of an element of a shadow."""
         address = element % max(self.sizes[memory.space], 1) * self.element_bytes[memory.space]
-        first = memory.base
-        name = memory.name
+        first, name, each = memory.base, memory.name, memory.numbered_bytes
         if memory.space == "global":
             name = name if name != ANY_ARRAY else self._holder(address + self.first_address)
             first = self.allocations[name].address - self.first_address
+            each = max(each, self.allocations[name].array.dtype.itemsize)
         elif memory.space == "shared":
             name, first = self.program.shared_array(memory, [address])
-        return name, (address - first) // memory.dtype.itemsize
+        return name, (address - first) // each
 
     def name_at(self, access: Access, location: int) -> tuple[str, int]:
         """Return array and index of an access's location: an element, and the memory's number."""

@@ -42,7 +42,8 @@ class Memory:
     `of_block` are strong for the threads of their block alone. `relaxed` ones are strong by an
     order of PTX instead of the qualifier; what `acquires` needs no fence behind it.
     Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
-    array behind these, or ANY_ARRAY: one of `among`, or any where that is empty.
+    array behind these, or ANY_ARRAY: one of `among`, or any where that is empty. `each` are the
+    bytes of the array's elements in messages, 0 for those of `dtype`.
     """
 
     space: str
@@ -58,6 +59,12 @@ class Memory:
     of_block: bool = False
     relaxed: bool = False
     acquires: bool = False
+    each: int = 0
+
+    @property
+    def numbered_bytes(self) -> int:
+        """Bytes of the elements that messages count."""
+        return self.each or self.dtype.itemsize
 
     @property
     def width_bytes(self) -> int:
@@ -195,12 +202,13 @@ class BankLayout:
 class NamedArray:
     """An array in shared or constant memory: its first byte, and its bytes.
 
-    None for dynamic shared memory.
+    None for dynamic shared memory. `each` are the bytes of an element, 0 where unknown.
     """
 
     name: str
     first: int
     size: int | None
+    each: int = 0
 
     @property
     def end(self) -> int:

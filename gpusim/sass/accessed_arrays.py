@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
@@ -55,6 +55,17 @@ class Accesses:
                     return frozenset()
                 found |= symbols
         return frozenset(found)
+
+    def element_bytes(self, lines: Iterable[int]) -> Mapping[str, int]:
+        """Return the bytes of an element of each symbol: the fewest of its accesses in lines."""
+        found: dict[str, int] = {}
+        for line in lines:
+            for row in self._ptx.rows(line):
+                bits = _BITS.search(row.name)
+                if bits is not None and any(map(_is_address, row.operands)):
+                    for symbol in self.named_at(line):
+                        found[symbol] = min(found.get(symbol, 16), int(bits[1]) // 8)
+        return found
 
     def is_fixed(self, line: int) -> bool:
         """Return whether the accesses of a line have constant addresses."""
@@ -129,6 +140,8 @@ def accessed_arrays(
     found: dict[int, NamedArray] = {}
     if ptx is None or not arrays:
         return found
+    sizes = _accesses_of(ptx).element_bytes(set(lines))
+    arrays = {symbol: replace(one, each=sizes.get(symbol, 0)) for symbol, one in arrays.items()}
     for pc, row in enumerate(instructions):
         memory = row.memory
         is_shared = memory is not None and memory.space == "shared"

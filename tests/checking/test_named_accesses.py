@@ -88,3 +88,61 @@ def test_stores_of_different_values_are_an_error_beside_equal_ones() -> None:
     keys = np.arange(128, dtype=np.int32) % 32
     found = gpusim.check(marks_with_the_thread[2, 64], keys, np.zeros(32, np.int32))
     assert [(one.rule, one.count) for one in found] == [("block-race", 32)]
+
+
+DOUBLES = """
+__global__ void shared(double *y, const double *x) {
+    __shared__ double s[64];
+    __shared__ short h[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    h[t] = t;
+    y[t] = s[63 - t] + h[63 - t];
+}
+__global__ void fixed(double *y, const double *x) {
+    __shared__ double s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    y[t] = t < 32 ? s[40] : 0;
+}
+__global__ void dynamic(double *y, const double *x) {
+    extern __shared__ double s[];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    y[t] = s[63 - t];
+}
+__global__ void global(double *y, const double *x) {
+    int t = threadIdx.x;
+    y[t] = x[t];
+    y[64 + t] = y[63 - t];
+}
+__global__ void behind(double *y, const double *x) {
+    __shared__ double s[64];
+    int t = threadIdx.x;
+    s[t] = x[t];
+    __syncthreads();
+    y[t] = s[t + 1];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "elements"),
+    [
+        ("shared", "shared-race", {"s[63]", "h[63]"}),
+        ("fixed", "shared-race", {"s[40]"}),
+        ("dynamic", "shared-race", {"s[63]"}),
+        ("global", "global-race", {"y[63]"}),
+        ("behind", "bounds", {"s[64]"}),
+    ],
+)
+def test_elements_are_counted_as_the_array_is_declared(
+    name: str, rule: str, elements: set[str]
+) -> None:
+    """Machine code moves a double as two words of 32 bits."""
+    kernel = gpusim.cuda_source(DOUBLES)[name]
+    shared_bytes = 512 if name == "dynamic" else 0
+    found = gpusim.check(kernel[1, 64, 0, shared_bytes], np.zeros(128), np.ones(64))
+    assert {one.rule for one in found.errors} == {rule}
+    assert {one.element for one in found.errors} == elements
+    assert all(f"{one.element} " in one.message for one in found.errors)
