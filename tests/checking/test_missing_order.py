@@ -50,7 +50,7 @@ CUDA = {
     },
     "planted_copies.cu": {
         "copy_read_without_a_wait": {"wait"},
-        "own_copy_read_without_a_wait": {"commit"},
+        "own_copy_read_without_a_wait": {"wait"},
         "group_that_was_not_committed": {"commit"},
         "newest_group_read": {"wait for all"},
         "buffer_filled_before_it_is_read": {""},
