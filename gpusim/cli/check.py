@@ -11,6 +11,7 @@ from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diag
 from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
 from gpusim.cli.options import (
+    ALL,
     COMPILING,
     JSON,
     STEP_LIMIT,
@@ -55,7 +56,7 @@ def check(chosen: Namespace) -> int:
     elif kind == "text":
         from gpusim.reports.checking import check_report
 
-        print_lines(lambda width: check_report(findings, width))
+        print_lines(lambda width: check_report(findings, width, whole=chosen.all))
     else:
         from gpusim.reports.diagnostics import of_findings
 
@@ -76,13 +77,13 @@ def with_findings(document: dict[str, Any], findings: Findings | None) -> dict[s
     return document if findings is None else {**document, "check": findings.to_dict()}
 
 
-def print_findings(findings: Findings | None) -> None:
+def print_findings(findings: Findings | None, *, whole: bool) -> None:
     """Print the report of --check after a command's own."""
     if findings is None:
         return
     from gpusim.reports.checking import check_report
 
-    print_lines(lambda width: check_report(findings, width))
+    print_lines(lambda width: check_report(findings, width, whole=whole))
 
 
 def exit_code(findings: Findings, *, strict: bool) -> int:
@@ -131,6 +132,7 @@ COMMAND = Command(
         ORDER,
         BLOCKS,
         STEP_LIMIT,
+        ALL,
         FORMAT,
         JSON,
         SARIF,
@@ -199,7 +201,7 @@ def _explore(chosen: Namespace, kind: str) -> int:
     elif kind == "text":
         from gpusim.reports.checking import explored_report
 
-        print_lines(lambda width: explored_report(made, width))
+        print_lines(lambda width: explored_report(made, width, whole=chosen.all))
     else:
         from gpusim.reports.diagnostics import of_findings
 

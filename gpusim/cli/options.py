@@ -10,7 +10,6 @@ import argparse
 import io
 import json
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,13 +18,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from gpusim.cli import output
 from gpusim.errors import InputError
+from gpusim.reports import folding
 from gpusim.version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-
-_SECOND_COLUMN = re.compile(r"\s*\S+(?: \S+)*?\s{2,}(?=\S)")
 
 
 def renamed(word: str) -> None:
@@ -137,7 +134,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         lines = text.splitlines()
         if not any(line.startswith(" ") for line in lines):
             return fill(" ".join(lines), width)
-        hangs = [" " * _hang(line, width // 2) for line in lines]
+        hangs = [" " * folding.hang(line, width // 2) for line in lines]
         return "\n".join(
             fill(line, width, subsequent_indent=hang)
             for line, hang in zip(lines, hangs, strict=True)
@@ -269,30 +266,6 @@ def printed(report: Callable[[int], Iterable[Text]], stream: TextIO) -> str:
     width = screen.width
     screen.file = page = io.StringIO()  # rich leaves the process where a reader has left
     for line in report(width):
-        for part in _folded(harmless(line), width):
+        for part in folding.pieces(harmless(line), width):
             screen.print(harmless(part), no_wrap=True, crop=True)
     return page.getvalue()
-
-
-def _folded(line: Text, width: int) -> Iterator[Text]:
-    """Yield a line in pieces of at most `width`; all but the first are indented two further."""
-    from rich.text import Text
-
-    for whole in line.split("\n", allow_blank=True):
-        indent = _hang(whole.plain, width // 4)
-        while whole.cell_len > width:
-            at = whole.plain.rfind(" ", indent, width + 1)
-            at = at if at > width // 3 else width
-            first, whole = whole.divide([at])
-            first.rstrip()
-            yield first
-            rest = len(whole.plain) - len(whole.plain.lstrip())
-            whole = Text(" " * indent).append_text(whole[rest:])
-        yield whole
-
-
-def _hang(text: str, most: int) -> int:
-    """Return the indent of continuation lines: the second column's if at `most`, else two more."""
-    column = _SECOND_COLUMN.match(text)
-    leading = len(text) - len(text.lstrip())
-    return column.end() if column and column.end() <= most else leading + 2

@@ -19,6 +19,7 @@ from gpusim.cli.launch_options import (
 )
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
+    ALL,
     BLOCK,
     COARSE,
     CODE,
@@ -84,8 +85,8 @@ def predict(chosen: Namespace) -> int:
     elif kind != "text":
         print_advice(found, made.first.prepared.source_file, findings, kind)
     else:
-        print_lines(lambda width: prediction_report(answer, width))
-        print_findings(findings)
+        print_lines(lambda width: prediction_report(answer, width, whole=chosen.all))
+        print_findings(findings, whole=chosen.all)
     return code
 
 
@@ -114,6 +115,7 @@ COMMAND = Command(
         CODE,
         STEP_LIMIT,
         CHECK,
+        ALL,
         FORMAT,
         JSON,
         SARIF,

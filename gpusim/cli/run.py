@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.options import (
+    ALL,
     BLOCK,
     COARSE,
     CODE,
@@ -62,7 +63,7 @@ def run(chosen: Namespace) -> int:
         print_document("run", with_findings(document, findings))
     else:
         print_lines(lambda width: run_lines(outcome, width))
-        print_findings(findings)
+        print_findings(findings, whole=chosen.all)
     return found if outcome.right else WRONG_RESULT
 
 
@@ -81,6 +82,7 @@ COMMAND = Command(
         CODE,
         STEP_LIMIT,
         CHECK,
+        ALL,
         JSON,
     ),
     (

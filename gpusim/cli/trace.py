@@ -14,6 +14,7 @@ from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advi
 from gpusim.cli.launch_options import ARGUMENT_ORDER, LAUNCHING, SIZES_OF_N
 from gpusim.cli.launches import CatalogueLaunch, ResolvedLaunch, resolved
 from gpusim.cli.options import (
+    ALL,
     CODE,
     COMPILING,
     JSON,
@@ -63,12 +64,12 @@ def trace(chosen: Namespace) -> int:
     if line is not None:
         from gpusim.reports.accesses import line_report
 
-        print_lines(lambda width: line_report(made, line, warp, width))
+        print_lines(lambda width: line_report(made, line, warp, width, whole=chosen.all))
     else:
         from gpusim.reports.trace import trace_report
 
-        print_lines(lambda width: trace_report(made, width, remark))
-    print_findings(findings)
+        print_lines(lambda width: trace_report(made, width, remark, whole=chosen.all))
+    print_findings(findings, whole=chosen.all)
     return code
 
 
@@ -98,6 +99,7 @@ COMMAND = Command(
         PERFETTO,
         STEP_LIMIT,
         CHECK,
+        ALL,
         FORMAT,
         JSON,
         SARIF,

@@ -1,12 +1,15 @@
 """The accesses of one source line by lane: active mask, addresses, banks and wavefronts.
 
-The tables of the textbooks, computed from the addresses of a trace. A conflict shows as a
+The tables of the textbooks, computed from the addresses of a trace. A conflict shows as lanes
+below each other at one bank.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from rich.text import Text
@@ -15,7 +18,8 @@ from gpusim.advice.decisions import conditions_of
 from gpusim.errors import InputError
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.reports.columns import Column, Columns
-from gpusim.reports.layout import BAD, DIM, TITLE, heading, plural
+from gpusim.reports.excerpts import heaviest, others
+from gpusim.reports.layout import BAD, DIM, TITLE, heading, integer, plural
 from gpusim.tracing import lanes
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import ITERATION, numbering
@@ -25,6 +29,8 @@ LABEL = 10
 # A line in a long loop is drawn for its first iterations; JSON has all.
 ITERATIONS_SHOWN = 16
 YES, NO, OUT = "Y", ".", " "
+# On one screen: rows of a condition, lines of the list of accesses, wavefronts of the drawn one.
+MOST_ROWS, MOST_LISTED, MOST_WAVEFRONTS = 5, 8, 8
 
 
 @dataclass(frozen=True)
@@ -61,9 +67,12 @@ def _checked(trace: Trace, line: int, warp: int | None) -> dict[int, str]:
     return texts
 
 
-def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterator[Text]:
+def line_report(
+    trace: Trace, line: int, warp: int | None, width: int, *, whole: bool = True
+) -> Iterator[Text]:
     """Yield the drawing of a source line, for one warp or for the one with most replays.
 
+    A `whole` report draws each access; others list them, and draw the one with most replays.
     Raises InputError where the kernel has no such line or the block no such warp.
     """
     texts = _checked(trace, line, warp)
@@ -84,15 +93,15 @@ def line_report(trace: Trace, line: int, warp: int | None, width: int) -> Iterat
         if conditions:
             note = "" if decided == line else texts.get(decided, "")
             yield heading(f"Condition of line {decided}, lane by lane", note)
-            yield from _condition_table(conditions, width)
+            yield from _condition_table(conditions, width, whole)
     if not accesses:
         if not deciding:
             yield Text("\nThis line has neither memory accesses nor a condition.")
         return
     chosen = _worst_warp(accesses) if warp is None else warp
-    note = "" if warp is not None else "the one with most excessive wavefronts; --warp W: another"
+    note = "" if warp is not None else "most excessive wavefronts; another: --warp"
     yield heading(f"Accesses of warp {chosen}, block {trace.block_index}", note)
-    yield from _access_tables([(e, i) for e, i in accesses if e.warp == chosen], trace.cc, width)
+    yield from _accesses([(e, i) for e, i in accesses if e.warp == chosen], trace.cc, width, whole)
 
 
 def _decides(execution: Execution, placed: Sequence[tuple[Execution, int]]) -> bool:
@@ -127,8 +136,10 @@ def _unshown(steps: set[int], counted: str = ITERATION) -> Iterator[Text]:
         yield Text(f"\n{plural(left_out, f'further {counted}')} not drawn; --json has them.", DIM)
 
 
-def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) -> Iterator[Text]:
-    """Yield a row for each iteration and pattern of lanes; warps that agree share it."""
+def _condition_table(
+    conditions: Sequence[tuple[Execution, int]], width: int, whole: bool
+) -> Iterator[Text]:
+    """Yield a row for each pattern of lanes; warps and iterations that agree share it."""
     steps = {iteration for _, iteration in conditions}
     several = len(steps) > 1
     made = Columns(
@@ -142,23 +153,26 @@ def _condition_table(conditions: Sequence[tuple[Execution, int]], width: int) ->
     for execution, iteration in conditions:
         if iteration < ITERATIONS_SHOWN:
             groups.setdefault((iteration, _pattern(execution)), []).append(execution)
-    before = None
-    for (iteration, pattern), executions in sorted(
-        groups.items(), key=lambda item: (item[0][0], item[1][0].warp)
-    ):
-        passing = lanes.taken_lanes(executions[0])
-        deciding = lanes.deciding_lanes(executions[0])
-        divergent = lanes.diverges(executions[0])
+    alike: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    for (iteration, pattern), executions in groups.items():
+        warps = tuple(sorted({execution.warp for execution in executions}))
+        alike.setdefault((pattern, warps), []).append(iteration)
+    rows = sorted(alike.items(), key=lambda item: (item[1][0], item[0][1]))
+    shown = rows if whole else rows[:MOST_ROWS]
+    for (pattern, warps), iterations in shown:
+        execution = groups[iterations[0], pattern][0]
+        passing, deciding = lanes.taken_lanes(execution), lanes.deciding_lanes(execution)
+        divergent = lanes.diverges(execution)
         words = lanes.which(passing, deciding)
         made.row(
-            *([str(iteration) if iteration != before else ""] if several else []),
-            lanes.ranges(sorted({execution.warp for execution in executions})),
+            *([lanes.ranges(iterations)] if several else []),
+            lanes.ranges(warps),
             pattern,
             f"{len(passing)} of {len(deciding)}",
             (f"{words}: divergent" if divergent else words, BAD if divergent else DIM),
         )
-        before = iteration
     yield from made.lines(width)
+    yield from others(len(rows) - len(shown), "row")
     yield from _unshown(steps)
 
 
@@ -200,29 +214,76 @@ def _merged(accesses: Sequence[tuple[Execution, int]]) -> list[Access]:
     return list(merged.values())
 
 
-def _access_tables(
-    accesses: Sequence[tuple[Execution, int]], cc: str, width: int
+def _accesses(
+    accesses: Sequence[tuple[Execution, int]], cc: str, width: int, whole: bool
 ) -> Iterator[Text]:
+    """Yield the accesses of a warp, each drawn, or listed with the one with most replays drawn."""
     counted, numbers = numbering(accesses)
     steps = set(numbers)
     several = len(steps) > 1
-    idle: list[Access] = []
-    shown = [(e, n) for (e, _), n in zip(accesses, numbers, strict=True) if n < ITERATIONS_SHOWN]
-    for access in _merged(shown):
-        if not lanes.on_lanes(access.execution):
-            idle.append(access)
-            continue
+    merged = _merged(
+        [(e, n) for (e, _), n in zip(accesses, numbers, strict=True) if n < ITERATIONS_SHOWN]
+    )
+    there = [one for one in merged if lanes.on_lanes(one.execution)]
+    drawn = there
+    if not whole and len(there) > 1:
+        yield from _list(there, counted if several else "", width)
+        drawn = [max(there, key=_weight)]
+    for access in drawn:
         yield Text()
         yield _access_title(access, counted if several else "")
-        yield from _lane_table(access.execution, cc, width)
-        if lanes.replays(access.execution):
-            yield from _bank_grid(access.execution, lanes.bank_count(cc), width)
-    if idle:
-        off = sorted({access.iteration for access in idle})
+        replays = lanes.replays(access.execution)
+        if whole or not replays:
+            yield from _lane_table(access.execution, cc, width)
+        if replays:
+            most = sys.maxsize if whole else MOST_WAVEFRONTS
+            yield from _bank_grid(access.execution, lanes.bank_count(cc), width, most)
+    off = sorted({one.iteration for one in merged if not lanes.on_lanes(one.execution)})
+    if off:
         where = f"In {counted}{'s' if len(off) > 1 else ''} {lanes.ranges(off)} n"
         where = where if several else "N"
         yield Text(f"\n{where}o lane of the warp is predicated on: no access.", DIM)
+    if len(drawn) < len(there):
+        yield Text("\n--all: each access, with the address and the bank of each lane", DIM)
     yield from _unshown(steps, counted)
+
+
+def _weight(access: Access) -> tuple[int, int]:
+    return lanes.replays(access.execution), access.execution.sectors
+
+
+def _list(accesses: Sequence[Access], counted: str, width: int) -> Iterator[Text]:
+    """Yield a table of accesses, those with the most replays and sectors."""
+    weights = [replays + sectors for replays, sectors in map(_weight, accesses)]
+    table = partial(_list_table, counted)
+    shown, left_out = heaviest(accesses, weights, table, MOST_LISTED + 1, width)
+    yield from shown
+    yield from others(len(left_out), "access", several="other accesses")
+
+
+def _list_table(counted: str, accesses: Sequence[Access]) -> Columns:
+    made = Columns(
+        *([Column(counted)] if counted else []),
+        Column("access", "left", "fold"),
+        Column("lanes"),
+        Column("stride"),
+        Column("wavefronts"),
+        Column("conflicts"),
+        Column("sectors"),
+    )
+    for one in accesses:
+        execution = one.execution
+        stride, replays = lanes.stride(execution), lanes.replays(execution)
+        made.row(
+            *([str(one.iteration)] if counted else []),
+            f"{' and '.join(one.ops)} {execution.array}",
+            str(len(lanes.on_lanes(execution))),
+            "" if stride is None else str(abs(stride)),
+            integer(execution.wavefronts if execution.space == "shared" else 0),
+            (integer(replays), BAD if replays else ""),
+            integer(execution.sectors if execution.space == "global" else 0),
+        )
+    return made.without_zeros()
 
 
 def _access_title(access: Access, counted: str) -> Text:
@@ -282,7 +343,7 @@ def _crowded_lanes(execution: Execution, banks: int) -> set[int]:
     return crowded
 
 
-def _bank_grid(execution: Execution, banks: int, width: int) -> Iterator[Text]:
+def _bank_grid(execution: Execution, banks: int, width: int, most: int) -> Iterator[Text]:
     """Yield the banks across, and below each the lanes that it serves, one word a row."""
     label = 4
     per_line = next(n for n in (banks, 16, 8, 4) if label + 3 * n <= width or n == 4)
@@ -298,7 +359,9 @@ def _bank_grid(execution: Execution, banks: int, width: int) -> Iterator[Text]:
             stacks = {bank: list(words.values()) for bank, words in table.items()}
             for row in range(max(len(stack) for stack in stacks.values())):
                 number += 1
-                yield _grid_row(number, row, [stacks.get(bank, []) for bank in columns])
+                if number <= most:
+                    yield _grid_row(number, row, [stacks.get(bank, []) for bank in columns])
+    yield from others(number - most, "wavefront")
 
 
 def _grid_row(number: int, row: int, stacks: Sequence[Sequence[Sequence[int]]]) -> Text:

@@ -16,19 +16,24 @@ from gpusim.reports.layout import BAD, DIM
 SENTENCES = 3
 
 
-def findings_lines(found: Sequence[Advice], width: int) -> Iterator[Text]:
-    """Yield findings: the first and each kind of counted events as sentences, others as rows."""
+def findings_lines(
+    found: Sequence[Advice], width: int, sentences: int = SENTENCES, *, whole: bool = False
+) -> Iterator[Text]:
+    """Yield findings: the first and each kind of counted events as sentences, others as rows.
+
+    All of a `whole` report are sentences.
+    """
     rest: list[Advice] = []
     said: set[str] = set()
     for place, one in enumerate(found):
-        if place < SENTENCES or (one.kind in CERTAIN and one.kind not in said):
+        if whole or place < sentences or (one.kind in CERTAIN and one.kind not in said):
             said.add(one.kind)
             yield from finding_lines(one, width)
         else:
             rest.append(one)
     if rest:
         yield from _table(rest).lines(width)
-        yield Text("  in full: --json, or the page of report", DIM)
+        yield Text("  in full: --all", DIM)
 
 
 def finding_lines(finding: Advice, width: int) -> list[Text]:

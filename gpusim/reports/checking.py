@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import linecache
 import shlex
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 
@@ -14,38 +16,87 @@ from gpusim.checking.coverage import lines_not_run
 from gpusim.checking.explored import Explored
 from gpusim.checking.findings import Finding, Findings, Place
 from gpusim.checking.rules import ERROR, NOTE, SEVERITIES, WARNING
+from gpusim.reports.columns import Column, Columns
+from gpusim.reports.excerpts import SCREEN, height, others
 from gpusim.reports.generators import made_by
 from gpusim.reports.launches import description_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, linked, plural, size
 
 MOST_SHOWN = 100
+MOST_ROWS = 10  # of further findings on one screen
+ROWS_FRAME = 4  # lines around these rows
 STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
 NONE = "no hazards found in this launch with these inputs"
 
 
-def check_report(findings: Findings, width: int) -> Iterator[Text]:
-    """Yield the lines of the report, none wider than `width`."""
-    yield from _heading(findings, width)
+def check_report(findings: Findings, width: int, *, whole: bool = True) -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width`.
+
+    Unless `whole`, it fits on one screen: the first finding of each rule in full, and a row for
+    each of the others.
+    """
+    before = [*_heading(findings, width)]
+    yield from before
     if not findings:
         for number, part in enumerate(wrap(f"{NONE}: {findings.coverage}", width)):
             yield Text(part if number else f"\n{part}", "green")
         return
-    for number, finding in enumerate(findings[:MOST_SHOWN]):
-        yield Text("")
-        yield from finding_lines(finding, findings.source_file, width)
-        if number == 0:
-            yield from interval(finding, width)
+    coverage = wrap(f"in this launch with these inputs: {findings.coverage}", width)
+    shown = list(findings[:MOST_SHOWN])
+    room = sys.maxsize if whole else SCREEN - height(before, width) - len(coverage) - 1
+    yield from _findings(shown, findings.source_file, width, room)
     left = len(findings) - MOST_SHOWN
     if left > 0:
         yield Text(f"\nand {plural(left, 'more finding')} (--json shows all)", DIM)
-    for number, part in enumerate(
-        wrap(f"in this launch with these inputs: {findings.coverage}", width)
-    ):
+    for number, part in enumerate(coverage):
         yield Text(part if number else f"\n{part}", DIM)
 
 
-def explored_report(explored: Explored, width: int) -> Iterator[Text]:
-    """Yield the lines of a report on several launches: the smallest of each finding."""
+def _findings(shown: Sequence[Finding], source_file: str, width: int, room: int) -> Iterator[Text]:
+    """Yield findings in a room: the first with its picture, others in full or as rows."""
+    parts = [[Text(""), *finding_lines(one, source_file, width)] for one in shown]
+    parts[0] += interval(shown[0], width)
+    if height(chain(*parts), width) <= room:
+        yield from chain(*parts)
+        return
+    room -= min(len(shown) - 1, MOST_ROWS) + ROWS_FRAME
+    rest, said = [], set()
+    for number, (one, part) in enumerate(zip(shown, parts, strict=True)):
+        needed = height(part, width)
+        if number and (one.rule in said or needed > room):
+            rest.append(one)
+            continue
+        said.add(one.rule)
+        room -= needed
+        yield from part
+    yield Text("")
+    yield from _rows(rest[:MOST_ROWS]).lines(width)
+    yield from others(len(rest) - MOST_ROWS, "finding")
+    yield Text("  in full: --all", DIM)
+
+
+def _rows(findings: Sequence[Finding]) -> Columns:
+    """Return a row for each finding: its severity and rule, its lines, and its count."""
+    made = Columns(
+        Column("  further", "left"), Column("rule", "left"), Column("lines"), Column("times"),
+        Column("", "left", "fold"),
+    )  # fmt: skip
+    for one in findings:
+        made.row(
+            (f"  {one.severity}", STYLES[one.severity]),
+            one.rule,
+            ", ".join(map(str, one.lines)),
+            f"{one.count:,}",
+            (one.about.title, DIM),
+        )
+    return made
+
+
+def explored_report(explored: Explored, width: int, *, whole: bool = True) -> Iterator[Text]:
+    """Yield the lines of a report on several launches: the smallest of each finding.
+
+    Unless `whole`, the findings of launches behind the first are a row each.
+    """
     refused = len(explored.tried) - len(explored.ran)
     failed = sum(bool(one.findings) for one in explored.ran)
     count = len(explored.ran)
@@ -60,11 +111,16 @@ def explored_report(explored: Explored, width: int) -> Iterator[Text]:
     for words in (said, *lines_not_run(explored.lines_not_run)):
         for part in wrap(words, width):
             yield Text(part, TITLE if smallest else "green")
-    for one in smallest:
+    for number, one in enumerate(smallest):
         assert one.findings is not None
         yield Text("")
         yield from _command(one.command, width)
-        yield from check_report(one.findings, width)
+        if whole or number == 0:
+            yield from check_report(one.findings, width, whole=whole)
+        else:
+            yield from _rows(one.findings[:MOST_ROWS]).lines(width)
+    if not whole and len(smallest) > 1:
+        yield Text("  in full: --all", DIM)
 
 
 def _command(command: str, width: int) -> Iterator[Text]:

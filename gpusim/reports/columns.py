@@ -69,6 +69,17 @@ class Columns:
         styled = [cell if isinstance(cell, tuple) else (cell, "") for cell in cells]
         self.rows.append([(text.expandtabs(TAB), style) for text, style in styled])
 
+    def without_zeros(self) -> Columns:
+        """Return the table without the columns that have only zeros (".") below a heading."""
+        kept = [
+            place
+            for place, column in enumerate(self.columns)
+            if not column.heading or any(row[place][0] not in ("", ".") for row in self.rows)
+        ]
+        made = Columns(*(self.columns[place] for place in kept), gap=self.gap)
+        made.rows = [[row[place] for place in kept] for row in self.rows]
+        return made
+
     def fit(self, width: int) -> Fit:
         """Return the layout in `width` columns.
 

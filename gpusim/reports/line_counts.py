@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from gpusim.tracing.records import LineCounters
 
 
-def lanes_on(line: LineCounters, passing: Mapping[int, float]) -> float:
-    """Return the mean number of lanes with a true guard, 0 where nothing is issued.
-
-    Of a line with a condition it is the number of lanes that pass it, given by line.
-    """
-    if line.line in passing:
-        return passing[line.line]
+def lanes_on(line: LineCounters) -> float:
+    """Return the mean number of predicated-on threads per warp, 0 where nothing is issued."""
     issued = line.counters.get("instructions", 0)
     return line.counters.get("thread_instructions_guard_on", 0) / issued if issued else 0.0
 
@@ -38,6 +33,23 @@ def conflicts(line: LineCounters) -> int:
 def sectors(line: LineCounters) -> int:
     """Return the sectors of global memory that are requested."""
     return _sum(line, "global_load_sectors", "global_store_sectors")
+
+
+def shares(lines: Sequence[LineCounters]) -> list[float]:
+    """Return how much of the launch each line is: its largest share of any count."""
+    measures = [
+        [measure(line) for line in lines]
+        for measure in (_instructions, divergent, wavefronts, conflicts, sectors)
+    ]
+    totals = [sum(counts) or 1 for counts in measures]
+    return [
+        max(counts[place] / total for counts, total in zip(measures, totals, strict=True))
+        for place in range(len(lines))
+    ]
+
+
+def _instructions(line: LineCounters) -> int:
+    return _sum(line, "instructions")
 
 
 def _sum(line: LineCounters, *names: str) -> int:

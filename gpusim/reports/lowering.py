@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from textwrap import wrap
 from typing import Any
 
 from rich.text import Text
 
 from gpusim.isa.ops import OPS
 from gpusim.prediction.clock.stall_counts import StallCount
+from gpusim.program.flow import loop_bodies
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.excerpts import SCREEN, heaviest, height, others
 from gpusim.reports.generators import code_of
 from gpusim.reports.layout import BAD, DIM, NO_LINE, TITLE, heading, plural
 from gpusim.reports.lowered import (
@@ -23,24 +27,62 @@ from gpusim.reports.lowered import (
 
 CODE, SSA = "machine code", "SSA"
 ADDED, REMOVED = "green", BAD
+CODE_FRAME = 5  # lines around the source lines: their title, and the counts of what is left out
+MANY = 1e6  # more instructions than a line has
 
 
 def lowered_report(lowered: Lowered, width: int, *, whole: bool = True) -> Iterator[Text]:
     """Yield the lowering of a kernel: its passes, and its lines with their machine code.
 
-    A `whole` report has passes without a change and the SSA form, too.
+    A `whole` report has passes without a change and the SSA form, too; others fit on one screen,
+    with the machine code of inner loops before that of other lines.
     """
-    yield from _title(lowered)
+    before = [*_title(lowered)]
     if lowered.stages:
-        yield heading("Passes", "lines of text added and removed by each")
-        yield from passes_table(lowered, whole=whole).lines(width)
-    if not whole:
-        unchanged = sum(not change.is_change for change in changes(lowered))
-        note = f"{plural(unchanged, 'pass', 'passes')} without a change, and SSA: --all"
-        yield Text(note, DIM)
+        before.append(heading("Passes", "lines of text added and removed by each"))
+        before += passes_table(lowered).lines(width) if whole else _short_passes(lowered, width)
+    yield from before
     note = "stall: stall count in cycles, + for a scoreboard wait; live: 32-bit registers"
     yield heading("Source lines", note)
-    yield from code_table(lowered, whole=whole).lines(width)
+    if whole:
+        yield from code_table(source_lines(lowered)).lines(width)
+    else:
+        yield from _short_code(lowered, SCREEN - height(before, width) - CODE_FRAME, width)
+
+
+def _short_passes(lowered: Lowered, width: int) -> Iterator[Text]:
+    """Yield the passes with a change, and the number of the others."""
+    every = changes(lowered)
+    changed = [f"{one.after.label} {_summary(one)}" for one in every if one.is_change]
+    unchanged = plural(len(every) - len(changed), "pass", "passes")
+    for part in wrap(f"{', '.join(changed)}; {unchanged} without a change", width - 4):
+        yield Text(f"  {part}")
+
+
+def _short_code(lowered: Lowered, room: int, width: int) -> Iterator[Text]:
+    """Yield the source lines that have room, and as much of their machine code."""
+    loops = loop_bodies(lowered.program)
+    lines = [replace(line, ssa=()) for line in source_lines(lowered)]
+    weights = [_depth(line, loops) + len(line.instructions) / MANY for line in lines]
+    closed = [replace(line, instructions=()) for line in lines]
+    shown, left_out = heaviest(closed, weights, code_table, room, width)
+    there = [line for line in closed if line not in left_out]
+    hidden = sum(len(line.instructions) for line in lines)
+    for _, line in sorted(zip(weights, lines, strict=True), key=lambda pair: -pair[0]):
+        opened = [line if one.number == line.number else one for one in there]
+        wider = code_table(opened).lines(width)
+        if line.instructions and len(wider) <= room:
+            shown, there = wider, opened
+            hidden -= len(line.instructions)
+    yield from shown
+    yield from others(len(left_out), "line")
+    ssa = ", SSA and passes without a change" if lowered.stages else ""
+    yield Text(f"  --all: {plural(hidden, 'more instruction')}{ssa}", DIM)
+
+
+def _depth(line: SourceLine, loops: Sequence[range]) -> int:
+    """Return the number of loops around a line's innermost instruction."""
+    return max((sum(row.pc in body for body in loops) for row in line.instructions), default=0)
 
 
 def stage_report(lowered: Lowered, label: str) -> Iterator[Text]:
@@ -59,14 +101,12 @@ def diff_report(lowered: Lowered, label: str | None = None) -> Iterator[Text]:
             yield from (Text(line, styles.get(line[0], "")) for line in change.diff())
 
 
-def passes_table(lowered: Lowered, *, whole: bool) -> Columns:
-    """Return the passes in order, with the change by each; unless `whole`, those with a change."""
+def passes_table(lowered: Lowered) -> Columns:
+    """Return the passes in order, with the change by each."""
     made = Columns(
         Column("pass", "left"), Column("form", "left"), Column("lines"), Column("", "left")
     )
     for change in changes(lowered):
-        if not whole and not change.is_change:
-            continue
         style = "" if change.is_change else DIM
         form = SSA if change.after.is_ssa else CODE
         made.row(
@@ -88,8 +128,8 @@ def _summary(change: Change) -> str:
     return f"+{change.added} -{change.removed}"
 
 
-def code_table(lowered: Lowered, *, whole: bool) -> Columns:
-    """Return the source lines, each followed by its machine code; of a `whole` report SSA too."""
+def code_table(lines: Sequence[SourceLine]) -> Columns:
+    """Return source lines, each followed by its SSA form and its machine code."""
     made = Columns(
         Column("line"),
         Column("pc"),
@@ -97,10 +137,10 @@ def code_table(lowered: Lowered, *, whole: bool) -> Columns:
         Column("stall"),
         Column("live"),
     )
-    for line in source_lines(lowered):
+    for line in lines:
         text = line.text if line.number else NO_LINE
         made.row(str(line.number or ""), "", (text, TITLE), "", "")
-        for text in line.ssa if whole else ():
+        for text in line.ssa:
             made.row("", "", (f"  {text}", DIM), "", "")
         for row in line.instructions:
             style = "" if row.stall else DIM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent, wrap
@@ -21,9 +22,10 @@ from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.prediction.uncertainty import Interval
 from gpusim.prediction.uncertainty.gpus import GPUS, MEASURED
 from gpusim.reports import line_fetches
-from gpusim.reports.advice import findings_lines
+from gpusim.reports.advice import SENTENCES, findings_lines
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
+from gpusim.reports.excerpts import LEAST_HEIGHT, SCREEN, fitting, heaviest, height, others
 from gpusim.reports.generators import code_of, fallback_lines
 from gpusim.reports.launches import description_lines
 from gpusim.reports.layout import BAD, DIM, NO_LINE, TITLE, heading, plural, size
@@ -43,6 +45,8 @@ from gpusim.reports.timeline import timeline_lines
 
 LABEL_WIDTH = 12
 LEAST_LINE_FRACTION = 0.005
+MOST_ROWS = 4  # of bounds, stalls and loads on one screen
+MOST_ABLATIONS = 5
 
 
 @dataclass(frozen=True)
@@ -67,16 +71,39 @@ def prediction_document(answer: Answer) -> dict[str, Any]:
     return document
 
 
-def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
-    """Yield the lines of the report, none wider than `width`."""
-    forecast, first = answer.forecast, answer.forecast.first
+def prediction_report(answer: Answer, width: int, *, whole: bool = True) -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width`.
+
+    Unless `whole`, it fits on one screen: the heaviest source lines and the first rows of tables.
+    """
+    first = answer.forecast.first
+    before, findings = [*_launch(answer, width)], [*_findings(answer, width, whole)]
+    stalls = [*_stalls(first, width, whole)]
+    shown = first.timeline
+    asked = [] if shown is None else [*timeline_lines(shown, width, whole=whole)]
+    room = sys.maxsize if whole else SCREEN - height([*before, *stalls, *asked, *findings], width)
+    parts = [
+        [*_bounds(first, width, whole)],
+        [*_memory(first, width, whole)],
+        [*_classes(first, width)],
+    ]
+    bounds, memory, classes = fitting(parts, room - LEAST_HEIGHT, width)
+    yield from [*before, *bounds, *stalls, *asked]
+    yield from _lines(
+        answer.forecast, width, room - height([*bounds, *memory, *classes], width), whole
+    )
+    yield from [*memory, *classes, *findings]
+
+
+def _launch(answer: Answer, width: int) -> Iterator[Text]:
+    """Yield the launch and its facts."""
+    forecast, setup = answer.forecast, answer.forecast.job.launches[0].setup
     yield from _title(forecast)
     yield from description_lines(forecast.job.description, width)
-    yield from fallback_lines(first.prepared.fallback, width)
+    yield from fallback_lines(forecast.first.prepared.fallback, width)
     yield from assumption_lines([forecast], width)
     yield Text()
     yield from _facts(answer, width)
-    setup = forecast.job.launches[0].setup
     if setup is not None and setup.entry.defect:
         yield Text()
         for part in wrap(known_defect(setup.entry), width - 4):
@@ -84,34 +111,23 @@ def prediction_report(answer: Answer, width: int) -> Iterator[Text]:
     if len(forecast.predictions) > 1:
         yield heading("Passes", "all sections below: the first pass")
         yield from _passes(forecast).lines(width)
-    yield heading("Lower bounds", "duration with one limiter alone; the longest is the limiter")
-    yield from _bounds(first).lines(width)
-    stalls, lines = _cycles_shown(first)
-    yield heading("Stalls", f"{stalls}, by Nsight Compute's reasons")
-    yield from _stalls(first).lines(width)
-    if first.timeline is not None:
-        yield from timeline_lines(first.timeline, width)
-    yield heading("Source lines", lines)
-    yield from _lines(forecast, width)
-    yield from _memory(first, width)
-    yield from _classes(first, width)
+
+
+def _findings(answer: Answer, width: int, whole: bool) -> Iterator[Text]:
+    """Yield the nearest limit, then the first findings with their gains, and ablations."""
     yield heading("Findings")
-    yield from _findings(answer, width)
+    for advice in [one for one in answer.findings if one.kind == LIMIT]:
+        yield from _wrapped(advice.sentence, width)
+    found = [one for one in answer.findings if one.kind not in (LIMIT, NONE)]
+    is_full = answer.ablations or answer.forecast.first.timeline is not None
+    yield from findings_lines(found, width, 1 if is_full else SENTENCES, whole=whole)
     if answer.ablations:
         yield Text()
-        yield from _ablations(answer.ablations, forecast.time_us).lines(width)
-    elif answer.ablations is None:
-        yield Text(
-            "  --why: ablations, simulated without barriers, without bank conflicts, ...", DIM
-        )
-
-
-def _findings(answer: Answer, width: int) -> Iterator[Text]:
-    """Yield the nearest limit, then the first findings with their gains."""
-    findings = answer.findings
-    for advice in [one for one in findings if one.kind == LIMIT]:
-        yield from _wrapped(advice.sentence, width)
-    yield from findings_lines([one for one in findings if one.kind not in (LIMIT, NONE)], width)
+        yield from _ablations(answer.ablations, answer.forecast.time_us, width, whole)
+    more = [] if whole else ["--all: every line, stall, bound, array and class of blocks"]
+    if answer.ablations is None:
+        more.append("--why: time without barriers, without bank conflicts, ...")
+    yield from (Text(f"  {one}", DIM) for one in more)
 
 
 def _title(forecast: Forecast) -> Iterator[Text]:
@@ -250,10 +266,11 @@ def _passes(forecast: Forecast) -> Columns:
     return made
 
 
-def _bounds(prediction: Prediction) -> Columns:
+def _bounds(prediction: Prediction, width: int, whole: bool) -> Iterator[Text]:
+    yield heading("Lower bounds", "duration with one limiter alone; the longest is the limiter")
     made = Columns(Column("", "left"), Column("time"), Column("share"), Column("", "left"))
     binding = prediction.limiter
-    for bound in prediction.lower_bounds:
+    for bound in prediction.lower_bounds if whole else prediction.lower_bounds[:MOST_ROWS]:
         fraction = bound.time_us / prediction.time_us
         style = TITLE if bound == binding else ""
         made.row(
@@ -262,7 +279,7 @@ def _bounds(prediction: Prediction) -> Columns:
             (percent(fraction, 0), style),
             (bar(fraction), "cyan"),
         )
-    return made
+    yield from made.lines(width)
 
 
 def _cycles_shown(prediction: Prediction) -> tuple[str, str]:
@@ -272,35 +289,45 @@ def _cycles_shown(prediction: Prediction) -> tuple[str, str]:
     return "cycles of all warps", "fraction of all warp cycles"
 
 
-def _stalls(prediction: Prediction) -> Columns:
+def _stalls(prediction: Prediction, width: int, whole: bool) -> Iterator[Text]:
+    yield heading("Stalls", f"{_cycles_shown(prediction)[0]}, by Nsight Compute's reasons")
     made = Columns(Column("", "left"), Column(""), Column("", "left"), Column("", "left", "fold"))
     fractions = tenths_of_a_percent(prediction.stalls)
-    for name, fraction in sorted(fractions.items(), key=lambda item: -item[1]):
-        if fraction:
-            colour = "green" if name == "selected" else "yellow"
-            meaning = STALLS[name].meaning if name in STALLS else ""
-            made.row(
-                f"  {name}", f"{fraction:.1f} %", (bar(fraction / 100), colour), (meaning, DIM)
-            )
-    return made
+    found = sorted((item for item in fractions.items() if item[1]), key=lambda item: -item[1])
+    for name, fraction in found if whole else found[:MOST_ROWS]:
+        colour = "green" if name == "selected" else "yellow"
+        meaning = STALLS[name].meaning if name in STALLS else ""
+        made.row(f"  {name}", f"{fraction:.1f} %", (bar(fraction / 100), colour), (meaning, DIM))
+    yield from made.lines(width)
 
 
-def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
+def _lines(forecast: Forecast, width: int, room: int, whole: bool) -> Iterator[Text]:
     first = forecast.first
+    least = 0.0 if whole else LEAST_LINE_FRACTION
+    known = {line: fraction for line, fraction in first.lines.items() if fraction >= least}
     file = first.prepared.source_file
-    shown = {
-        line: fraction for line, fraction in first.lines.items() if fraction >= LEAST_LINE_FRACTION
-    }
-    texts = [linecache.getline(file, line).rstrip() if line else "" for line in shown]
+    texts = [linecache.getline(file, line).rstrip() if line else "" for line in known]
     plain = dedent("\n".join(text or " " for text in texts)).split("\n")
+    rows = list(zip(known.items(), plain, strict=True))
+    yield heading("Source lines", _cycles_shown(first)[1])
+    lines, left_out = heaviest(rows, list(known.values()), _lines_table, room - 3, width)
+    yield from lines
+    shown = len(known) - len(left_out)
+    if rest := len(first.lines) - shown:
+        small = sum(first.lines.values()) - sum(known.values())
+        part = percent(small + sum(fraction for (_, fraction), _ in left_out))
+        yield Text(f"  {plural(rest, 'other line')}: {part} together", DIM)
+
+
+def _lines_table(rows: Sequence[tuple[tuple[int, float], str]]) -> Columns:
     made = Columns(
         Column("line"),
         Column("source", "left", "fold", hang=4),
         Column("fraction"),
         Column("", "left"),
     )
-    most = max(shown.values(), default=0.0)
-    for (line, fraction), text in zip(shown.items(), plain, strict=True):
+    most = max((fraction for (_, fraction), _ in rows), default=0.0)
+    for (line, fraction), text in rows:
         style = TITLE if fraction == most else ""
         made.row(
             (str(line or ""), style or DIM),
@@ -308,24 +335,21 @@ def _lines(forecast: Forecast, width: int) -> Iterator[Text]:
             (percent(fraction), style),
             (bar(fraction), "yellow"),
         )
-    yield from made.lines(width)
-    others = len(first.lines) - len(shown)
-    if others:
-        rest = percent(sum(first.lines.values()) - sum(shown.values()))
-        yield Text(f"  {plural(others, 'other line')}: {rest} together", DIM)
+    return made
 
 
-def _memory(prediction: Prediction, width: int) -> Iterator[Text]:
+def _memory(prediction: Prediction, width: int, whole: bool) -> Iterator[Text]:
     found = line_fetches.by_line(prediction.traffic.fetches)
     if not found:
         return
+    most = len(found) if whole else MOST_ROWS
     yield heading("Memory", line_fetches.NOTE)
     line, array, *numbers = line_fetches.TITLES
     made = Columns(Column(line), Column(array, "left", "fold"), *map(Column, numbers))
-    for one in found[: line_fetches.MOST_ROWS]:
+    for one in found[:most]:
         made.row(*one.cells)
     yield from made.lines(width)
-    rest = found[line_fetches.MOST_ROWS :]
+    rest = found[most:]
     if rest:
         loaded = volume(sum(one.loaded_bytes for one in rest))
         yield Text(f"  {plural(len(rest), 'other row')}: {loaded} together", DIM)
@@ -371,14 +395,18 @@ def _alike(blocks: int) -> str:
     return f"class of {blocks:,} blocks" if blocks > 1 else "class of 1 block"
 
 
-def _ablations(ablations: Sequence[Ablation], whole_us: float) -> Columns:
+def _ablations(
+    ablations: Sequence[Ablation], whole_us: float, width: int, whole: bool
+) -> Iterator[Text]:
+    most = len(ablations) if whole else MOST_ABLATIONS
+    kept = sorted(ablations, key=lambda one: -abs(one.time_us - whole_us))[:most]
     made = Columns(
         Column("  without", "left"),
         Column("time"),
         Column("change"),
         Column("meaning", "left", "fold"),
     )
-    for one in ablations:
+    for one in [one for one in ablations if one in kept]:
         change = one.time_us / whole_us - 1
         style = "" if abs(change) >= 0.005 else DIM
         made.row(
@@ -387,7 +415,8 @@ def _ablations(ablations: Sequence[Ablation], whole_us: float) -> Columns:
             (signed_percent(change), style),
             (ABLATIONS[one.mechanism], DIM),
         )
-    return made
+    yield from made.lines(width)
+    yield from others(len(ablations) - most, "mechanism", " with less")
 
 
 def _wrapped(text: str, width: int, indent: int = 2, style: str = "") -> Iterator[Text]:

@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from gpusim.prediction.timeline import Timeline, WarpLife
+from gpusim.reports.excerpts import others
 from gpusim.reports.layout import DIM, heading
 from gpusim.reports.stall_styles import STALL_STYLES
 
 BLOCK = 0
 LABEL = 14
+MOST_WARPS = 8  # on one screen
 
 
-def timeline_lines(timeline: Timeline, width: int) -> Iterator[Text]:
-    """Yield the lives of the warps of the SM's first block, none wider than `width`."""
+def timeline_lines(timeline: Timeline, width: int, *, whole: bool = True) -> Iterator[Text]:
+    """Yield the lives of the warps of the SM's first block, none wider than `width`.
+
+    Unless `whole`, of `MOST_WARPS` at most.
+    """
     lives = timeline.of_block(BLOCK)
     begin, end = min(life.start for life in lives), max(life.end for life in lives)
     columns = max(8, width - LABEL)
@@ -24,13 +29,14 @@ def timeline_lines(timeline: Timeline, width: int) -> Iterator[Text]:
         "Timeline",
         f"the SM's first block, cycles {begin:,.0f} to {end:,.0f}; {cycles:.3g} a column",
     )
-    for life in lives:
+    for life in lives if whole else lives[:MOST_WARPS]:
         line = Text(f"warp {life.warp} (s{life.scheduler})".ljust(LABEL), DIM)
         for reason in columns_of(life, begin, cycles, columns):
             known = STALL_STYLES.get(reason)
             line.append(known.letter if known else " ", known.style if known else "")
         line.rstrip()
         yield line
+    yield from others(0 if whole else len(lives) - MOST_WARPS, "warp")
     yield from _marks(timeline, begin, cycles, columns)
     yield from _legend(lives, width)
 

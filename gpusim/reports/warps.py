@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.text import Text
 
 from gpusim.reports.columns import Column, Columns, beside
+from gpusim.reports.excerpts import others
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, integer
 from gpusim.tracing import lanes
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace, WarpCounters
 
-# Beyond this many warps, neighbours that did the same share a row.
-WARPS_SHOWN_ONE_BY_ONE = 8
+WARPS_SHOWN_ONE_BY_ONE = 4  # of more, neighbours that did the same share a row
+MOST_ROWS = 8  # of a table on one screen
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def divergent(trace: Trace) -> Callable[[Execution], int]:
     return lambda execution: int(chosen(execution) and lanes.diverges(execution))
 
 
-def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
-    """Yield the block's warps: their totals, then their loops, iteration by iteration."""
+def warp_lines(trace: Trace, width: int, *, whole: bool = True) -> Iterator[Text]:
+    """Yield the totals of a block's warps, unless `whole` of `MOST_ROWS` groups at most."""
     yield heading(
         f"Warps of block {trace.block_index}", "excessive: shared wavefronts above the ideal"
     )
@@ -64,7 +67,9 @@ def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
         Column("divergent branches"),
         Column("excessive"),
     )
-    for warps in _alike(trace.warps, _totals):
+    groups = _alike(trace.warps, _totals)
+    shown = groups if whole else groups[:MOST_ROWS]
+    for warps in shown:
         instructions, ifs, branches, conflicts = _totals(warps[0])
         made.row(
             lanes.ranges([warp.warp for warp in warps]),
@@ -72,15 +77,16 @@ def warp_lines(trace: Trace, width: int) -> Iterator[Text]:
             *((integer(count), BAD if count else "") for count in (ifs, branches, conflicts)),
         )
     yield from made.lines(width)
+    yield from others(len(groups) - len(shown), "row")
     if not trace.is_complete:
         yield Text("From here on the beginning of the block alone: its record is cut off.", DIM)
-    yield from _loops(trace, width)
 
 
-def _loops(trace: Trace, width: int) -> Iterator[Text]:
+def iteration_lines(trace: Trace, width: int, *, whole: bool = True) -> Iterator[Text]:
     """Yield divergence and replays by iteration, side by side where there is room."""
+    most = sys.maxsize if whole else MOST_ROWS
     tables = [
-        [_title(title, found), *_iterations_table(found, trace.warps, width).lines(width)]
+        [_title(title, found), *_iterations_lines(found, trace.warps, width, most)]
         for title, found in (
             ("Divergence", iteration_counts(trace, divergent(trace))),
             ("Excessive wavefronts", iteration_counts(trace, lanes.replays)),
@@ -113,22 +119,16 @@ def _totals(warp: WarpCounters) -> tuple[int, int, int, int]:
 
 def _alike(
     warps: Sequence[WarpCounters], key: Callable[[WarpCounters], object]
-) -> Iterator[list[WarpCounters]]:
-    """Yield the rows: every warp of a small block, runs of equal neighbours of a large one."""
+) -> list[list[WarpCounters]]:
+    """Return the rows: every warp of a small block, runs of equal neighbours of a large one."""
     if len(warps) <= WARPS_SHOWN_ONE_BY_ONE:
-        yield from ([warp] for warp in warps)
-        return
-    run: list[WarpCounters] = []
-    for warp in warps:
-        if run and key(warp) != key(run[-1]):
-            yield run
-            run = []
-        run.append(warp)
-    if run:
-        yield run
+        return [[warp] for warp in warps]
+    return [list(run) for _, run in groupby(warps, key)]
 
 
-def _iterations_table(found: IterationCounts, warps: Sequence[WarpCounters], width: int) -> Columns:
+def _iterations_lines(
+    found: IterationCounts, warps: Sequence[WarpCounters], width: int, most: int
+) -> Iterator[Text]:
     counts = found.counts
     digits = max(len(str(found.iterations - 1)), *(len(str(max(row))) for row in counts.values()))
     shown = min(found.iterations, max(1, (width - 30) // (digits + 2)))
@@ -137,10 +137,12 @@ def _iterations_table(found: IterationCounts, warps: Sequence[WarpCounters], wid
     if rest:
         columns.append(Column(f"+{rest} more"))
     made = Columns(Column("warp", "left"), *columns, Column("sum"))
-    for group in _alike(warps, lambda warp: counts[warp.warp]):
+    groups = _alike(warps, lambda warp: counts[warp.warp])
+    for group in groups[:most]:
         row = counts[group[0].warp]
         cells = [(integer(value), BAD if value else DIM) for value in row[:shown]]
         if rest:
             cells.append((integer(sum(row[shown:])), ""))
         made.row(lanes.ranges([warp.warp for warp in group]), *cells, integer(sum(row)))
-    return made
+    yield from made.lines(width)
+    yield from others(len(groups[most:]), "row")

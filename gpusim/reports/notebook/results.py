@@ -50,7 +50,8 @@ def _trace_picture(trace: Trace) -> str:
 
 
 LINE_TITLES = (
-    "line", "source", "executions", "threads on", "divergent", "wavefronts", "excessive", "sectors",
+    "line", "source", "executions", "threads on", "threads passing", "divergent", "wavefronts",
+    "excessive", "sectors",
 )  # fmt: skip
 
 
@@ -67,7 +68,8 @@ def _lines(trace: Trace) -> Iterator[Sequence[str]]:
             str(line.line or ""),
             line.text if line.line else NO_LINE,
             f"{line.executions:,}",
-            f"{line_counts.lanes_on(line, passing):.1f}",
+            f"{line_counts.lanes_on(line):.1f}",
+            f"{passing[line.line]:.1f}" if line.line in passing else "",
             *(f"{count:,}" if count else "" for count in counts),
         )
 

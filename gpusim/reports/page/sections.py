@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
@@ -174,15 +174,17 @@ def _source(
 
 def _line_columns(trace: Trace) -> CountColumns:
     """Return the counts that a line of the kernel has."""
-    lines, passing = trace.lines, passing_lanes(trace)
+    lines, lanes_passing = trace.lines, passing_lanes(trace)
 
     def column(count: Callable[[LineCounters], int]) -> tuple[Cell, ...]:
         return counted([count(line) for line in lines])
 
-    means = tuple(_mean(line, passing) for line in lines)
+    on = tuple(_mean(line_counts.lanes_on(line) or None) for line in lines)
+    passing = tuple(_mean(lanes_passing.get(line.line)) for line in lines)
     columns = [
         Counts("executions", column(lambda line: line.executions), is_minor=True, is_of_all=True),
-        Counts("threads on", means, is_minor=True, is_of_all=True),
+        Counts("threads on", on, is_minor=True, is_of_all=True),
+        Counts("threads passing", passing, is_minor=True),
         Counts("divergent", column(line_counts.divergent)),
         Counts("wavefronts", column(line_counts.wavefronts), is_minor=True),
         Counts("excessive", column(line_counts.conflicts)),
@@ -191,9 +193,8 @@ def _line_columns(trace: Trace) -> CountColumns:
     return CountColumns.of(columns, "each line")
 
 
-def _mean(line: LineCounters, passing: Mapping[int, float]) -> Cell:
-    mean = line_counts.lanes_on(line, passing)
-    return Cell(f"{mean:.1f}" if line.counters.get("instructions") else "", mean)
+def _mean(mean: float | None) -> Cell:
+    return Cell("" if mean is None else f"{mean:.1f}", mean or 0.0)
 
 
 # -- tables --------------------------------------------------------------------------------
