@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gpusim.catalogue import find
 from gpusim.cli import inputs, output
-from gpusim.cli.options import Parser, document_of, print_document
+from gpusim.cli.options import Parser, document_of, print_document, print_lines
 from gpusim.cli.progress import Bar
 from gpusim.codegen import generators
 from gpusim.errors import InputError
@@ -25,7 +25,7 @@ from gpusim.host import files as documents
 from gpusim.reports.plots import canvas
 
 from . import calibrate as calibration
-from . import cases, compilers, counters, files, page, picture
+from . import cases, compilers, counters, files, page, picture, terminal
 from .backend import PycudaBackend
 from .cases import Pair
 from .compilers import Stored
@@ -120,6 +120,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="CODE",
     )
     held.add_argument("--json", action="store_true", help="print JSON")
+    held.add_argument("--all", action="store_true", help="print each launch, as Markdown")
     held.add_argument("--workers", help="processes at work, at most one for each core", metavar="N")
     held.set_defaults(function=compare)
     add_operations(
@@ -276,8 +277,10 @@ def compare(chosen: argparse.Namespace) -> int:
         print_document(
             "validate compare", {"reports": [one.to_dict() for one in reports], "missed": missed}
         )
-    else:
+    elif chosen.all:
         output.write("\n".join(page.section(one) for one in reports))
+    else:
+        print_lines(lambda width: terminal.summary(reports, width))
     return 1 if missed else 0
 
 

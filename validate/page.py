@@ -332,10 +332,10 @@ def _caches(found: Sequence[Caches]) -> list[str]:
             one.code,
             "model",
             row.launches,
-            _off(row.metric, row.mean_error),
-            _off(row.metric, row.median_error),
-            _off(row.metric, row.percentile_90),
-            _off(row.metric, row.worst),
+            off(row.metric, row.mean_error),
+            off(row.metric, row.median_error),
+            off(row.metric, row.percentile_90),
+            off(row.metric, row.worst),
             f"{row.near} of {row.launches}",
         )
         for metric in PREDICTED
@@ -369,14 +369,14 @@ def _caches_by_kernel(found: Sequence[Caches]) -> list[str]:
         row = [kernel]
         for metric in metrics:
             errors = [[pair.error for pair in one.of(kernel, metric)] for one in found]
-            row.append(", ".join(_off(metric, fmean(map(abs, each))) for each in errors if each))
+            row.append(", ".join(off(metric, fmean(map(abs, each))) for each in errors if each))
         rows.append(row)
     codes = ", ".join(one.code for one in found)
     text = f"By kernel: the mean error with each code ({codes})."
     return [text, "", *table(("kernel", *(f"`{name}`" for name in metrics)), rows)]
 
 
-def _off(metric: str, error: float) -> str:
+def off(metric: str, error: float) -> str:
     """Return an error as text: a percentage, for a rate in percentage points."""
     return f"{100 * error:.1f} points" if is_rate(metric) else f"{error:.1%}"
 

@@ -13,7 +13,7 @@ from gpusim.reports.layout import DIM, plural
 
 SCREEN = 60  # lines of a report without --all
 LEAST_ROWS = 4  # of a table, however full the screen
-LEAST_HEIGHT = 12  # of a table of source lines with these rows, folded, and its title
+LEAST_HEIGHT = 14  # of a table of source lines with these rows, folded, and its title
 
 Row = TypeVar("Row")
 

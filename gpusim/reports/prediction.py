@@ -124,10 +124,11 @@ def _findings(answer: Answer, width: int, whole: bool) -> Iterator[Text]:
     if answer.ablations:
         yield Text()
         yield from _ablations(answer.ablations, answer.forecast.time_us, width, whole)
-    more = [] if whole else ["--all: every line, stall, bound, array and class of blocks"]
+    more = [] if whole else ["--all: every line, stall and bound"]
     if answer.ablations is None:
         more.append("--why: time without barriers, without bank conflicts, ...")
-    yield from (Text(f"  {one}", DIM) for one in more)
+    if more:
+        yield Text(f"  {'; '.join(more)}", DIM)
 
 
 def _title(forecast: Forecast) -> Iterator[Text]:

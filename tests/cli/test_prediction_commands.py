@@ -99,7 +99,7 @@ def test_predict_says_how_long_why_and_what_would_change_it(run: Run) -> None:
 
 
 def test_the_stalls_that_are_shown_add_up_to_a_hundred(run: Run) -> None:
-    out = printed(run, "predict", "reduce2", "-n", "2^18")
+    out = printed(run, "predict", "reduce2", "-n", "2^18", "--all")
     shares = [float(row.split()[1]) for row in rows_of("Stalls", out)]
     assert round(sum(shares), 1) == 100
     assert shares == sorted(shares, reverse=True)

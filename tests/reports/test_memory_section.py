@@ -11,10 +11,10 @@ from gpusim import cuda
 from gpusim.launch.arguments import array_spec
 from gpusim.prediction.sweeps.jobs import Forecast, own_job
 from gpusim.prediction.traffic import Fetch
-from gpusim.reports.line_fetches import MOST_ROWS, LineFetches, by_line
+from gpusim.reports.line_fetches import LineFetches, by_line
 from gpusim.reports.notebook.results import prediction_html
 from gpusim.reports.page.sections import _memory
-from gpusim.reports.prediction import Answer, prediction_report
+from gpusim.reports.prediction import MOST_ROWS, Answer, prediction_report
 from gpusim.reports.quantities import volume
 
 BLOCKS = 528  # four for each SM of an H200
@@ -72,9 +72,10 @@ def forecast(kernel: cuda.Kernel, first: int) -> Forecast:
     return own_job(kernel[BLOCKS, 64], arrays).in_code("lowering").on("h200", l2="cold")
 
 
-def section(kernel: cuda.Kernel, first: int) -> list[list[str]]:
+def section(kernel: cuda.Kernel, first: int, *, whole: bool = True) -> list[list[str]]:
     """Return the cells of the section, heading and titles first; none where there is none."""
-    text = "\n".join(line.plain for line in prediction_report(Answer(forecast(kernel, first)), 100))
+    answer = Answer(forecast(kernel, first))
+    text = "\n".join(line.plain for line in prediction_report(answer, 100, whole=whole))
     parts = [part for part in text.split("\n\n") if part.startswith("Memory")]
     return [re.split(r" {2,}", line.strip()) for part in parts for line in part.splitlines()]
 
@@ -129,10 +130,11 @@ def test_of_a_table_that_all_blocks_read_most_is_found_in_caches() -> None:
 
 
 def test_rows_beyond_the_most_are_counted_and_added_up() -> None:
-    """14 lines of 135,168 bytes: the last two load 270 KB."""
-    rows = section(many, 64 * BLOCKS + 832)
+    """14 lines of 135,168 bytes: the last ten load 1,352 KB."""
+    rows = section(many, 64 * BLOCKS + 832, whole=False)
     assert len(rows) == 2 + MOST_ROWS + 1
-    assert rows[-1] == ["2 other rows: 270 KB together"]
+    assert rows[-1] == ["10 other rows: 1.4 MB together"]
+    assert len(section(many, 64 * BLOCKS + 832)) == 2 + 14
 
 
 def test_a_kernel_that_loads_nothing_has_no_such_section() -> None:

@@ -67,11 +67,11 @@ def test_at_100_columns_units_stand_in_the_names_of_counters(trace: Trace) -> No
 
 
 def test_source_lines_stand_beside_their_counts_and_the_worst_are_marked(trace: Trace) -> None:
-    rows = printed(trace_report(trace, 100)).splitlines()
+    rows = printed(trace_report(trace, 120), 120).splitlines()
     marked = [row for row in rows if row.startswith(">")]
     assert [row.split()[1] for row in marked] == ["30", "31"]
     assert "sdata[index] += sdata[index + s]" in marked[1]
-    assert marked[1].split()[-7:] == ["672", "4.5", "4.5", ".", "552", "360", "."]
+    assert marked[1].split()[-8:] == ["672", "4.5", "4.5", ".", ".", "552", "360", "."]
 
 
 def test_warps_are_shown_by_iteration(trace: Trace) -> None:

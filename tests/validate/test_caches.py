@@ -80,7 +80,10 @@ def test_compare_tells_how_far_off_each_metric_is(
     held = Measurements(Machine("a GPU", "h200", "made"), (), (counted(**values),))
     files.write(mine, held)
     chosen = ["validate", "compare", "--against", str(mine), "--code", "lowering", "--workers", "1"]
-    assert main(chosen) == 0  # none of it is held to a bar
+    assert main(chosen) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"mean error with lowering: {DRAM} 20.0%, {HITS} 25.0 points" in said
+    assert main([*chosen, "--all"]) == 0  # none of it is held to a bar
     text = re.sub(" +", " ", capsys.readouterr().out)
     assert f"| `{DRAM}` | lowering | model | 1 | 20.0% | 20.0% | 20.0% | 20.0% | 0 of 1 |" in text
     assert f"| `{HITS}` | lowering | model | 1 | 25.0 points |" in text

@@ -290,6 +290,8 @@ def test_compare_exits_with_0_where_every_bar_is_kept(
     files.write(mine, Measurements(MADE, (timed(time_us=one.predicted_us * 1.01),)))
     words = ["--against", str(mine), "--workers", "1", "--page", str(written)]
     assert main(["validate", "compare", *words]) == 0
+    assert "lowering 1 1.0% 1.0% 1.0% 0 of 0" in plain(capsys.readouterr().out)
+    assert main(["validate", "compare", *words, "--all"]) == 0
     assert "| 1 | 1.0% | 1.0% | 1.0% | 1.0% |" in plain(capsys.readouterr().out)
     assert "gpusim validate compare --against" in written.read_text(encoding="utf-8")
 
