@@ -56,7 +56,7 @@ def decisions_of(trace: Trace) -> dict[int, list[Decision]]:
         lines = {decision.line for decision in found}
         found += [one for one in _of_guards(trace) if one.line not in lines]
     table: dict[int, list[Decision]] = {}
-    for decision in found:
+    for decision in sorted(found, key=lambda one: (one.iteration, one.warp)):
         table.setdefault(decision.line, []).append(decision)
     return dict(sorted(table.items()))
 

@@ -44,13 +44,13 @@ class Evidence:
 
     @cached_property
     def numbered(self) -> list[Numbered]:
-        """Executions with their iterations."""
-        executions, times = self.trace.executions, self._times
-        numbers = self.trace.iterations
-        if times is None:
-            return [Numbered(e, i) for e, i in zip(executions, numbers, strict=True)]
-        pairs = zip(executions, numbers, strict=True)
-        return [Numbered(e, i, float(times[e.pc])) for e, i in pairs]
+        """Executions with their iterations, in the order of these, whichever warp ran first."""
+        times = self._times
+        pairs = sorted(
+            zip(self.trace.executions, self.trace.iterations, strict=True),
+            key=lambda pair: (pair[1], pair[0].pc, pair[0].warp),
+        )
+        return [Numbered(e, i, 1.0 if times is None else float(times[e.pc])) for e, i in pairs]
 
     @cached_property
     def by_line(self) -> dict[int, list[Numbered]]:
