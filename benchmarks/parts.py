@@ -169,7 +169,6 @@ def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
     """Return a launch's seconds in NumPy, in a module that is there, and with making it."""
     from gpusim import machine
     from gpusim.codegen.programs import prepare
-    from gpusim.machine import takeover
     from gpusim.machine.compiled import modules
     from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
@@ -191,11 +190,7 @@ def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
     first = min(_made_anew(run) for _ in range(REPEATS - 1))
     with tempfile.TemporaryDirectory() as folder, _environment("XDG_CACHE_HOME", folder):
         modules.forget()
-        bars = takeover.STEPS, takeover.STEPS_EACH, takeover.LOAD_STEPS
-        takeover.STEPS = takeover.STEPS_EACH = takeover.LOAD_STEPS = 0
-        takeover.forget()
         run(is_fast=True)
-        takeover.STEPS, takeover.STEPS_EACH, takeover.LOAD_STEPS = bars
         kept = min((run(is_fast=True) for _ in range(REPEATS)), key=lambda found: found[0])
     pairs = zip(numpys[1], kept[1], strict=True)
     return {
@@ -213,12 +208,10 @@ def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
 
 def _made_anew(run: Callable[..., tuple[float, Any, Any]]) -> float:
     """Return the seconds of a run that knows no module of its program yet."""
-    from gpusim.machine import takeover
     from gpusim.machine.compiled import modules
 
     with tempfile.TemporaryDirectory() as folder, _environment("XDG_CACHE_HOME", folder):
         modules.forget()
-        takeover.forget()
         return run(is_fast=True)[0]
 
 

@@ -9,19 +9,21 @@ import pytest
 
 from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
+from gpusim.host.fast import OFF, ON, SWITCH
 from gpusim.launch.events import Observer, Ran
 from gpusim.launch.grid import ComputeCapability
-from gpusim.machine import run, takeover
+from gpusim.machine import run
 from gpusim.machine.compiled import modules
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
 HOPPER = ComputeCapability(9, 0)
+NUMPY, COMPILED = EVALUATORS = (OFF, ON)  # values of the switch in the environment
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Went(Observer):
-    """Notes whether a launch went over to compiled code."""
+    """Notes whether a launch ran in compiled code."""
 
     def __init__(self) -> None:
         self.over = False
@@ -30,41 +32,35 @@ class Went(Observer):
         self.over = True
 
 
-def goes_over_after(patched: pytest.MonkeyPatch, steps: int) -> None:
-    """Let launches of any program go over to compiled code after some steps, however fast."""
+def runs_in(patched: pytest.MonkeyPatch, evaluator: str) -> None:
+    """Let launches run in COMPILED code, of modules made anew or from the disk, or in NUMPY."""
     modules.forget()
-    takeover.forget()
-    patched.setattr(takeover, "LOAD_STEPS", steps)
-    patched.setattr(takeover, "STEPS", steps)
-    patched.setattr(takeover, "FIRST_STEPS", steps)
-    patched.setattr(takeover, "STEPS_EACH", 0)
-    patched.setattr(takeover, "BYTE_NS", 0)
-    patched.setattr(takeover, "_steps_saved", lambda interpreter: interpreter.context.executed)
+    patched.setenv(SWITCH, evaluator)
 
 
 def evaluated(
-    kernel: Kernel, grid: int, block: int, code: str, arguments: tuple[Any, ...], *, steps: int
+    kernel: Kernel,
+    grid: int,
+    block: int,
+    code: str,
+    arguments: tuple[Any, ...],
+    evaluator: str = COMPILED,
 ) -> tuple[list[Any], Counters, bool]:
-    """Return the arguments after a launch that goes over after some steps, and its counters.
-
-    With no steps, it begins in compiled code.
-    """
+    """Return the arguments after a launch, its counters, and whether it ran in compiled code."""
     given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     counters, went = Counters(HOPPER, LastCopies()), Went()
     with pytest.MonkeyPatch.context() as patched:
-        goes_over_after(patched, steps)
+        runs_in(patched, evaluator)
         prepared = prepare(kernel[grid, block], given, HOPPER, code=code)
         run(prepared, observers=(counters, went))
     return given, counters, went.over
 
 
-def agree(
-    kernel: Kernel, grid: int, block: int, code: str, *arguments: Any, steps: int = 0
-) -> None:
+def agree(kernel: Kernel, grid: int, block: int, code: str, *arguments: Any) -> None:
     """Fail if compiled code leaves other bytes or counts anything differently."""
-    numpys, counted, went = evaluated(kernel, grid, block, code, arguments, steps=10**9)
+    numpys, counted, went = evaluated(kernel, grid, block, code, arguments, NUMPY)
     assert not went
-    compiled, sums, went = evaluated(kernel, grid, block, code, arguments, steps=steps)
+    compiled, sums, went = evaluated(kernel, grid, block, code, arguments)
     assert went
     for one, other in zip(numpys, compiled, strict=True):
         if isinstance(one, np.ndarray):

@@ -1,34 +1,41 @@
 """The SIMT machine: runs a `Program` for a launch and reports each step to observers.
 
-Blocks run in chunks, so memory does not grow with the grid. A chunk that keeps waiting is
-joined by the next one: blocks may wait for others, as they do on a GPU that holds many.
+Launches begin in compiled code (`compiled/`); NumPy runs those that it does not serve, and blocks
+that do not end there. Blocks run in chunks, so memory does not grow with the grid. A chunk that
+keeps waiting is joined by the next one: blocks may wait for others, as they do on a GPU that holds
+many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusim.errors import FaultPlace, NoProgressError
+from gpusim.host import fast
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.banks import allocated
-from gpusim.machine.context import Context, OnFault
+from gpusim.machine.context import OnFault
 from gpusim.machine.host_allocator import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.livelock import Changes
 from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.state import Batch
-from gpusim.machine.storage import with_copies
-from gpusim.machine.takeover import Takeover
+from gpusim.machine.storage import Allocation, with_copies
+from gpusim.machine.takeover import STEPS_FOR_A_MODULE, Takeover
 from gpusim.machine.turns import Turns
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import innermost
+
+if TYPE_CHECKING:
+    from gpusim.machine.compiled.evaluator import CompiledLaunch
 
 DEFAULT_CC = ComputeCapability(9, 0)
 DEFAULT_STEP_LIMIT = 1_000_000
@@ -95,36 +102,33 @@ def run(
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     allocations = allocated(prepared)
     size = blocks_per_chunk or chunk_blocks(program, launch)
+    begin_compiled = partial(
+        _begun, prepared, allocations, observers, step_limit, keeps_results=on_skip is None
+    )
+    is_plain = on_fault is None and resident is None and turns is None
+    compiled = begin_compiled() if is_plain and (on_skip is None or has_no_skips) else None
+    takeover = Takeover(begin_compiled, is_open=gives_up)
     for begin in hooks(observers, "begin"):
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
     longest = min(QUANTUM, step_limit // TURNS + 1)
-    skips = on_skip is not None
-    takeover = Takeover(prepared.cc.major, observers, step_limit, skips, has_no_skips, gives_up)
-    takeover.is_open &= may_skip is None and on_fault is None and resident is None
-    takeover.is_open &= turns is None
     following, finished = 0, 0
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)
     keep_freed_memory()
 
-    def beginning() -> Context:
-        first = Batch(program, launch, np.zeros(1, np.int64), liveness)
-        return Context(first, arguments, allocations, observers)
-
     with np.errstate(all="ignore"):
         while running or following < count:
-            if not running:
-                takeover.begins(beginning, program)
-            if not running and takeover.launch is not None:
-                most = takeover.has_chunk(size, longest, count - following)
-                chunk = np.arange(following, following + most)
+            if compiled is not None and not running:
+                chunk = np.arange(following, min(following + compiled.most_blocks(size), count))
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
-                if takeover.runs_anew(chosen):
+                if compiled.has_run(chosen, size, longest, is_last=chunk[-1] == count - 1):
                     following += len(chunk)
                     finished += len(chunk)
                     _tell_end(chosen, finished, batch_ends, progress)
+                if compiled.is_closed:
+                    compiled = None
                 continue
             while following < count and _has_room(running, size, resident):
                 chunk = np.arange(following, min(following + size, count))
@@ -138,21 +142,36 @@ def run(
                 running.append(next_one)
                 if resident is None:
                     break  # another chunk joins only where this one keeps waiting
-            takeover.has_chunk(size, longest, count - following + size)
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):
-                goes_over = takeover if len(running) == 1 else None
-                if _is_over(interpreter, longest, step_limit, goes_over, can_change=can_change):
-                    if takeover.launch is None:
-                        takeover.has_run(interpreter)
+                if _is_over(interpreter, longest, step_limit, takeover, can_change=can_change):
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
                     _tell_end(interpreter.batch.placement.blocks, finished, batch_ends, progress)
-    takeover.close()
+    if compiled is not None:
+        compiled.close()
     prepared.give_back()
     for end in hooks(observers, "end"):
         end()
+
+
+def _begun(
+    prepared: Prepared,
+    allocations: Mapping[str, Allocation],
+    observers: Sequence[Observer],
+    step_limit: int,
+    *,
+    keeps_results: bool,
+) -> CompiledLaunch | None:
+    """Return a launch in compiled code, None for one that is left to NumPy."""
+    if not fast.is_wanted():
+        return None
+    from gpusim.machine.compiled import evaluator
+
+    return evaluator.launched(
+        prepared, allocations, observers, step_limit, keeps_results=keeps_results
+    )
 
 
 def _tell_end(
@@ -178,20 +197,17 @@ def _is_over(
     interpreter: Interpreter,
     quantum: int,
     step_limit: int,
-    takeover: Takeover | None,
+    takeover: Takeover,
     *,
     can_change: bool,
 ) -> bool:
-    """Run a batch for a while; return whether it has finished, or is abandoned with a fault.
-
-    With a `takeover` its rest may run in compiled code.
-    """
+    """Run a batch for a while; return whether it has finished, or is abandoned with a fault."""
     begin, stop = interpreter.context.executed, interpreter.context.executed + quantum
+    part = min(quantum, STEPS_FOR_A_MODULE) if takeover.is_open else quantum
     while interpreter.context.executed < stop and not interpreter.repetition.is_stuck:
-        part = quantum if takeover is None else takeover.quantum(quantum)
-        has_ended = interpreter.run(part, begins_turn=interpreter.context.executed == begin)
-        if has_ended or (takeover is not None and takeover.runs(interpreter)):
+        if interpreter.run(part, begins_turn=interpreter.context.executed == begin):
             return True
+        takeover.look(interpreter)
     if not can_change and interpreter.yields():
         return False
     if not can_change:

@@ -124,7 +124,7 @@ class Examination:
         return size * BYTE_NS < len(program.instructions) * STEP_NS
 
     def _attempt(self, source: str) -> Examined | None:
-        from gpusim.machine.compiled import evaluator, examination, modules
+        from gpusim.machine.compiled import examination, modules
 
         prepared = self.prepared
         program, launch = prepared.program, prepared.launch
@@ -133,7 +133,7 @@ class Examination:
         try:
             find = getattr(modules, source)
             module = examination.module_for(context, prepared.cc.major, self.detection, find)
-        except evaluator.RefusedError:
+        except examination.RefusedError:
             module, self._is_open = None, False
         if module is not None:
             with np.errstate(all="ignore"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,14 +15,15 @@ from random_kernels import RandomKernel, random_kernel
 
 from gpusim.codegen.programs import bind, prepare, written_out
 from gpusim.errors import GpusimError
+from gpusim.host.fast import OFF, ON, SWITCH
 from gpusim.launch.grid import ComputeCapability
-from gpusim.machine import run, takeover
+from gpusim.machine import run
 from gpusim.sass import c_functions, wheels
 from gpusim.sass.compiler import Options
 from gpusim.sass.kernels import CudaSource
 
 TOGETHER = 25
-COMPILED = 0.5  # of rounds, where wasmtime is there
+COMPILED = 0.5  # of rounds
 GENERATIONS = ("9.0", "9.0", "9.0", "8.6", "7.5", "8.9", "8.0")
 _KERNEL = re.compile(r"(?<=__global__ void )kernel(?=\()")
 _OWN_FUNCTIONS = re.compile(rf"^namespace {c_functions.NAMESPACE} .*$", re.MULTILINE)
@@ -70,21 +71,14 @@ def compiled_differences(
                 yield f"seed {made.seed}: {name} in nvcc's code for {cc}"
 
 
-def going_over_at_once() -> AbstractContextManager[Any]:
-    """Let launches of any length go over to compiled code after a few steps."""
-    few = {"LOAD_STEPS": 3, "STEPS": 3, "FIRST_STEPS": 3, "STEPS_EACH": 0, "BYTE_NS": 0}
-    run = {"_steps_saved": lambda interpreter: interpreter.context.executed}
-    return patch.multiple(takeover, **few, **run)
-
-
 def attack(random: Random, folder: Path) -> None:
     """Write kernels and run each in both generators' code; AssertionError with the differences.
 
-    NumPy runs them, in some rounds compiled code.
+    Compiled code runs them, in some rounds NumPy.
     """
     kernels = [random_kernel(random.randrange(2**31)) for _ in range(TOGETHER)]
     results = [reference(made) for made in kernels]
-    with going_over_at_once() if random.random() < COMPILED else nullcontext():
+    with patch.dict(os.environ, {SWITCH: ON if random.random() < COMPILED else OFF}):
         found = [
             said
             for made, expected in zip(kernels, results, strict=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import HOPPER, Array, Went, agree, evaluated, goes_over_after
+from evaluators import COMPILED, EVALUATORS, HOPPER, NUMPY, Array, Went, agree, evaluated, runs_in
 
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
@@ -20,14 +20,12 @@ from gpusim.errors import GpusimError, InputError, OutOfBoundsError
 from gpusim.host.fast import THREADS, threads
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer
-from gpusim.machine import interpreter, run, takeover
+from gpusim.machine import run
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation, translated
 from gpusim.sass import wheels
 from gpusim.sass.table import MNEMONICS
-from gpusim.tracing.copies import LastCopies
-from gpusim.tracing.counting import Counters
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
 from gpusim.tracing.trace import trace
@@ -169,8 +167,8 @@ def test_compiled_code_leaves_the_same_bytes_and_counts(name: str, code: str) ->
 @pytest.mark.parametrize("name", ["divergent lanes", "tiles", "lanes together"])
 def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     traces = []
-    for steps in (10**9, 0):
-        goes_over_after(monkeypatch, steps)
+    for evaluator in EVALUATORS:
+        runs_in(monkeypatch, evaluator)
         kernel, grid, block, *arguments = LAUNCHES[name]()
         traces.append(trace(kernel[grid, block], *arguments, code="lowering", block_index=grid - 1))
     one, other = traces
@@ -181,12 +179,6 @@ def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.Mon
 
     assert by_warp(one) == by_warp(other)
     assert len(one.executions) > 20
-
-
-@pytest.mark.parametrize(("name", "steps"), [("divergent lanes", 100), ("tiles", 20)])
-def test_a_launch_goes_over_between_two_instructions(name: str, steps: int) -> None:
-    kernel, grid, block, *arguments = LAUNCHES[name]()
-    agree(kernel, grid, block, "lowering", *arguments, steps=steps)
 
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -200,7 +192,7 @@ def test_a_function_returns_to_few_basic_blocks(monkeypatch: pytest.MonkeyPatch)
         modules, "translated", lambda *a, **b: made.append(translated(*a, **b)) or made[-1]
     )
     monkeypatch.setattr(modules, "loaded", lambda _: None)
-    evaluated(kernel, grid, block, "nvcc", tuple(arguments), steps=0)
+    evaluated(kernel, grid, block, "nvcc", tuple(arguments))
     assert len(made[0].starts) < len(program.instructions) / 4
 
 
@@ -226,26 +218,9 @@ def test_a_module_that_no_launch_uses_any_more_frees_its_memory(
 ) -> None:
     monkeypatch.setattr(modules, "_MOST_IDLE_BYTES", 0)
     values, steps = np.arange(1, 65, dtype=np.int64), np.zeros(64, np.int64)
-    _, _, went = evaluated(collatz, 2, 32, "lowering", (values, steps), steps=0)
+    _, _, went = evaluated(collatz, 2, 32, "lowering", (values, steps))
     assert went
     assert not list(instance.OPEN)
-
-
-def test_a_launch_of_many_chunks_goes_over_within_it() -> None:
-    values, counts = np.arange(1, 2049, dtype=np.int32), np.zeros(2048, np.int32)
-    went = Went()
-    with pytest.MonkeyPatch.context() as patched:
-        goes_over_after(patched, 5_000)  # more than one chunk runs, less than all of them
-        prepared = prepare(collatz[64, 32], (values, counts), HOPPER, code="lowering")
-        run(prepared, observers=(went,), blocks_per_chunk=4)
-    assert went.over
-    assert counts[[0, 26, 2046]].tolist() == [0, 111, 156]
-
-
-def test_a_launch_with_few_steps_stays_with_numpy() -> None:
-    kernel, grid, block, *arguments = LAUNCHES["local memory"]()
-    _, _, went = evaluated(kernel, grid, block, "lowering", arguments, steps=takeover.STEPS)
-    assert not went
 
 
 @cuda.jit
@@ -264,16 +239,6 @@ def sums_of_each_block(out, n):
     out[cuda.grid(1)] = total
 
 
-@pytest.mark.parametrize("kernel", [sums_of_all_blocks, sums_of_each_block])
-def test_values_that_all_blocks_have_in_common_stay_with_numpy(kernel: Kernel) -> None:
-    """NumPy computes them once; compiled code would compute them for each warp."""
-    takeover.forget()
-    went, out = Went(), np.zeros(1 << 17, np.float32)
-    prepared = prepare(kernel[1 << 9, 256], [out, 2_000], HOPPER, code="lowering")
-    run(prepared, observers=(Counters(HOPPER, LastCopies()), went))
-    assert went.over is (kernel is sums_of_each_block)
-
-
 @cuda.jit
 def logarithms(out, n):
     total = np.float32(cuda.grid(1))
@@ -282,28 +247,9 @@ def logarithms(out, n):
     out[cuda.grid(1)] = total
 
 
-@pytest.mark.parametrize("blocks", [1, 100])
-def test_many_warps_with_a_function_that_has_no_vector_code_stay_with_numpy(blocks: int) -> None:
-    """It is called for each warp by itself, in one and a half times the time of a step of all."""
-    out = np.zeros(32 * blocks, np.float32)
-    _, _, went = evaluated(logarithms, blocks, 32, "lowering", (out, 200), steps=50)
-    assert went is (blocks == 1)
-
-
-def test_a_later_launch_of_such_a_program_does_not_begin_in_compiled_code(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    goes_over_after(monkeypatch, 50)
-    for _ in range(2):
-        went, out = Went(), np.zeros(3200, np.float32)
-        run(prepare(logarithms[100, 32], [out, 200], HOPPER, code="lowering"), observers=(went,))
-        assert not went.over
-
-
-def test_the_environment_keeps_a_launch_with_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GPUSIM_FAST", "0")
+def test_the_environment_keeps_a_launch_with_numpy() -> None:
     kernel, grid, block, *arguments = LAUNCHES["long loops"]()
-    _, _, went = evaluated(kernel, grid, block, "lowering", tuple(arguments), steps=0)
+    _, _, went = evaluated(kernel, grid, block, "lowering", tuple(arguments), NUMPY)
     assert not went
 
 
@@ -314,7 +260,7 @@ def test_an_observer_of_steps_keeps_a_launch_with_numpy(monkeypatch: pytest.Monk
         def step(self, step: Any) -> None:
             self.count += 1
 
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     kernel, grid, block, *arguments = LAUNCHES["long loops"]()
     steps = Steps()
     run(prepare(kernel[grid, block], arguments, HOPPER, code="lowering"), observers=(steps,))
@@ -333,9 +279,9 @@ def test_a_fault_has_the_words_and_leaves_the_bytes_of_numpy(
     code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = []
-    for steps in (10**9, 0):
+    for evaluator in EVALUATORS:
         x = np.zeros(40, np.int32)
-        goes_over_after(monkeypatch, steps)
+        runs_in(monkeypatch, evaluator)
         prepared = prepare(beyond[1, 32], (x, 20), HOPPER, code=code)
         with pytest.raises(OutOfBoundsError) as caught:
             run(prepared)
@@ -349,7 +295,7 @@ def test_a_loop_without_an_end_is_found(monkeypatch: pytest.MonkeyPatch) -> None
         while x[0] == 0:
             x[1] += 1
 
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     prepared = prepare(forever[1, 32], (np.zeros(2, np.int32),), HOPPER, code="lowering")
     with pytest.raises(GpusimError, match="instructions"):
         run(prepared, step_limit=2000)
@@ -361,7 +307,7 @@ def test_a_module_is_kept_on_disk_and_never_trusted_damaged(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     kernel, grid, block, *arguments = LAUNCHES["tiles"]()
-    first = evaluated(kernel, grid, block, "lowering", arguments, steps=0)
+    first = evaluated(kernel, grid, block, "lowering", arguments)
     (entry,) = (tmp_path / "gpusim" / "machine").iterdir()
     if damage:
         held = bytearray(entry.read_bytes())
@@ -371,21 +317,11 @@ def test_a_module_is_kept_on_disk_and_never_trusted_damaged(
     monkeypatch.setattr(
         modules, "translated", lambda *a, **b: made.append(a) or translated(*a, **b)
     )
-    again = evaluated(kernel, grid, block, "lowering", arguments, steps=0)
+    again = evaluated(kernel, grid, block, "lowering", arguments)
     assert len(made) == damage
     assert again[2]
     np.testing.assert_array_equal(first[0][1], again[0][1])
     np.testing.assert_array_equal(first[1].by_pc, again[1].by_pc)
-
-
-def test_a_program_seen_before_begins_in_compiled_code() -> None:
-    kernel, grid, block, *arguments = LAUNCHES["long loops"]()
-    _, _, went = evaluated(kernel, grid, block, "lowering", arguments, steps=0)
-    assert went
-    prepared = prepare(kernel[grid, block], arguments, HOPPER, code="lowering")
-    over = Went()
-    run(prepared, observers=(over,))
-    assert over.over
 
 
 @cuda.jit
@@ -449,9 +385,9 @@ def stores_of_lanes(x, out, n):
     out[cuda.grid(1)] = mine
 
 
-def test_narrow_registers_that_all_warps_share_go_over() -> None:
+def test_narrow_registers_that_all_warps_share_are_brought() -> None:
     given = np.arange(32, dtype=np.int8), np.zeros(128, np.int8)
-    agree(stores_of_lanes, 1, 128, "lowering", *given, 40, steps=20)
+    agree(stores_of_lanes, 1, 128, "lowering", *given, 40)
 
 
 @cuda.jit
@@ -517,7 +453,7 @@ def test_a_fault_in_a_thread_has_the_words_of_numpy(monkeypatch: pytest.MonkeyPa
     with pytest.raises(OutOfBoundsError, match="x"):
         evaluated(
             sums_of_neighbours, 8, 64, "lowering",
-            (noise(512), np.zeros(512, np.float32)), steps=0,
+            (noise(512), np.zeros(512, np.float32)),
         )  # fmt: skip
 
 
@@ -540,7 +476,7 @@ def places_in_a_block(out):
 def test_warps_begin_as_their_launch_says_in_the_module_of_another_one(
     code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     for width, height in ((32, 2), (8, 8), (8, 8), (16, 3)):
         out, went = np.zeros(2 * width * height, np.int32), Went()
         launched = places_in_a_block[2, (width, height)]
@@ -548,18 +484,6 @@ def test_warps_begin_as_their_launch_says_in_the_module_of_another_one(
         assert went.over
         expected = 100 * np.arange(height)[:, None] + np.arange(width)
         np.testing.assert_array_equal(out.reshape(2, height, width), [expected, expected])
-
-
-def test_endless_loops_are_looked_for_as_often_where_compiled_code_might_take_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """NumPy runs some 3,000 steps in parts of 500: one turn, though there are more than four."""
-    looks = []
-    monkeypatch.setattr(interpreter, "Loops", lambda *given: looks.append(given))
-    a, b = np.zeros((64, 500), np.float32), np.zeros(500, np.float32)
-    out = np.zeros(64, np.float32)
-    evaluated(rows_of_products, 1, 64, "lowering", (a, b, out, 500), steps=10**9)
-    assert not looks
 
 
 def test_every_evaluator_has_a_content_so_that_modules_are_kept_on_disk() -> None:

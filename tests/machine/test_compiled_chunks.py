@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import HOPPER, Array, Went, agree, goes_over_after
+from evaluators import COMPILED, HOPPER, Array, Went, agree, runs_in
 
 import gpusim
 from gpusim import cuda
@@ -139,7 +139,7 @@ def stored_and_read(x, same, y):
 
 @pytest.mark.usefixtures("brought")
 def test_arrays_that_overlap_are_brought_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     x, y, went = np.zeros(512, np.int32), np.zeros(512, np.int32), Went()
     run(prepare(stored_and_read[8, 64], (x, x[:], y), HOPPER), observers=(went,))
     assert went.over
@@ -183,7 +183,7 @@ def test_pointers_lead_from_array_to_array(
     brought: list[Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     out, went = np.zeros(32, np.int32), Went()
     launched = gpusim.cuda_source(POINTERS)[name][1, 32]
     run(prepare(launched, (*given, out), HOPPER), observers=(went,))

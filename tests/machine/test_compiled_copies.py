@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.test_compiled import Went, goes_over_after
+from evaluators import COMPILED, NUMPY, Went, runs_in
 
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
@@ -76,23 +76,23 @@ def code() -> CodeFile:
 
 
 def evaluated(
-    name: str, grid: int, block: int, given: tuple[Any, ...], *, steps: int
+    name: str, grid: int, block: int, given: tuple[Any, ...], evaluator: str = COMPILED
 ) -> tuple[list[Any], Counters, bool]:
-    """Return the arguments after a launch that goes over after some steps, and its counters."""
+    """Return the arguments after a launch, its counters, and whether it ran in compiled code."""
     held = [one.copy() if isinstance(one, np.ndarray) else one for one in given]
     counters, went = Counters(HOPPER, LastCopies()), Went()
     configured = code()[name][grid, block]
     with pytest.MonkeyPatch.context() as patched:
-        goes_over_after(patched, steps)
+        runs_in(patched, evaluator)
         run(configured.kernel.prepare(configured.launch, held, HOPPER), observers=(counters, went))
     return held, counters, went.over
 
 
-def agree(name: str, grid: int, block: int, *given: Any, steps: int = 0) -> list[Any]:
+def agree(name: str, grid: int, block: int, *given: Any) -> list[Any]:
     """Fail if compiled code leaves or counts anything differently; return what it leaves."""
-    numpys, counted, went = evaluated(name, grid, block, given, steps=10**9)
+    numpys, counted, went = evaluated(name, grid, block, given, NUMPY)
     assert not went
-    compiled, sums, went = evaluated(name, grid, block, given, steps=steps)
+    compiled, sums, went = evaluated(name, grid, block, given)
     assert went
     for one, other in zip(numpys, compiled, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -123,19 +123,10 @@ def test_a_copy_lands_when_its_own_thread_waits_for_its_group() -> None:
     assert made[0][96 + t] == NUMBERS[t] + 2 * 4 + 3 * 4
 
 
-@pytest.mark.parametrize("steps", [20, 60, 150, 300])
-def test_copies_on_their_way_go_over_with_their_launch(steps: int) -> None:
-    who = np.arange(96, dtype=np.int32) * 11 % 32
-    agree("early", 2, 96, np.zeros(192, np.int32), NUMBERS, who, steps=steps)
-    agree("pipeline", 3, 64, np.zeros(192, np.int32), NUMBERS, 12, steps=steps)
-
-
 @pytest.mark.parametrize(("n", "over"), [(20, True), (copies.ENTRIES + 1, False)])
 def test_more_copies_than_the_pool_has_entries_are_numpys(n: int, over: bool) -> None:
     # As many blocks as fill the pool several times: a block's copies are dropped at its end.
     grid = 300 if over else 1
-    held, _, went = evaluated(
-        "never", grid, 32, (np.zeros(grid * 32, np.int32), NUMBERS, n), steps=0
-    )
+    held, _, went = evaluated("never", grid, 32, (np.zeros(grid * 32, np.int32), NUMBERS, n))
     assert went == over
     assert (held[0] == n).all()

@@ -7,43 +7,26 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evaluators import EVALUATORS, HOPPER, Went, runs_in
 from random_kernels import random_kernel
 
 from gpusim import catalogue
 from gpusim.codegen.programs import prepare
 from gpusim.errors import GpusimError
-from gpusim.launch.events import Observer, Ran
-from gpusim.launch.grid import ComputeCapability
-from gpusim.machine import run, takeover
-from gpusim.machine.compiled import modules
+from gpusim.machine import run
 from gpusim.sass import wheels
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
-HOPPER = ComputeCapability(9, 0)
 # Their results depend on the order in which warps read what others write.
 RACES = ("hyperloglog", "next_level", "reduction5")
-
-
-class Went(Observer):
-    """Notes whether a launch ended in compiled code."""
-
-    def __init__(self) -> None:
-        self.over = False
-
-    def ran(self, ran: Ran) -> None:
-        self.over = True
 
 
 def is_equal(kernel: Any, given: Sequence[Any], code: str, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Compare bytes, counters and faults; return whether the launch ended in compiled code."""
     found: list[Any] = []
-    for bar in (2**40, 0):
-        for name in ("STEPS", "LOAD_STEPS", "FIRST_STEPS", "STEPS_EACH"):
-            monkeypatch.setattr(takeover, name, bar)
-        monkeypatch.setattr(takeover, "BYTE_NS", 0)
-        modules.forget()
-        takeover.forget()
+    for evaluator in EVALUATORS:
+        runs_in(monkeypatch, evaluator)
         arguments = [one.copy(order="K") if isinstance(one, np.ndarray) else one for one in given]
         counters, went, fault = Counters(HOPPER, LastCopies()), Went(), ""
         try:

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import Array, agree, evaluated, goes_over_after
+from evaluators import COMPILED, NUMPY, Array, agree, evaluated, runs_in
 
 from gpusim import cuda, machine
 from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError
-from gpusim.machine import takeover
 from gpusim.machine.compiled import layout, modules
 
 
@@ -139,16 +138,6 @@ def test_turns_leave_the_same_bytes_and_counts(name: str) -> None:
     agree(kernel, grid, block, "lowering", *arguments)
 
 
-@pytest.mark.parametrize("name", ["chained", "swapped", "several tickets", "tickets of blocks"])
-@pytest.mark.parametrize("steps", [20, 70])
-def test_a_launch_goes_over_between_two_turns(
-    name: str, steps: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(takeover, "QUANTUM", 17)
-    kernel, grid, block, *arguments = LAUNCHES[name]()
-    agree(kernel, grid, block, "lowering", *arguments, steps=steps)
-
-
 @pytest.mark.parametrize("name", ["chained", "several tickets", "tickets of blocks"])
 def test_chunks_of_blocks_follow_one_another(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "chunk_blocks", lambda program, launch: 2)
@@ -161,8 +150,8 @@ def test_a_chunk_that_others_join_is_numpys(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(machine, "QUANTUM", 60)
     kernel, grid, block, *arguments = LAUNCHES["several tickets"]()
     given = tuple(arguments)
-    numpys, counted, _ = evaluated(kernel, grid, block, "lowering", given, steps=10**9)
-    found, sums, went = evaluated(kernel, grid, block, "lowering", given, steps=0)
+    numpys, counted, _ = evaluated(kernel, grid, block, "lowering", given, NUMPY)
+    found, sums, went = evaluated(kernel, grid, block, "lowering", given)
     assert not went
     np.testing.assert_array_equal(numpys[2], found[2])
     np.testing.assert_array_equal(counted.by_pc, sums.by_pc)
@@ -172,11 +161,10 @@ def test_a_program_that_turned_out_to_need_turns_begins_with_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kernel, grid, block, *arguments = LAUNCHES["several tickets"]()
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     orders = []
     for _ in range(2):
         monkeypatch.setattr(modules, "_kept", type(modules._kept)())  # only the disk knows it
-        takeover.forget()
         machine.run(prepare(kernel[grid, block], list(arguments), machine.DEFAULT_CC))
         orders += [one.made.in_order for one in modules._kept.values()]
     assert orders
@@ -185,7 +173,7 @@ def test_a_program_that_turned_out_to_need_turns_begins_with_them(
 
 def test_threads_that_wait_for_ever_are_told_as_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "MOST_IDLE", 1 << 12)
-    goes_over_after(monkeypatch, 0)
+    runs_in(monkeypatch, COMPILED)
     prepared = prepare(waits_for_nobody[1, 32], list(zeros(2)), machine.DEFAULT_CC)
     with pytest.raises(NoProgressError, match="livelock"):
         machine.run(prepared)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import HOPPER, goes_over_after
+from evaluators import EVALUATORS, HOPPER, runs_in
 
 import gpusim
 from gpusim import cuda
@@ -157,11 +157,11 @@ def made(seed: int) -> Made:
     return Made(cuda.jit(scope["kernel"]), body, width)
 
 
-def launched(one: Made, x: Array, code: str, cc: ComputeCapability, steps: int) -> list[int]:
-    """Return the results of a launch that goes over to compiled code after some steps."""
+def launched(one: Made, x: Array, code: str, cc: ComputeCapability, evaluator: str) -> list[int]:
+    """Return the results of a launch in compiled code or in NumPy."""
     out = np.zeros(64, np.int32)
     with pytest.MonkeyPatch.context() as patched:
-        goes_over_after(patched, steps)
+        runs_in(patched, evaluator)
         run(prepare(one.kernel[1, 64], (x, out), cc, code=code))
     return out.tolist()
 
@@ -171,8 +171,8 @@ def test_segments_come_out_as_if_each_were_alone(seed: int) -> None:
     """In NumPy's machine and in compiled code, lowered."""
     one = made(seed)
     x = np.random.default_rng(seed).integers(0, 8, 64 // one.width).astype(np.int32)
-    for steps in (10**9, 0):
-        assert launched(one, x, "lowering", HOPPER, steps) == one.expected(x)
+    for evaluator in EVALUATORS:
+        assert launched(one, x, "lowering", HOPPER, evaluator) == one.expected(x)
 
 
 @HAS_NVCC
@@ -181,8 +181,8 @@ def test_segments_come_out_alone_in_the_code_of_nvcc() -> None:
     one, x = made(57), np.arange(16, dtype=np.int32) % 8
     assert one.width == 4
     for cc in ("9.0", "8.0"):
-        for steps in (10**9, 0):
-            found = launched(one, x, "nvcc", ComputeCapability.parse(cc), steps)
+        for evaluator in EVALUATORS:
+            found = launched(one, x, "nvcc", ComputeCapability.parse(cc), evaluator)
             assert found == one.expected(x)
 
 
@@ -200,10 +200,10 @@ def lanes_that_are_left(out):
 def test_lanes_that_leave_a_loop_vote_with_those_that_are_left(code: str) -> None:
     """As on an H200: nvcc writes four iterations out, where lanes vote at several places."""
     votes = [sum(32 - i for i in range(lane + 1)) for lane in range(32)]
-    for steps in (10**9, 0):
+    for evaluator in EVALUATORS:
         out = np.zeros(64, np.int32)
         with pytest.MonkeyPatch.context() as patched:
-            goes_over_after(patched, steps)
+            runs_in(patched, evaluator)
             run(prepare(lanes_that_are_left[1, 64], (out,), HOPPER, code=code))
         assert out.tolist() == votes * 2
 
@@ -234,10 +234,10 @@ def reduction_of_half_a_warp(x, out):
 def test_half_a_warp_with_a_full_mask_goes_on_by_itself(code: str) -> None:
     """Lane 0 has the sum of 0 to 15; lane 15 reads 0 from lanes that are not there."""
     launch = reduction_of_half_a_warp[2, 64]
-    for steps in (10**9, 0):
+    for evaluator in EVALUATORS:
         x, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
         with pytest.MonkeyPatch.context() as patched:
-            goes_over_after(patched, steps)
+            runs_in(patched, evaluator)
             run(prepare(launch, (x, out), HOPPER, code=code))
         assert out.tolist() == [sum(range(t, 16)) for t in range(16)] + list(range(16, 64))
     assert gpusim.predict(launch, x, out, code=code).time_us > 0

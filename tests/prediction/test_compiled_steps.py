@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evaluators import COMPILED, NUMPY, runs_in
 
 from gpusim import cuda, machine
 from gpusim.codegen.programs import prepare
@@ -56,6 +57,7 @@ def tree(rounds, links, out):
     i = cuda.grid(1)
     t = cuda.threadIdx.x
     shared[t] = links[i]
+    cuda.syncthreads()
     for k in range(4):
         total = 0
         for n in range(rounds[i] % (7 + k)):
@@ -193,11 +195,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Ran:
 Both = tuple[dict[int, BlockStream], dict[int, Stretches]]
 
 
-def recorded(prepared: Prepared, first: int, monkeypatch: pytest.MonkeyPatch) -> Both:
-    """Return streams and stretches; compiled code goes on after so many steps."""
-    monkeypatch.setattr(takeover, "STEPS_FOR_AN_INSTRUCTION", 0)
-    for name in ("STEPS_WITHOUT_SKIP", "STEPS_FOR_A_MODULE"):
-        monkeypatch.setattr(takeover, name, first)
+def recorded(prepared: Prepared, evaluator: str, monkeypatch: pytest.MonkeyPatch) -> Both:
+    """Return streams and stretches of blocks in compiled code or in NumPy."""
+    runs_in(monkeypatch, evaluator)
     streams, touches = Recorder(prepared), TouchRecorder(prepared)
 
     def skip(left_out: Any) -> None:
@@ -209,6 +209,7 @@ def recorded(prepared: Prepared, first: int, monkeypatch: pytest.MonkeyPatch) ->
         observers=(streams, touches),
         blocks=range(prepared.launch.blocks),
         on_skip=skip,
+        has_no_skips=True,
     )
     return streams.streams, touches.stretches
 
@@ -217,22 +218,21 @@ def prepared_for(kernel: cuda.Kernel, *args: object, level: str = "O3") -> Prepa
     return prepare(kernel[BLOCKS, N], args, ComputeCapability(9, 0), level, code="lowering")
 
 
-@pytest.mark.parametrize("first", [1, 60])
 @pytest.mark.parametrize(
     ("kernel", "level"),
     [(kernel, "O3") for kernel in (walk, tree, counts, kept, parting, parting_deeply)]
     + [(kernel, "O0") for kernel in (parting, parting_deeply)],
 )
 def test_streams_are_equal_bit_for_bit(
-    kernel: cuda.Kernel, level: str, first: int, ran: Ran, monkeypatch: pytest.MonkeyPatch
+    kernel: cuda.Kernel, level: str, ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever runs them, and however far NumPy has come: lanes part in one order."""
+    """Whoever runs them: lanes part in one order."""
     rounds = LOTS % 30 if kernel is parting_deeply else ROUNDS
     prepared = prepared_for(kernel, rounds, LOTS, np.zeros(4096, dtype=np.int32), level=level)
-    streams, touched = recorded(prepared, 10**9, monkeypatch)
+    streams, touched = recorded(prepared, NUMPY, monkeypatch)
     assert not ran.times
-    others, others_touched = recorded(prepared, first, monkeypatch)
-    assert ran.times == 1
+    others, others_touched = recorded(prepared, COMPILED, monkeypatch)
+    assert ran.times
     assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
     for block, stretches in touched.items():
         there = others_touched[block]
@@ -247,10 +247,10 @@ def test_blocks_without_equal_iterations_are_run_anew_and_come_out_alike(
     """NumPy's part of them is thrown away, arrays and all: none goes over in the midst."""
     prepared = prepared_for(walk, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))
     blocks, anew = np.arange(prepared.launch.blocks), [0]
-    run_anew = evaluator.CompiledLaunch.run_anew
+    run_anew = evaluator.CompiledLaunch._run_anew
 
-    def counted(launch: Any, chosen: Any, *given: Any, **options: Any) -> None:
-        run_anew(launch, chosen, *given, **options)
+    def counted(launch: Any, chosen: Any) -> None:
+        run_anew(launch, chosen)
         anew[0] += len(chosen)
 
     def keys() -> list[bytes]:
@@ -258,7 +258,7 @@ def test_blocks_without_equal_iterations_are_run_anew_and_come_out_alike(
         probe.run(blocks)
         return [probe.streams[kind].key for kind in probe.kinds(blocks).tolist()]
 
-    monkeypatch.setattr(evaluator.CompiledLaunch, "run_anew", counted)
+    monkeypatch.setattr(evaluator.CompiledLaunch, "_run_anew", counted)
     monkeypatch.setattr(takeover, "STEPS_FOR_A_MODULE", 10**9)
     monkeypatch.setattr(takeover, "STEPS_WITHOUT_SKIP", 10**9)
     by_numpy = keys()
@@ -285,10 +285,8 @@ def test_streams_are_the_same_however_often_a_launch_was_run() -> None:
         classes = classify(prepared, skips=False).classes
         return [(one.ranges, one.stream.key) for one in classes]
 
-    takeover.forget()
     first = keys()
     machine.run(prepared)
-    takeover._past_of(prepared.program).steps = 10**9
     assert keys() == first
 
 
@@ -296,19 +294,18 @@ def test_arrays_without_elements_are_zeros_in_compiled_code_too(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = prepared_for(walk, ROUNDS, LOTS, array_spec(4096, "int32"))
-    streams, _ = recorded(prepared, 10**9, monkeypatch)
-    others, _ = recorded(prepared, 1, monkeypatch)
-    assert ran.times == 1
+    streams, _ = recorded(prepared, NUMPY, monkeypatch)
+    others, _ = recorded(prepared, COMPILED, monkeypatch)
+    assert ran.times
     assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
 
 
-def test_a_loop_of_equal_iterations_is_left_out_and_stays_with_numpy(
-    ran: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loop_of_equal_iterations_is_left_out_and_stays_with_numpy(ran: Ran) -> None:
     args = np.ones(2**17, dtype=np.int32), np.zeros(480, dtype=np.int32), np.int32(2000)
-    streams, _ = recorded(prepared_for(even, *args), 400, monkeypatch)
+    probe = Probe(prepared_for(even, *args), 10**6, skips=True)
+    probe.run(np.arange(BLOCKS))
     assert not ran.times
-    assert all(stream.loops for stream in streams.values())
+    assert all(stream.loops for stream in probe.streams)
 
 
 def test_blocks_of_which_little_is_left_out_are_recorded_whole(
@@ -352,8 +349,8 @@ def test_a_run_with_too_many_steps_to_keep_is_numpys(
 
     monkeypatch.setattr(instance, "MOST_RECORDED", 10)
     prepared = prepared_for(walk, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))
-    others, _ = recorded(prepared, 1, monkeypatch)
-    streams, _ = recorded(prepared, 10**9, monkeypatch)
+    others, _ = recorded(prepared, COMPILED, monkeypatch)
+    streams, _ = recorded(prepared, NUMPY, monkeypatch)
     assert not ran.times
     assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
 

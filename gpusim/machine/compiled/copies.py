@@ -3,27 +3,21 @@
 As in NumPy (`machine/pending_copies.py`), values lie in their place once the lanes that issued
 their copy have waited for its group. A copy is an entry of a pool: the next one of its warp, lanes
 that it is still on its way for, their groups and addresses, and up to four words of each. A launch
-with more copies on their way than the pool has entries traps: it is NumPy's. A batch that goes over
-brings those that it has begun.
+with more copies on their way than the pool has entries traps: it is NumPy's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import WORD_BYTES
-from gpusim.launch.grid import WARP_SIZE
 from gpusim.machine.compiled.layout import operand
-from gpusim.machine.compiled.symbols import NotDerivedError
-from gpusim.machine.pending_copies import PendingCopies, Stored
 
 Array = np.ndarray[Any, Any]
 
-ENTRIES = 4096  # of the pool, beside those that a batch brings
+ENTRIES = 4096  # of the pool
 MOST_WORDS = 4
 _NEXT, _LANES, _WORDS, _GROUPS, _TO, _VALUES = 0, 4, 8, 16, 144, 272
 _VECTORS = range(0, 128, 16)  # of a word for each lane
@@ -165,76 +159,3 @@ class Begin:
   (then (i32.store (i32.load offset={last} (local.get $W)) (local.get $e)))
   (else (i32.store offset={first} (local.get $W) (local.get $e))))
 (i32.store offset={last} (local.get $W) (local.get $e)))"""
-
-
-class Brought:
-    """The copies that a batch has begun, as entries of the pool: one for each warp and copy."""
-
-    def __init__(self, pending: PendingCopies) -> None:
-        self._committed = pending.committed
-        self._copies = [
-            (words, *np.unique(words[0].lanes // WARP_SIZE, return_inverse=True))
-            for words in _by_copy(pending.stored)
-        ]
-        self.count = sum(len(rows) for _, rows, _ in self._copies)
-
-    def put(
-        self, memory: Array, pool: int, queues: Array, shared: Array, shared_at: int, step: int
-    ) -> None:
-        """Write entries and the queues of the warps, whose `shared` memory lies at `shared_at`.
-
-        That of the blocks is `step` bytes apart.
-        """
-        size = ENTRY_BYTES // WORD_BYTES
-        held = memory[pool : pool + self.count * ENTRY_BYTES].view(np.int32).reshape(-1, size)
-        held[:] = 0
-        queues[:, _COMMITTED // WORD_BYTES :] = self._committed.reshape(-1, WARP_SIZE)
-        first, last = queues[:, _FIRST // WORD_BYTES], queues[:, _LAST // WORD_BYTES]
-        begin = 0
-        for words, rows, which in self._copies:
-            number = np.arange(begin, begin + len(rows))
-            place, begin = pool + ENTRY_BYTES * number, begin + len(rows)
-            is_first = first[rows] == 0
-            first[rows[is_first]] = place[is_first]
-            behind = (last[rows[~is_first]] - pool) // ENTRY_BYTES
-            held[behind, _NEXT] = place[~is_first]
-            last[rows] = place
-            entry, lane = number[which], words[0].lanes % WARP_SIZE
-            bits = np.left_shift(np.uint32(1), lane.astype(np.uint32)).view(np.int32)
-            np.bitwise_or.at(held[:, _LANES // WORD_BYTES], entry, bits)
-            held[number, _WORDS // WORD_BYTES] = len(words)
-            held[entry, _GROUPS // WORD_BYTES + lane] = words[0].groups
-            block, inside = np.divmod(_places(words[0], shared), shared.shape[1])
-            held[entry, _TO // WORD_BYTES + lane] = shared_at + block * step + inside
-            for word, one in enumerate(words):
-                at = _VALUES // WORD_BYTES + WARP_SIZE * word
-                held[entry, at + lane] = one.values.view(np.int32)
-
-
-def _by_copy(stored: Sequence[Stored]) -> list[list[Stored]]:
-    """Return the words of each copy; NotDerivedError for elements of another size."""
-    found: list[list[Stored]] = []
-    for one in stored:
-        if one.elements.dtype.itemsize != WORD_BYTES:
-            raise NotDerivedError("copies of elements that are no words")
-        latest = found[-1] if found else []
-        is_next = (
-            0 < len(latest) < MOST_WORDS
-            and latest[0].elements is one.elements
-            and np.array_equal(latest[0].lanes, one.lanes)
-            and np.array_equal(latest[0].groups, one.groups)
-            and np.array_equal(latest[0].index + len(latest), one.index)
-        )
-        if is_next:
-            latest.append(one)
-        else:
-            found.append([one])
-    return found
-
-
-def _places(one: Stored, shared: Array) -> Array:
-    """Return the bytes between the begin of all blocks' shared memory and each element."""
-    begin = one.elements.__array_interface__["data"][0] - shared.__array_interface__["data"][0]
-    if not np.may_share_memory(one.elements, shared):
-        raise NotDerivedError("copies to memory that is not shared")
-    return np.asarray(begin + one.index * WORD_BYTES)

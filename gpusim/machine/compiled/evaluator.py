@@ -1,14 +1,11 @@
-"""The door to the compiled evaluator.
+"""The door to the compiled evaluator: launches begin there, some blocks at a time.
 
-A batch goes over from NumPy between two instructions, with its registers and memory. Arrays are
-copied back when all of it has ended; otherwise NumPy goes on as if nothing had been tried.
+Arrays are copied back when these have ended; otherwise NumPy runs them, from their start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +14,7 @@ from gpusim.errors import GpusimError
 from gpusim.host import address_space_limit, fast
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
+from gpusim.launch.prepared import Prepared
 from gpusim.machine import values
 from gpusim.machine.compiled import arrays, memory, modules, parts
 from gpusim.machine.compiled.detection import Detection
@@ -26,8 +24,10 @@ from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
-from gpusim.machine.state import READY, Batch
+from gpusim.machine.state import Batch
+from gpusim.machine.storage import Allocation
 from gpusim.program.flow import loop_bodies
+from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import Same, once
 
 Array = np.ndarray[Any, Any]
@@ -40,39 +40,32 @@ FIRST_PART, LEAST_FIRST_WARPS = 16, 512
 MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 
 
-@dataclass
-class Chunk:
-    """How NumPy runs a launch: a number of blocks at a time, joined by others after `steps`.
-
-    `is_last` tells that no blocks follow.
-    """
-
-    blocks: int = 1
-    steps: int = 0
-    is_last: bool = True
-
-    def most_steps(self, limit: int) -> int:
-        """Return the number of steps in which blocks are by themselves."""
-        return limit if self.is_last else min(self.steps, limit)
-
-
 class CompiledLaunch:
-    """A launch in compiled code: its module, and its arrays in linear memory."""
+    """A launch in compiled code: its module, and its arrays in linear memory.
+
+    Without `keeps_results` arrays stay as they were.
+    """
 
     def __init__(
         self,
         context: Context,
-        compiled: Compiled,
         observers: Sequence[Observer],
         variant: Variant,
+        step_limit: int,
+        *,
+        keeps_results: bool,
     ) -> None:
-        self._observers, self._variant = observers, variant
-        self.chunk = Chunk()
-        self._compiled, self._made = compiled, compiled.made
+        self._variant, self._step_limit, self._keeps_results = variant, step_limit, keeps_results
+        self.is_closed = False
         self._allocations = context.allocations
-        self._context = _of_one_block(context)
+        self._context = context
         self._listeners, self._steps = hooks(observers, "ran"), hooks(observers, "compiled_steps")
         self._watched = watched(observers)
+        self._use(modules.compiled(variant))
+
+    def _use(self, compiled: Compiled) -> None:
+        """Run further blocks by a module."""
+        self._compiled, self._made = compiled, compiled.made
         self._arrays_end = arrays.arrays_end(self._made, self._allocations)
         self._instance = compiled.instance()
         self._has_arrays = False
@@ -80,17 +73,6 @@ class CompiledLaunch:
         self._threads = 1
         if not (self._steps or compiled.is_dependent or self._made.in_order):
             self._threads = parts.threads(self.program, self._made, size)
-
-    @cached_property
-    def called_share(self) -> float:
-        """The share of instructions that call an evaluator without vector code, in the worst loop.
-
-        Without a loop, that of the program.
-        """
-        rows = self.program.instructions
-        called = [pc for pc in self._made.operands if OPS[rows[pc].op].kind == "compute"]
-        bodies = loop_bodies(self.program) or [range(len(rows))]
-        return max(sum(pc in body for pc in called) / len(body) for body in bodies)
 
     def most_blocks(self, chunk: int) -> int:
         """Return the number of blocks to run at a time, where NumPy runs a chunk of them."""
@@ -105,67 +87,60 @@ class CompiledLaunch:
             most = min(most, max(launch.blocks // FIRST_PART, LEAST_FIRST_WARPS // warps, 1))
         return most
 
-    def in_order(self) -> CompiledLaunch | None:
-        """Return the launch with warps that take turns, if they have turned out to need that.
+    def has_run(self, blocks: Array, chunk: int, steps: int, *, is_last: bool) -> bool:
+        """Run blocks from their start; return False, with arrays as they were, if they do not end.
 
-        Its blocks are at most those that NumPy runs at a time; for others, None.
+        The launch is then closed, and NumPy has to run them, or goes on with a module whose warps
+        take turns: that runs at most `chunk` blocks at a time, as NumPy does, which lets others
+        join them after `steps`, unless these are the last.
         """
+        self._most_steps = self._step_limit if is_last else min(steps, self._step_limit)
+        try:
+            self._run_anew(blocks)
+        except LeftError:
+            if not self._takes_turns():
+                self.close()
+                return False
+            return len(blocks) <= chunk and self.has_run(blocks, chunk, steps, is_last=is_last)
+        return True
+
+    def _takes_turns(self) -> bool:
+        """Change to a module with warps that take turns, if they have turned out to need that."""
         if not self._instance.is_disordered:
-            return None
+            return False
+        self._give_back()
         try:
-            compiled = modules.reordered(self._variant)
-            made = CompiledLaunch(self._context, compiled, self._observers, self._variant)
+            self._use(modules.reordered(self._variant))
         except (NotDerivedError, GpusimError, LeftError):
-            return None
-        made.chunk = self.chunk
-        return made
+            self.is_closed = True
+            return False
+        return True
 
-    def takes(self, batch: Batch) -> bool:
-        """Return whether compiled code goes on where the splits of a batch stand."""
-        splits = batch.splits
-        ready = splits.pc[splits.state == READY]
-        return bool(np.isin(ready, self._made.starts).all())
-
-    def run(self, context: Context, step_limit: int, *, keeps_results: bool = True) -> None:
-        """Run the rest of a batch, and report it; LeftError if NumPy has to.
-
-        Without `keeps_results` arrays stay as they were.
-        A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
-        """
-        batch = context.batch
-        if batch.placement.folded:
-            batch.unfold()
-        if not memory.is_importable(batch):
-            raise LeftError("lanes wait for others")
-        try:
-            place = memory.BatchMemory(self._made, context, self._arrays_end)
-        except NotDerivedError as error:
-            raise LeftError(str(error)) from error
-        self._run(context, place, step_limit, keeps_results)
-
-    def run_anew(self, blocks: Array, step_limit: int, *, keeps_results: bool = True) -> None:
-        """Run blocks from their start, as `run` does a batch."""
+    def _run_anew(self, blocks: Array) -> None:
+        """Run blocks from their start; LeftError if NumPy has to."""
         count = self._compiled.instructions_each * len(blocks)
         if self._threads > 1 and len(blocks) > 1 and count > parts.LEAST_INSTRUCTIONS:
-            if self._has_run_parts(blocks, step_limit, keeps_results):
+            if self._has_run_parts(blocks):
                 return
             self._threads, self._compiled.is_dependent = 1, True
-        self._run_in_turn(blocks, step_limit, keeps_results)
+        self._run_in_turn(blocks)
 
-    def _run_in_turn(self, blocks: Array, step_limit: int, keeps_results: bool) -> None:
-        """Run blocks one after the other."""
-        place = memory.BatchMemory(self._made, self._context, self._arrays_end, anew=blocks)
-        self._run(self._context, place, step_limit, keeps_results)
+    def _run_in_turn(self, blocks: Array) -> None:
+        """Run blocks one after the other.
+
+        A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
+        """
+        place = memory.BatchMemory(self._made, self._context, self._arrays_end, blocks)
+        self._run(place)
         if self._threads > 1:
             self._compiled.instructions_each = parts.instructions_each(self._instance, place)
 
-    def _run(
-        self, context: Context, place: memory.BatchMemory, step_limit: int, keeps_results: bool
-    ) -> None:
-        made, instance, batch = self._made, self._instance, context.batch
+    def _run(self, place: memory.BatchMemory) -> None:
+        made, instance, context = self._made, self._instance, self._context
+        batch, step_limit = context.batch, self._step_limit
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
-        place.most_steps = self.chunk.most_steps(step_limit)
+        place.most_steps = self._most_steps
         shift = arrays.first_address(self._allocations) - arrays.arrays_begin(made)
         instance.reach(place.end, shift)
         turns = min(step_limit, 2**31 - 1)
@@ -178,31 +153,31 @@ class CompiledLaunch:
                 )
                 memory.bring_constants(instance.memory, place, context)
                 self._has_arrays = True
-            memory.bring_batch(instance.memory, place, batch, turns, self._watched.keys())
+            memory.bring_batch(instance.memory, place, batch, self._watched.keys())
         except NotDerivedError as error:
             raise LeftError(str(error)) from error
         instance.run(place, context, max(self._watched.values(), default=0), turns)
-        if keeps_results and instance.arrays is not None:
+        if self._keeps_results and instance.arrays is not None:
             instance.arrays.give(instance.memory)
         self._tell_steps(place, batch.program)
         self._tell_sums(instance, place, batch)
 
-    def _has_run_parts(self, blocks: Array, step_limit: int, keeps_results: bool) -> bool:
+    def _has_run_parts(self, blocks: Array) -> bool:
         """Run blocks in several threads; return False where that may change their results."""
         chosen = np.array_split(blocks, min(self._threads, len(blocks)))
         others = [self._compiled.instance() for _ in chosen[1:]]
         made = [
-            parts.Part(one, memory.BatchMemory(self._made, self._context, self._arrays_end, anew=b))
+            parts.Part(one, memory.BatchMemory(self._made, self._context, self._arrays_end, b))
             for one, b in zip([self._instance, *others], chosen, strict=True)
         ]
         self._has_arrays = False
-        turns = min(step_limit, 2**31 - 1)
+        turns = min(self._step_limit, 2**31 - 1)
         try:
             if any(one.place.end > arrays.MOST_BYTES for one in made):
                 return False
             if not parts.run_parts(made, self._context, self._allocations, turns, self._watched):
                 return False
-            if keeps_results and self._instance.arrays is not None:
+            if self._keeps_results and self._instance.arrays is not None:
                 self._instance.arrays.give(self._instance.memory)
             for one in made:
                 self._tell_sums(one.instance, one.place, self._context.batch)
@@ -230,7 +205,13 @@ class CompiledLaunch:
                     listener(steps)
 
     def close(self) -> None:
-        """End the launch: its instance is free for another, if its arrays all had elements."""
+        """End the launch."""
+        if not self.is_closed:
+            self._give_back()
+        self.is_closed = True
+
+    def _give_back(self) -> None:
+        """Free the instance for another launch, if the arrays all had elements."""
         if all(one.flat is not None for one in self._allocations.values()):
             self._compiled.give_back(self._instance)
 
@@ -239,15 +220,6 @@ def most_blocks(made: Translation, warps: int) -> int:
     """Return the number of blocks of so many warps to run at a time, where no steps are kept."""
     most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * made.sum_count + 16))
     return max(1, most // warps)
-
-
-def _of_one_block(context: Context) -> Context:
-    """Return the context of a launch's first block, which has not begun."""
-    batch = context.batch
-    if not context.executed and len(batch.placement.blocks) == 1:
-        return context
-    one = Batch(batch.program, batch.launch, np.zeros(1, np.int64), batch.liveness)
-    return Context(one, context.arguments, context.allocations)
 
 
 def watched(observers: Sequence[Observer]) -> dict[int, int]:
@@ -288,10 +260,6 @@ def _constants(program: Program) -> tuple[int, ...]:
     return tuple(pc for pc, row in rows if OPS[row.op].kind == "constant" and row.dst)
 
 
-class RefusedError(Exception):
-    """A program that is left to NumPy."""
-
-
 def serves(observers: Sequence[Observer], cc_major: int) -> bool:
     """Return whether compiled code serves this machine, and such launches."""
     if cc_major < 2 or not is_observable(observers):
@@ -303,24 +271,23 @@ def serves(observers: Sequence[Observer], cc_major: int) -> bool:
 
 
 def launched(
-    context: Context,
-    cc_major: int,
+    prepared: Prepared,
+    allocations: Mapping[str, Allocation],
     observers: Sequence[Observer],
-    find: Callable[[Variant], Compiled | None],
+    step_limit: int,
+    *,
+    keeps_results: bool = True,
 ) -> CompiledLaunch | None:
-    """Return a launch in compiled code; None without a module, or for one that is left to NumPy.
-
-    `find` is the source of the module: `modules.known`, `loaded` or `compiled`. RefusedError for a
-    program that has none.
-    """
+    """Return a launch in compiled code, None for one that is left to NumPy."""
+    if not serves(observers, prepared.cc.major):
+        return None
+    program, launch = prepared.program, prepared.launch
+    one = Batch(program, launch, np.zeros(1, np.int64), Liveness(program))
+    context = Context(one, prepared.arguments, allocations)
     try:
-        variant = variant_of(context, cc_major, observers)
-        found = find(variant)
-    except (NotDerivedError, GpusimError) as error:
-        raise RefusedError from error
-    try:
-        return None if found is None else CompiledLaunch(context, found, observers, variant)
-    except (NotDerivedError, LeftError):
+        variant = variant_of(context, prepared.cc.major, observers)
+        return CompiledLaunch(context, observers, variant, step_limit, keeps_results=keeps_results)
+    except (NotDerivedError, GpusimError, LeftError):
         return None
 
 

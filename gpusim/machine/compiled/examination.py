@@ -20,6 +20,10 @@ from gpusim.machine.context import Context
 Array = np.ndarray[Any, Any]
 
 
+class RefusedError(Exception):
+    """A program that is left to NumPy."""
+
+
 def module_for(
     context: Context,
     cc_major: int,
@@ -36,7 +40,7 @@ def module_for(
             raise NotDerivedError("warps in the order of turns")
         return find(evaluator.variant_of(context, cc_major, (), detection))
     except (NotDerivedError, GpusimError) as error:
-        raise evaluator.RefusedError from error
+        raise RefusedError from error
 
 
 def examined(
@@ -97,7 +101,7 @@ class _Examination:
 
     def _run(self, blocks: Array, turns: int, before: Mapping[str, Array] | None) -> None:
         context, made, instance = self._context, self._made, self._instance
-        place = memory.BatchMemory(made, context, self._end, anew=blocks)
+        place = memory.BatchMemory(made, context, self._end, blocks)
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         instance.reach(
@@ -109,7 +113,7 @@ class _Examination:
             instance.set(self._cells.settings(self._begin))
             instance.set({"block_warps": place.warps, "warp_bytes": made.warp_bytes})
         instance.set({"first_block": 1 + int(blocks[0])})
-        memory.bring_batch(instance.memory, place, context.batch, turns, ())
+        memory.bring_batch(instance.memory, place, context.batch, ())
         instance.run(place, context, 0, turns)
 
 

@@ -164,7 +164,9 @@ class Instance:
             notes=place.notes_at,
             notes_end=place.notes_at + layout.NOTES * layout.NOTE_BYTES,
             sum_bytes=place.sum_bytes,
-            is_anew=place.anew,
+            is_anew=1,
+            turns_taken=0,
+            steps=0,
             warps_at=place.warps_at,
             warp_bytes=self.made.warp_bytes,
             warps=place.warps,
@@ -176,8 +178,6 @@ class Instance:
             copies=place.copies_at,
             copies_end=place.copies_end,
             group=place.group_at,
-            turns_taken=place.turns_taken,
-            steps=place.steps_taken,
             most_steps=min(place.most_steps, 2**31 - 1),
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]

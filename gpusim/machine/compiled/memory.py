@@ -1,6 +1,6 @@
-"""A batch in the linear memory of a module: warps, their registers, the constants of the launch.
+"""Blocks in the linear memory of a module: warps, their registers, the constants of the launch.
 
-They lie behind the arrays (`arrays.py`). NumPy's batch stays untouched until a run has ended.
+They lie behind the arrays (`arrays.py`).
 """
 
 from __future__ import annotations
@@ -11,50 +11,42 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
-from gpusim.isa.ops import OPS, Instruction
+from gpusim.isa.ops import Instruction
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import arrays_begin
-from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES, QUEUE_BYTES, Brought
+from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
-from gpusim.machine.state import AT_BARRIER, AT_CONVERGENCE, READY, Batch
+from gpusim.machine.state import Batch
 from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
-from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS, TOKEN_BYTES, TOKENS
 
 Array = np.ndarray[Any, Any]
 
 MOST_BEGUN_BYTES = 1 << 16  # of warps at their start that are kept with a program
 _NO_BANK = np.zeros(0, np.uint8)
-_STATES = frozenset((READY, AT_BARRIER, AT_CONVERGENCE))  # that a module goes on from
 
 
 class BatchMemory:
     """Where a batch lies in linear memory, behind the arrays.
 
-    Blocks that run from their start (`anew`) do so one after the other, in the memory of one;
-    others have memory of their own each, and so do those whose warps take turns in order. There is
-    room for the sums of all warps.
+    Blocks run one after the other, in the memory of one; those whose warps take turns in order have
+    memory of their own each. There is room for the sums of all warps.
     """
 
-    def __init__(
-        self, made: Translation, context: Context, arrays_end: int, *, anew: Array | None = None
-    ) -> None:
-        batch = context.batch
-        self.made, self.anew = made, anew is not None
+    def __init__(self, made: Translation, context: Context, arrays_end: int, blocks: Array) -> None:
+        batch, self.made = context.batch, made
         self.warps = batch.launch.warps_per_block
-        self.placement = batch.placement
-        if anew is not None:
-            self.placement = Placement(anew, self.warps, folded=False)
+        self.placement = Placement(blocks, self.warps, folded=False)
         self.blocks = len(self.placement.blocks)
         self.rows = self.warps * self.blocks
-        self.one_by_one = self.anew and not made.in_order
+        self.one_by_one = not made.in_order
         at_once = 1 if self.one_by_one else self.blocks
         self.held = self.warps * at_once
         self.notes_at = _aligned(arrays_end, 64)
@@ -72,23 +64,16 @@ class BatchMemory:
         self.shared_at = _aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
         self.shared_step = _aligned(self.shared_bytes, 128)
         self.end = self.shared_at + self.shared_step * at_once
-        self.copies: Brought | None = None
         self.copies_at = self.copies_end = 0
         if made.queue_at:
-            self.pool_at = _aligned(self.end, 64)
-            if anew is None:
-                self.copies = Brought(batch.copies)
-            brought = self.copies.count if self.copies is not None else 0
-            self.copies_at = self.pool_at + ENTRY_BYTES * brought
+            self.copies_at = _aligned(self.end, 64)
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
-        self.group_at = self.turns_taken = self.steps_taken = self.most_steps = 0
+        self.group_at = self.most_steps = 0
         if made.in_order:
             self.group_at = _aligned(self.end, 64)
             words = _aligned(self.rows, 64) // 8
             self.end = self.group_at + (layout.KEY_BYTES + words) * len(made.starts)
             self.end += layout.LISTED_BYTES * 32 * self.rows
-            if not self.anew:
-                self.turns_taken, self.steps_taken = batch.clock, context.executed
         self.records: Records | None = None
         if made.records:
             self.records = Records(made, _aligned(self.end, 64))
@@ -102,12 +87,6 @@ class BatchMemory:
 
 def _aligned(address: int, to: int) -> int:
     return -(-address // to) * to
-
-
-def is_importable(batch: Batch) -> bool:
-    """Return whether a batch is in a state that a module goes on from."""
-    states = set(batch.splits.state.tolist())
-    return not batch.set_aside and states <= _STATES and not batch.arrivals.any()
 
 
 def clear_marks(memory: Array, place: BatchMemory) -> None:
@@ -221,9 +200,7 @@ class _Everyone:
         return value
 
 
-def bring_batch(
-    memory: Array, place: BatchMemory, batch: Batch, turns: int, watched: Collection[int]
-) -> None:
+def bring_batch(memory: Array, place: BatchMemory, batch: Batch, watched: Collection[int]) -> None:
     """Copy a batch's warps, shared and local memory into linear memory."""
     made = place.made
     if not place.one_by_one:
@@ -237,38 +214,27 @@ def bring_batch(
     dynamic = batch.launch.dynamic_shared_bytes
     limits[:] = batch.program.addressable_shared(dynamic), dynamic
     if not place.one_by_one:
-        _bring_warps(memory, place, batch, warps, turns)
+        _bring_warps(place, batch, warps)
         return
     key = batch.launch, place.warps_at, place.sums_at, place.local_at, place.shared_at
     if made.begun is not None and made.begun[0] == key:
         warps[:] = made.begun[1]
         return
-    _bring_warps(memory, place, batch, warps, turns)
+    _bring_warps(place, batch, warps)
     if warps.nbytes <= MOST_BEGUN_BYTES:
         made.begun = key, warps.copy()
 
 
-def _bring_warps(memory: Array, place: BatchMemory, batch: Batch, warps: Array, turns: int) -> None:
-    """Copy a batch's warps: what they have at their start, or the state that they are in."""
-    made, entries = place.made, place.entries(memory)
-    words, number = warps.view(np.int32), np.arange(place.held)
+def _bring_warps(place: BatchMemory, batch: Batch, warps: Array) -> None:
+    """Copy what warps have at their start."""
+    made, words, number = place.made, warps.view(np.int32), np.arange(place.held)
     # A warp that begins anew goes on to its row of the next block.
-    row = number - place.warps if place.anew else number
-    words[:, layout.ROW // 4] = row
+    words[:, layout.ROW // 4] = number - place.warps
     words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
     words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes
     words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
-    if place.anew:
-        lanes = _bits(batch.splits.mask[0])
-        words[:, layout.LANES // 4] = np.tile(lanes, place.held // place.warps)
-    else:
-        words[:, : layout.SUMS // 4] = 0
-        words[:, layout.TURNS // 4] = turns
-        words[:, layout.BLOCK // 4 : layout.BLOCK // 4 + 3] = np.repeat(
-            entries[:, :3], place.warps, axis=0
-        )
-        words[:, layout.WATCHED // 4] = np.repeat(entries[:, 3], place.warps)
-        _bring_state(memory, place, batch, warps)
+    lanes = _bits(batch.splits.mask[0])
+    words[:, layout.LANES // 4] = np.tile(lanes, place.held // place.warps)
     group: Any = _Everyone(batch)  # folded, these are the warps of a block
     for pc, at in made.specials.items():
         value = values.special_value(group, batch.program.instructions[pc])
@@ -277,77 +243,9 @@ def _bring_warps(memory: Array, place: BatchMemory, batch: Batch, warps: Array, 
         _bring(warps, at, value)
 
 
-def _bring_state(memory: Array, place: BatchMemory, batch: Batch, warps: Array) -> None:
-    """Copy the warps' counts so far."""
-    words = warps.view(np.int32)
-    if place.copies is not None:
-        queues = words[:, place.made.queue_at // WORD_BYTES :][:, : QUEUE_BYTES // WORD_BYTES]
-        queues[:] = 0
-        place.copies.put(
-            memory, place.pool_at, queues, batch.shared, place.shared_at, place.shared_step
-        )
-    _bring_splits(words, place, batch)
-    _bring_tokens(words, batch)
-    for register, at in place.made.registers.items():
-        value = batch.registers[register]
-        if value is None:
-            warps[:, at.offset : at.offset + at.bytes] = 0
-        else:
-            _bring(warps, at, value)
-    if place.shared_bytes:
-        blocks = len(batch.placement.blocks)
-        held = memory[place.shared_at : place.shared_at + blocks * place.shared_step]
-        held.reshape(blocks, -1)[:, : place.shared_bytes] = batch.shared
-    if batch.local is not None:
-        lanes = batch.local.reshape(place.rows, 32, -1, 4).transpose(0, 2, 1, 3)
-        end = place.local_at + place.rows * 32 * place.local_bytes
-        memory[place.local_at : end].reshape(lanes.shape)[:] = lanes
-
-
-def _bring_splits(words: Array, place: BatchMemory, batch: Batch) -> None:
-    splits, made, rows = batch.splits, place.made, batch.program.instructions
-    starts = np.array(made.starts)
-    blocks = np.searchsorted(starts, splits.pc, side="right") - 1
-    lanes = _bits(splits.mask[0])
-    if (starts[blocks] != splits.pc)[splits.state == READY].any():
-        raise NotDerivedError("a split within a basic block")
-    # Splits that have run together until now have had the same path.
-    paths = (splits.pc + len(rows) * splits.last_run + 1) << 8 & 0x7FFFFFFF
-    barriers = np.array([int(r.detail) if OPS[r.op].kind == "bsync" else 0 for r in rows])
-    paths |= np.where(splits.state == AT_CONVERGENCE, barriers[splits.pc], 0)
-    order = np.argsort(splits.row, kind="stable")
-    counts = np.bincount(splits.row, minlength=place.rows)
-    behind = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    row = splits.row[order]
-    at = SPLITS // 4 + SPLIT_BYTES // 4 * behind
-    for field, value in enumerate((blocks, lanes, splits.state, paths)):
-        words[row, at + field] = value[order]
-    if made.in_order:
-        keys = made.keys_at // 4 + layout.KEY_BYTES // 4 * behind
-        words[row, keys], words[row, keys + 1] = order, splits.last_run[order]
-    np.bitwise_or.at(words[:, layout.LIVE // 4], splits.row, lanes)
-    words[:, 0] = counts
-
-
 def _bits(lanes: Array) -> Array:
     """Return lanes as bits, the first the lowest."""
     return np.packbits(lanes, axis=-1, bitorder="little").view(np.int32)[..., 0]
-
-
-def _bring_tokens(words: Array, batch: Batch) -> None:
-    """Copy the tokens of convergence barriers, the oldest first."""
-    held = [
-        (value, number)
-        for number, tokens in enumerate(batch.tokens)
-        for value in np.unique(tokens[0]).tolist()
-        if value > 0
-    ]
-    for value, number in sorted(held):
-        lanes = _bits(np.broadcast_to(batch.tokens[number][0] == value, (len(words), 32)))
-        rows = np.flatnonzero(lanes)
-        at = TOKENS // 4 + TOKEN_BYTES // 4 * words[rows, 1]
-        words[rows, at], words[rows, at + 1] = number, lanes[rows]
-        words[rows, 1] += 1
 
 
 def _bring(warps: Array, at: Place, value: Array) -> None:

@@ -99,7 +99,7 @@ def run_parts(
             memory.clear_marks(instance.memory, place)
         instance.arrays = arrays.bring_arrays(instance.memory, place.made, allocations)
         memory.bring_constants(instance.memory, place, context)
-        memory.bring_batch(instance.memory, place, context.batch, turns, watched.keys())
+        memory.bring_batch(instance.memory, place, context.batch, watched.keys())
     most_notes = max(watched.values(), default=0)
 
     def run(part: Part) -> None:
