@@ -207,8 +207,7 @@ def run(
         from gpusim.reports.page.program import MOST_SECTIONS
 
         watched.most_subjects = MOST_SECTIONS
-    architecture = f"sm_{device.cc.major}{device.cc.minor}"
-    command_line = [*_compiled(chosen, architecture), *program]
+    command_line = [*_compiled(chosen, device.cc.target), *program]
     if not command_line:
         raise InputError(f"no program is given; write gpusim {command} -- PROGRAM, or FILE.cu")
     Word.running = lambda: watched.running

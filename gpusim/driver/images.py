@@ -127,19 +127,12 @@ def _named(file: Path) -> tuple[int, int]:
 def assembled(text: bytes, cc: ComputeCapability) -> bytes:
     """Return PTX as machine code for a GPU; kept on disk. ImageError where that cannot be."""
     program = assembler()
-    arch = f"sm_{cc.major}{cc.minor}" + ("a" if b"a\n" in _target(text) else "")
-    name = key([wheels.stamp(program), arch, text.decode(errors="replace")])
+    name = key([wheels.stamp(program), cc.target, text.decode(errors="replace")])
     made = _KEPT.load(name)
     if made is None:
-        made = _assembled(program, text, arch)
+        made = _assembled(program, text, cc.target)
         _KEPT.store(name, made)
     return made
-
-
-def _target(text: bytes) -> bytes:
-    """Return the line that names the architecture, which ends in "a" for one generation's own."""
-    line = text.partition(b".target")[2].partition(b"\n")[0].split(b",")[0]
-    return line.strip() + b"\n"
 
 
 def assembler() -> Path:
@@ -195,7 +188,9 @@ def linked(parts: bytes, cc: ComputeCapability) -> bytes:
             "a program links code, and there is no nvlink: pip install nvidia-cuda-nvcc",
             status.NO_PTX_COMPILER,
         )
-    arch = f"sm_{cc.major}{cc.minor}"
+    # Code for sm_90a is not linked with code that others compiled for sm_90.
+    is_text = all(kind == _PTX_INPUT for kind, _ in found)
+    arch = cc.target if is_text else cc.target.removesuffix("a")
     with temporary.folder() as folder:
         names = []
         for number, (kind, held) in enumerate(found):

@@ -21,8 +21,8 @@ from gpusim.host.installation import install
 from gpusim.sass import wheels
 
 INSTALL = "the extra driver"
-ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90 and the like
-_DEFAULT_ARCHITECTURE = "sm_90"
+ARCHITECTURE = "GPUSIM_ARCHITECTURE"  # in the environment: sm_90a and the like
+_DEFAULT_ARCHITECTURE = "sm_90a"
 # Of programs whose kernels launch kernels: the device runtime is a source of ours.
 DEVICE_RUNTIME = Path(__file__).parent / "native" / "device_runtime.cu"
 _SEPARATELY = (

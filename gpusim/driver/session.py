@@ -50,7 +50,7 @@ def run(command: Sequence[str], device: Device, execution: Execution, name: str 
                     before = variables.get(variable)
                     variables[variable] = f"{more}{os.pathsep}{before}" if before else more
                 variables["GPUSIM_COMMAND"] = name
-                variables[nvcc.ARCHITECTURE] = f"sm_{device.cc.major}{device.cc.minor}"
+                variables[nvcc.ARCHITECTURE] = device.cc.target
                 code = _run(command, variables, ending, server)
                 if code < 0 and not ending.is_asked:
                     execution.told(_ended_by(-code))

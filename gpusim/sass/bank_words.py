@@ -6,6 +6,7 @@ Other words are refused where a kernel reads them: their values on a GPU are unk
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from gpusim.sass.cubin import KernelCode
 from gpusim.sass.decode import BankWord, Micro, UnknownFormError
@@ -47,20 +48,62 @@ _90 = _COMMON | {
     0x198: (PARAMETERS, 8),
     0x208: ("memory descriptor", 8),
 }
-_FIRST_WITH_CLUSTERS, _FIRST_WITH_DESCRIPTOR = 90, 80
+_100 = {
+    0x120: (CONSTANTS, 8),
+    0x16C: ("reserved shared bytes", 4),
+    0x27C: (RESERVED, 4),
+    0x2A0: ("cluster size", 12),
+    0x2AC: ("dynamic shared bytes", 4),
+    0x2B0: ("cluster size, inverted", 12),
+    0x2C0: ("clusters", 12),
+    0x2CC: ("blocks of a cluster", 4),
+    0x2D0: ("multiprocessors", 4),
+    0x2F8: ("local window", 8),
+    0x348: (PARAMETERS, 8),
+    0x358: ("memory descriptor", 8),
+    0x360: ("block size", 12),
+    0x36C: ("is in a cluster", 4),
+    0x370: ("grid size", 12),
+    0x37C: ("stack", 4),
+}
+# By the first compute capability: the words, where the parameters begin for their generic address,
+# and the halves of the grid barrier's address.
+_GENERATIONS = {
+    75: (_75, 0, (0x90, 0x8C)),
+    80: (_80, 0, (0x90, 0x8C)),
+    90: (_90, 0x210, (0x48, 0x44)),
+    100: (_100, 0x380, (0x258, 0x254)),
+}
 _WORD = 4
+
+
+def _of(arch: int) -> tuple[Mapping[int, tuple[str, int]], int, tuple[int, int]]:
+    return _GENERATIONS[max(first for first in _GENERATIONS if first <= max(arch, 75))]
 
 
 def words(arch: int) -> Mapping[int, tuple[str, int]]:
     """Return name and size of the words before the parameters, by offset."""
-    if arch >= _FIRST_WITH_CLUSTERS:
-        return _90
-    return _80 if arch >= _FIRST_WITH_DESCRIPTOR else _75
+    return _of(arch)[0]
 
 
 def parameters_at(arch: int) -> int:
     """Return where in bank 0 the generic address of the parameters points to."""
-    return 0x210 if arch >= _FIRST_WITH_CLUSTERS else 0
+    return _of(arch)[1]
+
+
+def grid_barrier(arch: int) -> tuple[int, int]:
+    """Return the offsets in bank 0 of the halves of the grid barrier's address."""
+    return _of(arch)[2]
+
+
+def in_place(micro: Micro, arch: int) -> Micro:
+    """Return a load of a word on clusters, chosen by SR_CgaSize, as one at the place for it."""
+    is_bank = isinstance(micro.detail, tuple) and micro.detail[:1] == ("bank",)
+    if not is_bank or not micro.sources:
+        return micro
+    bank, offset, *_ = micro.detail[1]
+    is_word = bank == 0 and offset < parameters_at(arch)
+    return replace(micro, sources=()) if is_word else micro
 
 
 def read(micros: Sequence[Micro]) -> Iterator[tuple[Micro, int, int]]:

@@ -39,7 +39,7 @@ OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
 INCLUDE = "--include-path="
 LEAST_VERSION = (13, 1)
 # Architectures with machine code that the table of mnemonics covers.
-ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0")
+ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 # Macros of the host's <math.h> that nvcc has in every file, and NVRTC lacks.
 MACROS = {
     "INFINITY": "__builtin_bit_cast(float,0x7f800000)",
@@ -126,7 +126,7 @@ def architecture(cc: ComputeCapability) -> str:
             f"machine code for compute capability {cc} is not known here; known are "
             f"{', '.join(ARCHITECTURES)}"
         )
-    return f"sm_{cc.major}{cc.minor}"
+    return cc.target
 
 
 def compiled(

@@ -105,6 +105,7 @@ SPECIAL_REGISTERS = {
     "SR_LMEMHIOFF": "zero",  # where a thread's stack ends: it grows down to 0
     "SR_SWINHI": "shared_window",
     "SR_CgaCtaId": "zero",
+    "SR_CgaSize": "zero",  # where the driver's words on clusters lie: one of two places
     "SR_SMEMSZ": "shared_bytes",
     "SR_VIRTID": "warp_place",
     "SR_VIRTUALSMID": "zero",  # all blocks run on the one multiprocessor that there is
@@ -211,6 +212,8 @@ def _computed_words(operand: Operand, code: str, row: Row) -> tuple[Source, ...]
     """Return the sources of an operand of a computing row: immediates come from its bits."""
     if operand.kind not in "IF":
         return _words(operand, code, row)
+    if code in "UI" and (wide := immediates.wide(operand, row)) is not None:
+        return np.uint32(wide & immediates.LOW), np.uint32(wide >> 32)
     value = np.uint32(_immediate(operand, code, row))
     if code == "d" or (row.mnemonic == "I2F" and REGISTERS[code] == 2):
         return ZERO, value  # an instruction holds the upper word alone
@@ -334,6 +337,8 @@ def _operands(
         _expect(slot.takes(operand), row)
         if code == "#":
             numbers.append(_number(operand))
+        elif code == "0":
+            continue
         elif code == "?":
             _expect(operand.name in (ALL_PREDICATES, f"U{ALL_PREDICATES}"), row)
             codes += "p" * len(PREDICATES)
@@ -604,9 +609,11 @@ def _count_up(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterat
 
 
 def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Compare and swap, and set a 1 on success."""
-    *verdict, result, where, expected, value = row.operands
-    _expect(all(one.is_true for one in verdict), row)
+    """Compare and swap, and set a 1 on success, or from compute capability 10.0 on a predicate."""
+    *said, where, expected, value = row.operands
+    _expect(bool(said), row)
+    result = said.pop()
+    _expect(all(one.is_true for one in said), row)
     space = str(found.detail)
     address = _address(where, row, place, _less(decoder, space))
     yield address
@@ -619,8 +626,9 @@ def _cast_spin(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Itera
     sources = (*address.results, *words, *_words(value, code, row))
     op = SPIN if space == "shared" else row.mnemonic
     yield Micro(op, place, "cas", sources, old, row.guard, memory)
-    form = Form(row.name, _were_equal, frozenset(), code * 2, code, (Signs(), Signs()))
-    results = several(result.name, len(words))
+    given = "p" if result.kind == "P" else code
+    form = Form(row.name, _were_equal, frozenset(), code * 2, given, (Signs(), Signs()))
+    results = () if result.is_true else several(result.name, 1 if given == "p" else len(words))
     yield Micro(".SAME", place, form, (*old, *words), results, row.guard, issued=False)
 
 
@@ -721,7 +729,8 @@ def _await_copies(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> It
 
 
 def _were_equal(form: Form, old: Any, expected: Any) -> Any:
-    return (old == expected).astype(old.dtype)
+    equal = old == expected
+    return equal if form.results == "p" else equal.astype(old.dtype)
 
 
 def _copy_to_shared(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -857,7 +866,7 @@ def _bank(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[M
     sources = tuple(term.register for term in terms)
     detail = ("bank", (where.bank, int(where.number), size, signed))
     results = several(row.operands[0].name, words)
-    yield Micro(f"{row.mnemonic}.BANK", place, detail, sources, results, row.guard)
+    yield Micro(str(found.detail), place, detail, sources, results, row.guard)
 
 
 def _special(decoder: Decoder, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

@@ -15,6 +15,7 @@ from gpusim.sass.operands import Operand
 LOW = 0xFFFFFFFF
 BRAIN = "BF16_V2"
 _HALF = 16
+_WIDE, _ALL = 24, (1 << 64) - 1  # where a number of 64 bits begins
 
 # Formats by name: the bits of a number of that text, and of the least infinity.
 _Bits = Callable[[str], int]
@@ -35,6 +36,25 @@ def whole(operand: Operand, row: Row) -> int:
     """Return the bits of a whole number."""
     number = int(operand.number)
     return _agreed(row, (-number if operand.negated else number) & LOW)
+
+
+def wide(operand: Operand, row: Row) -> int | None:
+    """Return the 64 bits of a whole number, None in a row whose numbers have 32 bits.
+
+    MOV.64 has 64 bits in the instruction, all others 32 with a sign.
+    """
+    if not row.modifiers or not {"64", "S64", "U64"} & set(row.modifiers):
+        return None
+    number = int(operand.number)
+    number = -number if operand.negated else number
+    if row.mnemonic in ("MOV", "UMOV"):
+        if row.bits is not None and row.bits >> _WIDE & _ALL != number:
+            raise Disagreement(f"{number:#x}, but {row.bits >> _WIDE & _ALL:#x}")
+        return number
+    if not -(1 << 31) <= number < 1 << 31:
+        raise Disagreement(f"{number:#x} has more than 31 bits")
+    _agreed(row, number & LOW)
+    return number & _ALL
 
 
 def floating(operand: Operand, row: Row, *, is_double: bool) -> int:

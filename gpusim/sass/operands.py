@@ -9,6 +9,8 @@ from functools import lru_cache
 
 ZEROS = ("RZ", "URZ", "SRZ")
 TRUES = ("PT", "UPT")
+# The register of the return address, which holds a word where a kernel has no register left.
+RETURN_ADDRESS = {"Rpc.LO": "RPC0", "Rpc.HI": "RPC1"}
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def operand(text: str) -> Operand:
 
 
 def _plain(text: str) -> Operand:
+    if text in RETURN_ADDRESS:
+        return Operand("R", RETURN_ADDRESS[text])
     if match := _REGISTER.match(text):
         said = match[2].split(".")[1:]
         suffixes = tuple(s for s in said if s != "reuse")

@@ -24,6 +24,7 @@ class Slot:
     signs: str = ""
     suffixes: frozenset[str] = frozenset()
     may_have_descriptor: bool = False
+    is_false: bool = False  # the predicate that is never true, and no other
 
     def fits(self, operand: Operand) -> bool:
         """Return whether an operand is of a kind that may stand here."""
@@ -39,6 +40,7 @@ class Slot:
             and len(operand.suffixes) <= 1
             and not (operand.absolute and TURNED in operand.suffixes)  # in which order?
             and (self.may_have_descriptor or not has_descriptor)
+            and (not self.is_false or (operand.is_true and operand.negated))
         )
 
 
@@ -71,6 +73,7 @@ SLOTS: Mapping[str, Slot] = {
     "y": Slot("R", suffixes=frozenset(("COL",))),
     "q": Slot("P"),
     "#": Slot("I"),
+    "0": Slot("P", "!", is_false=True),
     "a": Slot("M"),
     "g": Slot("M", may_have_descriptor=True),
     "c": Slot("C"),

@@ -111,7 +111,7 @@ class Code:
     @property
     def grid_barrier(self) -> tuple[str, int, int] | None:
         """The offsets in bank 0 of the halves of the grid barrier's address, if it has one."""
-        places = (0x48, 0x44) if self.cubin.arch >= FIRST_ARCH_WITH_RESERVE else (0x90, 0x8C)
+        places = bank_words.grid_barrier(self.cubin.arch)
         return (GRID_BARRIER, *places) if set(places) <= self.bank_offsets else None
 
     @cached_property
@@ -170,7 +170,10 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     """
     rows = list(without_padding(code.section.rows))
     found = list(decoded(rows, Decoder(code.window, code.section.labels, code.cubin.arch)))
-    micros = [_settled(micro) for micro in ordered(found, rows, code.ptx)]
+    micros = [
+        _settled(bank_words.in_place(micro, code.cubin.arch))
+        for micro in ordered(found, rows, code.ptx)
+    ]
     known = masks(micros, rows, code.ptx, code.kernel, code.cubin.arch)
     for step, mask in known.items():
         if isinstance(mask, str):

@@ -179,9 +179,10 @@ def _add_conversions(kind: Whole, real: Real) -> None:
     to_whole = partial(_to_whole, real=real, dtype=kind.dtype)
     to_real = partial(_to_real, kind=kind, real=real)
     parts = {1: "B0 B1 B2 B3", 2: "H0 H1"}.get(kind.dtype.itemsize, "")
+    has_uniform = real is SINGLES and kind.dtype.itemsize == 4
     for name in kind.names:
         add(
-            f"F2I{name}{shown}",
+            _names(f"F2I{name}{shown}", has_uniform),
             OPS["F2I"],
             result,
             real.code,
@@ -190,17 +191,22 @@ def _add_conversions(kind: Whole, real: Real) -> None:
             **real.operand,
         )
         add(
-            f"I2F{shown}{name}", OPS["I2F"], real.result, kind.code, ROUNDINGS,
+            _names(f"I2F{shown}{name}", has_uniform), OPS["I2F"], real.result, kind.code, ROUNDINGS,
             evaluate=to_real, suffixes=parts,
         )  # fmt: skip
-        if real is SINGLES and kind.dtype.itemsize == 4:
-            add(f"I2FP.F32{name}", "alu", "f", kind.code, ROUNDINGS, evaluate=to_real)
+        if has_uniform:
+            add(_names(f"I2FP.F32{name}", True), "alu", "f", kind.code, ROUNDINGS, evaluate=to_real)
+
+
+def _names(name: str, has_uniform: bool) -> str:
+    """Return a mnemonic, and that of the uniform datapath where there is one."""
+    return f"{name} U{name}" if has_uniform else name
 
 
 def _add_between(real: Real, other: Real) -> None:
     if other is real:
         shown = "" if real is SINGLES else real.name
-        names, modifiers = f"FRND{shown}", f"{DIRECTIONS} {_flush(real)}"
+        names, modifiers = _names(f"FRND{shown}", real is SINGLES), f"{DIRECTIONS} {_flush(real)}"
         evaluate = partial(_to_whole_real, real=real)
     else:
         names, modifiers = f"F2F{other.name}{real.name}", f"{ROUNDINGS} {_flush(real, other)}"

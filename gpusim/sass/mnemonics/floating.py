@@ -55,7 +55,7 @@ def _without_least(form: Form, value: Array, exact: Callable[[], Array]) -> Arra
     return np.where(least & small, np.copysign(F32(0), value), value)
 
 
-@row("FADD", OPS["FADD"], "f", "ff", f"FTZ SAT {ROUNDINGS}")
+@row("FADD UFADD", OPS["FADD"], "f", "ff", f"FTZ SAT {ROUNDINGS}")
 def add_floats(form: Form, a: Array, b: Array) -> Array:
     a, b = flushed(form, a), flushed(form, b)
     if form.direction:
@@ -69,7 +69,7 @@ def add_floats(form: Form, a: Array, b: Array) -> Array:
 SCALES = {"D2": 0.5, "D4": 0.25, "D8": 0.125, "M2": 2.0, "M4": 4.0, "M8": 8.0}
 
 
-@row("FMUL", OPS["FMUL"], "f", "ff", f"FTZ SAT {ROUNDINGS} {' '.join(SCALES)}")
+@row("FMUL UFMUL", OPS["FMUL"], "f", "ff", f"FTZ SAT {ROUNDINGS} {' '.join(SCALES)}")
 def multiply_floats(form: Form, a: Array, b: Array) -> Array:
     a, b = flushed(form, a), flushed(form, b)
     scaled = form.modifiers & SCALES.keys()
@@ -82,7 +82,7 @@ def multiply_floats(form: Form, a: Array, b: Array) -> Array:
     return _finished(form, value, exact)
 
 
-@row("FFMA", OPS["FFMA"], "f", "fff", f"FTZ SAT {ROUNDINGS}")
+@row("FFMA UFFMA", OPS["FFMA"], "f", "fff", f"FTZ SAT {ROUNDINGS}")
 def multiply_add_floats(form: Form, a: Array, b: Array, c: Array) -> Array:
     """Multiply and add with one rounding."""
     a, b, c = flushed(form, a), flushed(form, b), flushed(form, c)
@@ -110,9 +110,17 @@ def chosen_of_two(form: Form, a: Array, b: Array, least: Array) -> Array:
     return chosen
 
 
-@row("FMNMX", OPS["FMNMX"], "f", "ffp", "FTZ NAN")
+@row("FMNMX UFMNMX", OPS["FMNMX"], "f", "ffp", "FTZ NAN")
 def minimum_maximum_floats(form: Form, a: Array, b: Array, least: Array) -> Array:
     return canonical(chosen_of_two(form, flushed(form, a), flushed(form, b), least))
+
+
+@row("FMNMX3 UFMNMX3", OPS["FMNMX"], "f", "fffp", "FTZ NAN")
+def minimum_maximum_of_three_floats(
+    form: Form, a: Array, b: Array, c: Array, least: Array
+) -> Array:
+    a, b, c = flushed(form, a), flushed(form, b), flushed(form, c)
+    return canonical(chosen_of_two(form, chosen_of_two(form, a, b, least), c, least))
 
 
 def has_no_magnitudes(form: Form) -> bool:
@@ -130,7 +138,7 @@ def minimum_maximum_magnitudes(form: Form, a: Array, b: Array, least: Array) -> 
     return canonical(chosen_of_two(form, a, b, least))
 
 
-@row("FSETP", OPS["FSETP"], "pp", "ffp", f"FTZ {COMPARES}")
+@row("FSETP UFSETP", OPS["FSETP"], "pp", "ffp", f"FTZ {COMPARES}")
 def compare_floats(form: Form, a: Array, b: Array, also: Array) -> Any:
     a, b = flushed(form, a), flushed(form, b)
     name = next(name for name in UNORDERED if name in form.modifiers)
@@ -147,7 +155,7 @@ def compare_to_float(form: Form, a: Array, b: Array, also: Array) -> Array:
     return np.asarray(one_of(form, COMBINATIONS)(UNORDERED[name](a, b), also).astype(F32))
 
 
-@row("FSEL", OPS["FSEL"], "f", "ffp", "FTZ")
+@row("FSEL UFSEL", OPS["FSEL"], "f", "ffp", "FTZ")
 def select_float(form: Form, a: Array, b: Array, condition: Array) -> Array:
     return select(flushed(form, a), flushed(form, b), condition)
 

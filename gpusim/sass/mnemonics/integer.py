@@ -67,18 +67,36 @@ def _has_more_carries(form: Form) -> bool:
     signs="-~ -~ -~",
     refuses=_has_more_carries,
 )
-def add_three(form: Form, a: Array, b: Array, c: Array, *carries: Array) -> Any:
+@row("IADD", OPS["IADD3"], "u|p", "rr|p", "X", signs="-~ -~", refuses=_has_more_carries)
+def add_words(form: Form, *operands: Array) -> Any:
+    count = form.sources.count("r")
+    terms, carries = operands[:count], operands[count:]
     if form.kept == (0,):
-        total = form.summed(a, b, c)
+        total = form.summed(*terms)
         for carry in carries:
             total = total + carry.astype(U32)
         return total if len(form.results) == 1 else (total,)
-    terms = zip((a, b, c), form.signs, strict=False)
-    wide = np.asarray(sum(_wide_term(value, signs) for value, signs in terms))
+    signed = zip(terms, form.signs, strict=False)
+    wide = np.asarray(sum(_wide_term(value, signs) for value, signs in signed))
     for carry in carries:
         wide = wide + carry.astype(U64)
     over = np.asarray(wide >> _32)
     return wide.astype(U32), over > 0, over > 1
+
+
+@row("IADD.64", OPS["IADD3"], "U", "UU", signs="- -", affine="")
+def add_wide(form: Form, a: Array, b: Array) -> Array:
+    return a + b
+
+
+def _has_carries(form: Form) -> bool:
+    return form.kept != (0,)
+
+
+@row("UIADD3.64", OPS["IADD3"], "U|pp", "UUU", signs="- - -", refuses=_has_carries, affine="")
+def add_three_wide(form: Form, a: Array, b: Array, c: Array) -> Any:
+    total = a + b + c
+    return total if len(form.results) == 1 else (total,)
 
 
 @row("VIADD", "fma", "u", "rr", signs="- -", affine="sum")
@@ -235,6 +253,10 @@ def _extended(result: Array, a: Array, b: Array, low: Array, form: Form) -> Arra
     return np.where(a == b, low, result)
 
 
+WIDE_COMPARES = "ISETP.S64 ISETP.U64 UISETP.S64 UISETP.U64"
+
+
+@row(WIDE_COMPARES, OPS["ISETP"], "pp", "XXp", f"{' '.join(COMPARES)} AND OR XOR", affine="")
 @row("ISETP UISETP", OPS["ISETP"], "pp", "xxp|p", f"{' '.join(COMPARES)} AND OR XOR U32 EX")
 def compare(form: Form, a: Array, b: Array, also: Array, *low: Array) -> Any:
     result = one_of(form, COMPARES)(a, b)
@@ -256,9 +278,27 @@ def _bounded(form: Form, result: Array) -> Array:
     return np.asarray(result.view(U32))
 
 
-@row("IMNMX VIMNMX UIMNMX UVIMNMX", OPS["IMNMX"], "u", "xxp", "U32 RELU")
-def minimum_maximum(form: Form, a: Array, b: Array, least: Array) -> Array:
-    return _bounded(form, least_or_most(least, a, b))
+def _has_predicates(form: Form) -> bool:
+    """Say whether a row asks for predicates beside its number; their meaning is not known."""
+    return len(form.kept) > 1 or form.results[form.kept[0]] == "p"
+
+
+@row(
+    "IMNMX VIMNMX UIMNMX UVIMNMX",
+    OPS["IMNMX"],
+    "u|pp",
+    "xxp",
+    "S32 U32 RELU",
+    refuses=_has_predicates,
+)
+def minimum_maximum(form: Form, a: Array, b: Array, least: Array) -> Any:
+    chosen = _bounded(form, least_or_most(least, a, b))
+    return chosen if len(form.results) == 1 else (chosen,)
+
+
+@row("IMNMX.S64 IMNMX.U64", OPS["IMNMX"], "ppX", "XXp0", refuses=_has_predicates, affine="")
+def wide_minimum_maximum(form: Form, a: Array, b: Array, least: Array) -> Any:
+    return None, None, least_or_most(least, a, b)
 
 
 @row("VIMNMX3", OPS["IMNMX"], "u", "xxxp", "U32 RELU")
@@ -277,8 +317,10 @@ def absolute_difference(form: Form, a: Array, b: Array, c: Array) -> Array:
 
 
 add("SEL USEL", OPS["SEL"], "u", "uup")
+add("SEL.64 USEL.64", OPS["SEL"], "U", "UUp", affine="")
+add("MOV.64 UMOV.64", OPS["MOV"], "U", "U", affine="")
 add("R2UR", OPS["MOV"], "u", "u", "OR", kind="to_uniform", shape="q?oo")
-add("MOV UMOV", OPS["MOV"], "u", "u")
+add("MOV UMOV RPCMOV.32", OPS["MOV"], "u", "u")
 add("POPC UPOPC", OPS["POPC"], "u", "u", signs="~")
 
 

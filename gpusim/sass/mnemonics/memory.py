@@ -51,7 +51,7 @@ for name, space in (("RED", "global"), ("REDG", "global")):
         shape="gw",
     )
 add(COUNT_UP, OPS[COUNT_UP], kind="count_up", detail="shared", shape="oa")
-add(SPIN, OPS[SPIN], modifiers="64", kind="cast_spin", detail="shared", shape="oaww")
+add(SPIN, OPS[SPIN], modifiers="64", kind="cast_spin", detail="shared", shape="q?o?aww")
 # Behind a QSPC that finds the shared memory of another block: lanes need not try one by one.
 add(
     "ATOM.CAST.SPIN",
@@ -76,8 +76,8 @@ add(
     kind="copy_to_shared",
     shape="agp?",
 )
-add("LDC", OPS["LDC.BANK"], modifiers=WIDTHS, kind="bank", shape="oc")
-add("ULDC", OPS["ULDC.BANK"], modifiers=WIDTHS, kind="bank", shape="oc")
+for names, wanted in (("LDC", "LDC.BANK"), ("ULDC LDCU", "ULDC.BANK")):
+    add(names, OPS[wanted], modifiers=WIDTHS, kind="bank", detail=wanted, shape="oc")
 
 add("MEMBAR", OPS["MEMBAR"], modifiers="SC ALL CTA GPU SYS VC", kind="fence")
 add("FENCE", OPS["ERRBAR"], modifiers="VIEW ASYNC S", kind="fence")

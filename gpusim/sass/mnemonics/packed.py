@@ -59,6 +59,22 @@ def add_halves(form: Form, a: Array, b: Array) -> Array:
     return _packed(totals)
 
 
+@row("VIADD.U8x4", "fma", "u", "rr", signs="- -")
+def add_bytes(form: Form, a: Array, b: Array) -> Array:
+    parts = [
+        [np.negative(part) if signs.negated else part for part in _parts(word, 8, False)]
+        for word, signs in zip((a, b), form.signs, strict=True)
+    ]
+    return _packed([x + y for x, y in zip(*parts, strict=True)])
+
+
+@row("VIMNMX.S8x4 VIMNMX.U8x4", "alu", "u", "uup", "RELU")
+def minimum_maximum_of_bytes(form: Form, a: Array, b: Array, least: Array) -> Array:
+    signed = form.name.endswith("S8x4")
+    pairs = zip(_parts(a, 8, signed), _parts(b, 8, signed), strict=True)
+    return _packed([_bounded(form, least, x, y) for x, y in pairs])
+
+
 @row("VIMNMX.S16x2 VIMNMX.U16x2", "alu", "u|pp", "uup", "RELU")
 def minimum_maximum_of_halves(form: Form, a: Array, b: Array, least: Array) -> Any:
     """Choose for each half; a predicate each says whether it is the first operand's."""

@@ -39,3 +39,9 @@ def from_register(form: Form, value: Array) -> Any:
     """Set the predicates that a mask names from a register."""
     byte = next((int(s[1]) for s in form.signs[0].suffixes if s in ("B1", "B2", "B3")), 0)
     return tuple(((value >> U32(8 * byte + place)) & U32(1)) != 0 for place in range(7))
+
+
+@row("USETMAXREG.TRY_ALLOC.CTAPOOL", "cbu", "p", "#")
+def are_granted(form: Form) -> Array:
+    """Say that a warp has the registers it asks for; other warps have given theirs back."""
+    return np.full((1, 1, 1), True)
