@@ -75,6 +75,7 @@ class Watched:
     host_findings: list[HostFinding] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     intervals: list[dict[str, Any]] = field(default_factory=list)
+    operations: int = 0  # of PyTorch's own
     is_refused: bool = False
     cannot_run: bool = False
     predictions: dict[str, Timing] = field(default_factory=dict)
@@ -167,6 +168,10 @@ class Watched:
         """Say a finding of the program's host side, or of several launches."""
         self.host_findings.append(HostFinding(finding, source_file))
         output.complain(f"{finding.severity}: {finding.message}  [{finding.rule}]")
+
+    def computed(self, operations: int) -> None:
+        """Add operations that the program's own process has computed."""
+        self.operations += operations
 
     def ended(self, process: int, timeline: Timeline) -> None:
         """Keep the work on streams."""
@@ -276,6 +281,7 @@ def _record(one: LaunchOf, is_chosen: bool) -> ProgramLaunch:
         stream=one.stream,
         seconds=0.0,
         is_chosen=is_chosen,
+        tried=one.tried,
     )
 
 

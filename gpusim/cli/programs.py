@@ -267,6 +267,7 @@ def _report(watched: Watched, code: int, command: Sequence[str]) -> ProgramRepor
         host=watched.host_findings,
         refused=watched.refusals,
         intervals=watched.intervals,
+        operations=watched.operations,
     )
 
 

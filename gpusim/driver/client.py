@@ -19,6 +19,7 @@ from gpusim.driver.arena import Arena, OutOfMemoryError, Region
 from gpusim.driver.device_launches import DeviceLaunch
 from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.module import SCRATCH, ContextHeap, Function, Module
+from gpusim.driver.order import DEFAULT
 from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
 from gpusim.driver.status import RefusedError
 from gpusim.driver.textures import texture_of
@@ -32,6 +33,7 @@ from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.launch.textures import Texture
 from gpusim.reports.layout import plural, size
+from gpusim.reports.program_records import Tried
 from gpusim.reports.program_timeline import stream_name
 from gpusim.sass.decode import RefusedError as UnitError
 from gpusim.sass.symbols import cpp_name, parameter_types
@@ -62,6 +64,7 @@ class Client:
         self.timeline = Timeline(device)
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
+        self._tried: Tried | None = None
         self._declared: dict[str, list[tuple[str, str]]] = {}
         self._textures: dict[int, Texture] = {}
         self._heap = ContextHeap(self.arena)
@@ -404,6 +407,20 @@ class Client:
         self._declared[symbol] = list(zip(words[::2], words[1::2], strict=False))
         return Reply()
 
+    def _try(self, request: Request) -> Reply:
+        """Take note of the configuration of the next launches, "" for none."""
+        search, _, configuration = request.held.decode(errors="replace").partition("\0")
+        self._tried = Tried(int(search), configuration) if configuration else None
+        return Reply()
+
+    def _queue(self, _: Request) -> Reply:
+        self.timeline.queue(DEFAULT)
+        return Reply()
+
+    def _compute(self, request: Request) -> Reply:
+        self.execution.computed(int(request.held))
+        return Reply()
+
     def _names(self, request: Request) -> Reply:
         names = self._module(request.numbers[0]).names
         return Reply(0, (len(names),), b"".join(name.encode() + b"\0" for name in names))
@@ -472,7 +489,9 @@ class Client:
         function, launch, held = wanted
         number = next(self.numbers)
         identity = self._identity(function, launch, held)
-        one = LaunchOf(number, self.process, function.name, launch, stream, identity)
+        one = LaunchOf(
+            number, self.process, function.name, launch, stream, identity, tried=self._tried
+        )
         try:
             if how == _COOPERATIVE:
                 self._check_cooperative(function, launch)
@@ -786,6 +805,9 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "load": Client._load,
     "unload": Client._unload,
     "declare": Client._declare,
+    "try": Client._try,
+    "queue": Client._queue,
+    "computed": Client._compute,
     "function": Client._function,
     "functions": Client._names,
     "variable": Client._variable,

@@ -14,6 +14,7 @@ from gpusim.driver.timeline import Duration, Timeline
 from gpusim.errors import GpusimError
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
+from gpusim.reports.program_records import Tried
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class LaunchOf:
 
     `printed` takes the kernel's output. `identity` is equal for launches of the same code, size and
     arguments, with pointers compared as places in their allocations, `exact` with pointers as they
-    are. A launch has a `watch` where the memory of the program is checked, and `repeats` where its
-    result depends on memory alone.
+    are. A launch has a `watch` where the memory of the program is checked, `repeats` where its
+    result depends on memory alone, and `tried` where it tries a configuration of a search.
     """
 
     number: int
@@ -48,6 +49,7 @@ class LaunchOf:
     printed: list[bytes] = field(default_factory=list)
     exact: bytes = b""
     repeats: Repeats | None = None
+    tried: Tried | None = None
 
     def run(self, run: Run) -> int:
         """Run it, or take the result of an equal launch; return that one's number, else 0."""
@@ -92,6 +94,9 @@ class Execution(Protocol):
 
     def found(self, finding: Finding, source_file: str = "") -> None:
         """Take note of a finding beside the kernels', as of a copy out of bounds."""
+
+    def computed(self, operations: int) -> None:
+        """Take note of operations on device memory that the program's own process has computed."""
 
     def ended(self, process: int, timeline: Timeline) -> None:
         """Take note of the end of a process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 from collections.abc import Callable
@@ -251,6 +252,7 @@ _IN_C: dict[str, Any] = {
 def install() -> None:
     """Let `torch.cuda` answer for the simulated device."""
     torch.cuda._initialized = True
+    atexit.register(lambda: driver.tell("computed", str(Operations.count)))
     for name, function in _FUNCTIONS.items():
         setattr(torch.cuda, name, function)
     for name, function in _IN_C.items():

@@ -1,8 +1,14 @@
-"""Hooks of Triton's compiler: true lines, and the names and types of a kernel's parameters."""
+"""Hooks of Triton: true lines, names and types of parameters, and predicted times.
+
+A search over configurations takes the one with the least predicted time; without predictions it
+runs each once, and takes the first that is simulated.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import sys
+from collections.abc import Callable, Sequence
 from functools import wraps
 from types import ModuleType
 from typing import Any
@@ -10,6 +16,7 @@ from typing import Any
 from . import driver
 from .lines import with_true_lines
 
+_NOT_SIMULATED = "operation not supported"  # by the driver's text of CUDA_ERROR_NOT_SUPPORTED
 # Types of elements in C; those that C lacks by their width.
 _TYPES = {
     "fp16": "half",
@@ -44,11 +51,95 @@ def _c_type(kind: str) -> str:
     return f"{_TYPES.get(kind[1:], 'unsigned char')}*" if kind.startswith("*") else ""
 
 
+def _do_bench(
+    fn: Callable[[], Any],
+    warmup: float = 25,
+    rep: float = 100,
+    grad_to_none: Any = None,
+    quantiles: Sequence[float] | None = None,
+    return_mode: str = "mean",
+    **_: Any,
+) -> Any:
+    """Stand for triton.testing.do_bench: the predicted milliseconds of one call, NaN if unknown.
+
+    As in a benchmark's row of calls, a launch follows another, so that the gap between them is in
+    the time and not the overhead of a first one. A first call compiles and may search.
+    """
+    if not _Search.is_running:
+        fn()
+    time = _predicted_ms(fn)
+    if quantiles is not None:
+        return time if len(quantiles) == 1 else [time] * len(quantiles)
+    return [time] if return_mode == "all" else time
+
+
+def _predicted_ms(fn: Callable[[], Any]) -> float:
+    from . import cuda
+
+    begin, end = cuda.Event(), cuda.Event()
+    driver.tell("queue")
+    begin.record()
+    fn()
+    end.record()
+    return begin.elapsed_time(end)
+
+
+def _in_words(config: Any) -> str:
+    """Return a configuration without what it leaves as it is."""
+    given = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
+    for name, usual in (("num_ctas", 1), ("maxnreg", None)):
+        if getattr(config, name) != usual:
+            given[name] = getattr(config, name)
+    return ", ".join(f"{name}: {value}" for name, value in given.items())
+
+
+class _Search:
+    """The number of the last search over configurations, and whether one runs."""
+
+    number, is_running = 0, False
+
+
+def _with_configurations(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return Autotuner.run, in which a search has a number of its own."""
+
+    @wraps(run)
+    def found(*args: Any, **kwargs: Any) -> Any:
+        _Search.number += 1
+        return run(*args, **kwargs)
+
+    return found
+
+
+def _with_configuration(bench: Callable[..., Any]) -> Callable[..., Any]:
+    """Return Autotuner._bench, whose launches bear their configuration."""
+
+    @wraps(bench)
+    def timed(tuner: Any, *args: Any, config: Any, **kwargs: Any) -> Any:
+        driver.tell("try", f"{_Search.number}\0{_in_words(config)}")
+        _Search.is_running = True
+        try:
+            times = bench(tuner, *args, config=config, **kwargs)
+        except RuntimeError as error:
+            if _NOT_SIMULATED not in str(error):
+                raise
+            return [math.inf] * 3
+        finally:
+            _Search.is_running = False
+            driver.tell("try", "0\0")
+        known = all(one == one for one in times)
+        return times if known else [sys.float_info.max] * 3
+
+    return timed
+
+
 def install(triton: ModuleType) -> None:
     """Let Triton, just imported, send what its machine code does not hold."""
     from triton.compiler.compiler import CompiledKernel
 
     triton.knobs.runtime.add_stages_inspection_hook = _mend_lines
+    triton.testing.do_bench = triton.testing.do_bench_cudagraph = _do_bench
+    tuner = triton.runtime.autotuner.Autotuner
+    tuner.run, tuner._bench = _with_configurations(tuner.run), _with_configuration(tuner._bench)
     CompiledKernel._init_handles = _with_declaration(CompiledKernel._init_handles)
 
 

@@ -838,6 +838,8 @@ class ProgramLaunch(TypedDict):
     stream: int
     simulation_s: float
     equal_to: NotRequired[int]
+    search: NotRequired[int]
+    configuration: NotRequired[str]
     time_us: NotRequired[float]
     kernel_us: NotRequired[float]
     interval_us: NotRequired[Interval]
@@ -896,6 +898,7 @@ class Program(Head):
     refused: list[str]
     work: list[ProgramWork]
     timeline: list[StreamWork]
+    torch_operations: NotRequired[int]
 
 
 DOCUMENTS: Mapping[str, type] = {

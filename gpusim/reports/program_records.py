@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpusim.advice.records import Advice
 from gpusim.checking.findings import Finding, Findings
 from gpusim.reports.program_timeline import by_kind
+
+
+class Tried(NamedTuple):
+    """A configuration that a search of the program tries, and the search's number from 1."""
+
+    search: int
+    configuration: str
 
 
 @dataclass(frozen=True)
@@ -21,7 +28,8 @@ class ProgramLaunch:
     are its findings on performance, where it is the first of its kernel and size; `error` says why
     it ended early, at `error_line`, which is a fault of the kernel or something not simulated.
     `equal` is the number of an earlier launch with the same code, parameters and memory, whose
-    result it has without an execution; 0 for none.
+    result it has without an execution; 0 for none. `tried` is the configuration of an autotuner's
+    launch.
     """
 
     number: int
@@ -45,6 +53,7 @@ class ProgramLaunch:
     error_line: int = 0
     is_fault: bool = False
     equal: int = 0
+    tried: Tried | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the launch, ready for JSON."""
@@ -60,6 +69,8 @@ class ProgramLaunch:
         }
         if self.equal:
             made["equal_to"] = self.equal
+        if self.tried is not None:
+            made |= self.tried._asdict()
         if self.time_us is not None:
             made |= {
                 "time_us": self.time_us,
@@ -86,7 +97,10 @@ class HostFinding:
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """A program's launches, findings beside those of launches, refusals, and work on streams."""
+    """A program's launches, findings beside those of launches, refusals, and work on streams.
+
+    `operations` are those of PyTorch's own on device memory, which have no time.
+    """
 
     command: tuple[str, ...]
     device: str
@@ -95,10 +109,11 @@ class ProgramReport:
     host: Sequence[HostFinding] = ()
     refused: Sequence[str] = ()
     intervals: Sequence[Mapping[str, Any]] = ()
+    operations: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report, ready for JSON."""
-        return {
+        made: dict[str, Any] = {
             "program": list(self.command),
             "device": self.device,
             "exit_code": self.exit_code,
@@ -109,6 +124,7 @@ class ProgramReport:
             "work": [one.to_dict() for one in by_kind(self.intervals)],
             "timeline": [dict(one) for one in self.intervals],
         }
+        return made | ({"torch_operations": self.operations} if self.operations else {})
 
 
 @dataclass(frozen=True)

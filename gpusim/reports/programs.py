@@ -17,6 +17,7 @@ from gpusim.reports.program_findings import of_checks, performance_lines, short
 from gpusim.reports.program_records import KernelSum, ProgramLaunch, ProgramReport, by_kernel
 from gpusim.reports.program_timeline import timeline_line
 from gpusim.reports.quantities import interval
+from gpusim.reports.searches import searches
 
 _MOST_KERNELS = 40
 NUMBERS: Mapping[str, str] = {
@@ -66,6 +67,10 @@ def program_summary(report: ProgramReport, width: int) -> Iterator[Text]:
             yield Text(part)
     elif kernels:
         yield from (Text(line, DIM) for line in wrap(NOT_PREDICTED, width))
+    if report.operations:
+        said = plural(report.operations, "operation")
+        yield Text(f"{said} of PyTorch's own on device memory, without a time", DIM)
+    yield from searches(report.launches, width)
     left = len(kernels) - _MOST_KERNELS
     if left > 0:
         yield Text(f"and {plural(left, 'more kernel')} (--json --out FILE has all)", DIM)

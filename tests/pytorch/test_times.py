@@ -1,0 +1,85 @@
+"""Predicted times in programs: benchmarks, events, and searches over configurations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pytorch.programs import Programs, needs_torch
+
+pytestmark = needs_torch
+
+SEARCHES = """
+configs = [triton.Config({"BLOCK": b}, num_warps=w) for b, w in ((64, 1), (1024, 4))]
+@triton.autotune(configs=configs, key=["n"])
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+x = torch.rand(1 << 16, device="cuda")
+y = torch.empty_like(x)
+def call():
+    scale[lambda m: (triton.cdiv(x.numel(), m["BLOCK"]),)](x, y, x.numel())
+call()
+torch.testing.assert_close(y, 2 * x)
+print(scale.best_config.kwargs["BLOCK"])
+print(triton.testing.do_bench(call), triton.testing.do_bench(call, quantiles=[0.5, 0.2]))
+print(triton.testing.do_bench(lambda: 2 * x))
+"""
+
+
+@pytest.fixture
+def programs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Programs:
+    return Programs(tmp_path, capfd)
+
+
+def test_a_search_takes_the_least_predicted_time_and_is_a_table(programs: Programs) -> None:
+    ran = programs.run(SEARCHES, "predict")
+    assert ran.code == 0
+    best, times, of_torch = ran.out
+    assert best == "1024"
+    one, *more = times.replace("[", "").replace("]", "").replace(",", "").split()
+    assert more == [one, one]
+    tried = [one for one in ran.launches if "configuration" in one]
+    assert [one["configuration"] for one in tried] == [
+        "BLOCK: 64, num_warps: 1, num_stages: 3",
+        "BLOCK: 1024, num_warps: 4, num_stages: 3",
+    ]
+    assert {one["search"] for one in tried} == {1}
+    assert 1e-3 * ran.launches[-1]["kernel_us"] < float(one) < 1e-3 * ran.launches[-1]["time_us"]
+    assert "scale: 2 configurations by predicted time" in ran.err
+    assert of_torch == "nan"
+    assert "it has PyTorch's own operations in it, such as mul" in ran.err
+
+
+def test_times_that_no_command_predicts_are_nan_with_a_remark(programs: Programs) -> None:
+    ran = programs.run(SEARCHES)
+    assert ran.out == ["64", "nan [nan, nan]", "nan"]
+    assert ran.err.count("times are NaN: gpusim run does not predict; gpusim predict does") == 1
+
+
+REFUSED = """
+configs = [triton.Config({"B": b}, num_warps=4) for b in (64, 16)]
+@triton.autotune(configs=configs, key=[])
+@triton.jit
+def square(x, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    place = i[:, None] * 64 + tl.arange(0, 64)[None, :]
+    v = tl.load(x + place)
+    w = tl.load(x + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :])
+    tl.store(y + place, tl.dot(v, w))
+x = torch.randn(64, 64, device="cuda", dtype=torch.float16)
+y = torch.zeros(64, 64, device="cuda")
+square[(1,)](x, y)
+torch.testing.assert_close(y[:16], (x.float() @ x.float())[:16], rtol=1e-2, atol=1e-2)
+print(square.best_config.kwargs)
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "predict"])
+def test_a_search_goes_on_behind_a_refused_launch(programs: Programs, command: str) -> None:
+    ran = programs.run(REFUSED, command)
+    assert ran.out == ["{'B': 16}"]
+    assert ran.code == 2
+    assert "(wgmma) are not simulated" in ran.err
+    assert "--device a100-40gb" in ran.err
