@@ -48,7 +48,7 @@ class Linked:
 
     def call(self, name: str, *arguments: int) -> Any:
         """Call a function; whole numbers of 32 bits may be given without a sign."""
-        signed = [given - (1 << 32) if given >= 1 << 31 else given for given in arguments]
+        signed = [given - (1 << 32) if 1 << 31 <= given < 1 << 32 else given for given in arguments]
         return self._exports[name](self._store, *signed)
 
     @property

@@ -493,28 +493,37 @@ class Expressions:
         if one.kind == other.kind == BOOL and type(op) in _OF_BOOLS:
             return Value(folded(_OF_BOOLS[type(op)], one.code, other.code), BOOL)
         one, other = self.fitted(one, INT, node), self.fitted(other, INT, node)
-        shifted = self._by_shift(op, one, right)
-        if shifted is not None:
-            return shifted
+        divided = self._by_constant(op, one, right)
+        if divided is not None:
+            return divided
         name = _OF_INTS.get(type(op))
         if name is None:
             raise self.refuse(f"{type(op).__name__} of whole numbers is not translated", node)
         return Value(folded(name, one.code, other.code), INT)
 
-    def _by_shift(self, op: ast.operator, one: Value, right: ast.expr) -> Value | None:
-        """Return an integer division or modulo by a power of two as shift or mask, else None."""
+    def _by_constant(self, op: ast.operator, one: Value, right: ast.expr) -> Value | None:
+        """Return an integer division or modulo by a positive literal, else None.
+
+        By a power of two it is a shift or a mask; compilers divide by others without a division.
+        """
         try:
             number = self.known(right)
         except KeyError:
             return None
-        if not isinstance(number, int) or number < 1 or number & (number - 1):
+        if not isinstance(number, int) or number < 1 or not isinstance(op, ast.FloorDiv | ast.Mod):
             return None
-        if isinstance(op, ast.FloorDiv):
-            shift = number.bit_length() - 1
-            return Value(folded("i64.shr_s", one.code, f"(i64.const {shift})"), INT)
-        if isinstance(op, ast.Mod):
-            return Value(folded("i64.and", one.code, f"(i64.const {number - 1})"), INT)
-        return None
+        is_quotient = isinstance(op, ast.FloorDiv)
+        if number & (number - 1) == 0:
+            shift, mask = number.bit_length() - 1, number - 1
+            code = "i64.shr_s", one.code, f"(i64.const {shift if is_quotient else mask})"
+            return Value(folded(*code) if is_quotient else folded("i64.and", *code[1:]), INT)
+        keep, there = self.kept(one)
+        divisor = f"(i64.const {number})"
+        below = f"(i64.shr_s (i64.rem_s {there.code} {divisor}) (i64.const 63))"
+        if is_quotient:
+            return Value(f"{keep} (i64.add (i64.div_s {there.code} {divisor}) {below})", INT)
+        rest = f"(i64.rem_s {there.code} {divisor})"
+        return Value(f"{keep} (i64.add {rest} (i64.and {below} {divisor}))", INT)
 
     def _of_floats(
         self, op: ast.operator, one: Value, other: Value, node: ast.AST, right: ast.expr

@@ -22,6 +22,10 @@ REFERENCE = Integer(4, signed=False)
 _buffer: Any = memoryview(bytearray())
 
 
+class TrapError(Exception):
+    """The end of a run that cannot go on; compiled, it is a trap."""
+
+
 def use(buffer: Any) -> None:
     """Let interpreted code run in a buffer of bytes that can be written to."""
     global _buffer

@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpusim.machine.compiled.layout import CHUNKED, IN, OPERAND_BYTES, OUT
+from gpusim.machine.warps.state import read
 
+_SHIFT = read("shift")  # of global memory to linear memory
 _LANES = """(local.set $m (local.get $on))
 (block $done (loop $next
   (br_if $done (i32.eqz (local.get $m)))
@@ -239,7 +241,7 @@ class Access:
 (local $O i64) (local $n i32) (local $s i32) (local $x i64) (local $low i64) (local $size i64)
 (local $v v128)
 {entry}
-(local.set $s (i32.wrap_i64 (global.get $shift)))
+(local.set $s (i32.wrap_i64 {_SHIFT}))
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit_wide (local.get $on))))
 (call $look_wide (local.get $slot))
 (local.set $x (i64.load (i32.const {IN})))

@@ -19,6 +19,7 @@ from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, BROUGHT, MOST_ARRAYS
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +37,7 @@ MOST_CALLS = 0.125  # of the number of chunks
 def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
     """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
     first = arrays_begin(made)
-    if len(allocations) > layout.MOST_ARRAYS:
+    if len(allocations) > MOST_ARRAYS:
         raise NotDerivedError("a launch of so many arrays")
     for one in allocations.values():
         if one.heap is not None:
@@ -125,7 +126,7 @@ class Arrays:
     def bring(self, memory: Array, entry: int, chunk: int) -> None:
         """Copy a chunk of an entry's array; without an entry, all of all arrays."""
         if entry:
-            self.chunked[(entry - layout.ARRAYS) // layout.ARRAY_BYTES].bring(memory, chunk)
+            self.chunked[(entry - ARRAYS) // ARRAY_BYTES].bring(memory, chunk)
             return
         for one in self.chunked.values():
             one.bring_all(memory)
@@ -185,7 +186,7 @@ def bring_arrays(
     memory[layout.CHUNKS_THERE : there] = 0
     _table(memory)[: len(table)] = table
     _brought(memory)[: len(table)] = brought
-    _set_word(memory, layout.ARRAY_COUNT, len(named))
+    _set_word(memory, ARRAY_COUNT, len(named))
     _set_word(memory, layout.CHUNKED, len(found.chunked))
     return found
 
@@ -208,13 +209,13 @@ def _table(memory: Array) -> Array:
 
     Those of an array in chunks have no bytes, so that each access to it asks for its chunks.
     """
-    held = memory[layout.ARRAYS :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
+    held = memory[ARRAYS:][: ARRAY_BYTES * MOST_ARRAYS]
     return held.view(np.int64).reshape(-1, 4)
 
 
 def _brought(memory: Array) -> Array:
     """Return the other entries: bytes, writable bytes, where chunks tell that they came, bits."""
-    held = memory[layout.BROUGHT :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
+    held = memory[BROUGHT:][: ARRAY_BYTES * MOST_ARRAYS]
     return held.view(np.int64).reshape(-1, 4)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.machine.compiled.layout import operand
+from gpusim.machine.warps.state import read, written
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +38,7 @@ class Queues:
     @property
     def text(self) -> str:
         """The functions."""
+        free = read("free_copies")
         first, last = self.queue + _FIRST, self.queue + _LAST
         committed = self.queue + _COMMITTED
         commits = " ".join(
@@ -55,14 +57,14 @@ class Queues:
             ended = f"(i32.or {ended} (i32.shl (i32x4.bitmask {before}) (i32.const {k // 4})))"
         return f"""(func $commit_copies (param $W i32) (param $on i32) {commits})
 (func $new_copy (result i32) (local $e i32)
-(if (local.tee $e (global.get $copies_free)) (then
-  (global.set $copies_free (i32.load (local.get $e))) (return (local.get $e))))
-(local.set $e (global.get $copies))
-(if (i32.ge_u (local.get $e) (global.get $copies_end)) (then (unreachable)))
-(global.set $copies (i32.add (local.get $e) (i32.const {ENTRY_BYTES})))
+(if (local.tee $e {free}) (then
+  {written("free_copies", "(i32.load (local.get $e))")} (return (local.get $e))))
+(local.set $e {read("copies")})
+(if (i32.ge_u (local.get $e) {read("copies_end")}) (then (unreachable)))
+{written("copies", f"(i32.add (local.get $e) (i32.const {ENTRY_BYTES}))")}
 (local.get $e))
 (func $free_copy (param $e i32)
-(i32.store (local.get $e) (global.get $copies_free)) (global.set $copies_free (local.get $e)))
+(i32.store (local.get $e) {free}) {written("free_copies", "(local.get $e)")})
 (func $forget_copies (param $W i32) (local $e i32) (local $next i32)
 (local.set $e (i32.load offset={first} (local.get $W)))
 (block $done (loop $each

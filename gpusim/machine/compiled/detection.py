@@ -15,6 +15,7 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.compiled.layout import IN
+from gpusim.machine.warps.state import read, written
 
 Array = np.ndarray[Any, Any]
 
@@ -123,7 +124,10 @@ class Comparison:
     def text(self) -> str:
         """The function: its parameters are the lanes, one at least, and the warp."""
         made = {"global": self._of_global, "shared": self._of_shared, "local": self._of_local}
-        total = "$local_accesses" if self.space == "local" else "$accesses"
+        total = "local_accesses" if self.space == "local" else "accesses"
+        lanes = f"(i32.mul (i32.const {self.count}) (i32.popcnt (local.get $on)))"
+        added = f"(i64.extend_i32_u {lanes})"
+        ordered = f"(i64.add {read('ordered')} (i64.extend_i32_u (local.get $total)))"
         return f"""(func {self.name} (param $on i32) (param $W i32) (local $l i32) (local $x i64)
 (local $p i32) (local $e i32) (local $met i32) (local $base i64) (local $mine i64)
 (local $stamp i32) (local $c v128) (local $h v128) (local $block v128) (local $limit v128)
@@ -136,11 +140,10 @@ class Comparison:
 (local.set $stamp (i32.wrap_i64 (i64.shr_u (local.get $base) (i64.const 9))))
 (local.set $block (i64x2.splat (i64.and (local.get $base) (i64.const {_BLOCK}))))
 (local.set $limit (i64x2.splat (i64.shl (i64.extend_i32_u (i32.add (i32.const 1)
-  (global.get $passed))) (i64.const 38))))
-(global.set {total} (i64.add (global.get {total})
-  (i64.extend_i32_u (i32.mul (i32.const {self.count}) (i32.popcnt (local.get $on))))))
+  {read("passed")})) (i64.const 38))))
+{written(total, f"(i64.add {read(total)} {added})")}
 (local.set $base (i64.or (local.get $base)
-  (i64.shl (i64.extend_i32_u (global.get $time)) (i64.const 38))))
+  (i64.shl (i64.extend_i32_u {read("time")}) (i64.const 38))))
 (loop $next
   (local.set $l (i32.ctz (local.get $on)))
   (local.set $mine (i64.or (local.get $base)
@@ -148,15 +151,15 @@ class Comparison:
   {made[self.space]()}
   (br_if $next (local.tee $on
     (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
-(global.set $ordered (i64.add (global.get $ordered) (i64.extend_i32_u (local.get $total)))))"""
+{written("ordered", ordered)})"""
 
     def _of_global(self) -> str:
         at = f"(i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3)))"
-        begin = f"(i64.sub {at} (global.get $cells_first))"
+        begin = f"(i64.sub {at} {read('cells_first')})"
         return f"""(local.set $x (i64.shr_u {begin} (i64.const {self.shift})))
-  (if (i64.gt_u (i64.add (local.get $x) (i64.const {self.count})) (global.get $cells_count))
+  (if (i64.gt_u (i64.add (local.get $x) (i64.const {self.count})) {read("cells_count")})
     (then (unreachable)))
-  (local.set $p (i32.add (global.get $cells)
+  (local.set $p (i32.add {read("cells")}
     (i32.shl (i32.wrap_i64 (local.get $x)) (i32.const 4))))
   {self._lane()}"""
 
@@ -165,12 +168,12 @@ class Comparison:
         at = f"(i32.load offset={IN} (i32.shl (local.get $l) (i32.const 2)))"
         return f"""(local.set $e (i32.shr_u {at} (i32.const {self.shift})))
   (if (i64.gt_u (i64.add (i64.extend_i32_u (local.get $e)) (i64.const {self.count}))
-      (i64.extend_i32_u (global.get {count})))
+      (i64.extend_i32_u {read(count)}))
     (then (unreachable)))"""
 
     def _of_shared(self) -> str:
-        return f"""{self._element("$own_count")}
-  (local.set $p (i32.add (global.get $own_cells) (i32.shl (local.get $e) (i32.const 4))))
+        return f"""{self._element("own_count")}
+  (local.set $p (i32.add {read("own_cells")} (i32.shl (local.get $e) (i32.const 4))))
   {self._lane()}"""
 
     def _lane(self) -> str:
@@ -272,7 +275,7 @@ class Comparison:
             if self.kind != "store":
                 parts.append(
                     f"(if (i64.eqz {writer}) (then (if (i32.lt_u (i32.add (local.get $e)"
-                    f" (i32.const {number})) (global.get $own_empty)) (then (unreachable)))))"
+                    f" (i32.const {number})) {read('own_empty')}) (then (unreachable)))))"
                 )
         parts.append(
             f"(call $cell_{self.kind} (i32.add (local.get $p) (i32.const {at}))"
@@ -285,7 +288,7 @@ class Comparison:
             "(i32.or (local.get $l) (i32.and (i32.const 0x3E0)"
             " (i32.wrap_i64 (i64.shr_u (local.get $mine) (i64.const 4)))))"
         )
-        place = f"(i32.add (i32.mul {lane} (global.get $stamps_count)) (local.get $e))"
+        place = f"(i32.add (i32.mul {lane} {read('stamps_count')}) (local.get $e))"
         marks = []
         for k in range(self.count):
             at = f"offset={STAMP_BYTES * k} (local.get $p)"
@@ -294,6 +297,6 @@ class Comparison:
                 if self.kind == "store"
                 else f"(if (i32.ne (i32.load {at}) (local.get $stamp)) (then (unreachable)))"
             )
-        return f"""{self._element("$stamps_count")}
-  (local.set $p (i32.add (global.get $stamps) (i32.shl {place} (i32.const 2))))
+        return f"""{self._element("stamps_count")}
+  (local.set $p (i32.add {read("stamps")} (i32.shl {place} (i32.const 2))))
   {" ".join(marks)}"""

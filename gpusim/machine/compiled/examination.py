@@ -111,7 +111,7 @@ class _Examination:
             instance.arrays = arrays.bring_arrays(instance.memory, made, self._allocations, before)
             memory.bring_constants(instance.memory, place, context)
             instance.set(self._cells.settings(self._begin))
-            instance.set({"block_warps": place.warps, "warp_bytes": made.warp_bytes})
+            instance.set({"block_warps": place.warps})
         instance.set({"first_block": 1 + int(blocks[0])})
         memory.bring_batch(instance.memory, place, context.batch, ())
         instance.run(place, context, 0, turns)

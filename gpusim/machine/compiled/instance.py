@@ -24,6 +24,7 @@ from gpusim.machine.group import Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.state import Batch, Splits
 from gpusim.machine.warps import state
+from gpusim.machine.warps.accesses import DISORDER, NOTE_BYTES
 from gpusim.program.liveness import Liveness
 from gpusim.wasm import memory
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 PAGE = 1 << 16
-_ENDS = ("blocks_run", "blocks_full", "details", "details_full", "runs", "runs_full")
 MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
 _ENDED: Mapping[int, str] = {
     1: "no warp makes progress",
@@ -81,9 +81,7 @@ class Instance:
         made_now = wasmtime.Instance(self._store, module, [called, drained, taken, brought])
         exports: Any = made_now.exports(self._store)
         self._memory = exports["memory"]
-        self._run, self._notes_to = exports["run"], exports["notes"]
-        self._ends = {name: exports[name] for name in _ENDS if made.records}
-        self._exports = exports
+        self._run = exports["run"]
         self.arrays: Arrays | None = None  # of the launch
         self.is_new = True  # its memory is zero
         self.notes: list[Array] = []
@@ -108,13 +106,18 @@ class Instance:
         self.shift = shift
 
     def set(self, values: Mapping[str, int]) -> None:
-        """Set globals of the module."""
+        """Set fields of the module's state."""
         for name, value in values.items():
-            self._exports[name].set_value(self._store, value)
+            self._field(name)[0] = value
 
     def value(self, name: str) -> int:
-        """Return a global of the module."""
-        return int(self._exports[name].value(self._store))
+        """Return a field of the module's state."""
+        return int(self._field(name)[0])
+
+    def _field(self, name: str) -> Array:
+        kind = memory.fields_of(state.State)[name][1]
+        at = state.place(name)
+        return self.memory[at : at + kind.bytes].view(f"{'ui'[kind.signed]}{kind.bytes}")
 
     def _seen(self) -> Array:
         return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)
@@ -152,7 +155,7 @@ class Instance:
 
     @property
     def _disorder(self) -> Array:
-        return self.memory[layout.DISORDER : layout.DISORDER + 4].view(np.int32)
+        return self.memory[DISORDER : DISORDER + 4].view(np.int32)
 
     def _tell(self, place: BatchMemory, turns: int) -> None:
         """Write down the numbers of a batch for the module."""
@@ -162,7 +165,7 @@ class Instance:
             marks=place.marks_at - arrays_begin(self.made) // SECTOR_BYTES,
             mark_bytes=place.mark_bytes,
             notes=place.notes_at,
-            notes_end=place.notes_at + layout.NOTES * layout.NOTE_BYTES,
+            notes_end=place.notes_at + layout.NOTES * NOTE_BYTES,
             sum_bytes=place.sum_bytes,
             is_anew=1,
             turns_taken=0,
@@ -186,15 +189,14 @@ class Instance:
     def _begin_records(self) -> None:
         assert self._place is not None
         if self._place.records is not None:
-            for name, value in self._place.records.begins.items():
-                self._ends[name].set_value(self._store, value)
+            self.set(self._place.records.begins)
 
     def _take_steps(self) -> None:
         """Take the records of steps; LeftError for more than an observer should have."""
         assert self._place is not None
         if self._place.records is None:
             return
-        ends = {name: int(one.value(self._store)) for name, one in self._ends.items()}
+        ends = {name: self.value(name) for name in ("runs", "details", "touched")}
         self._recorded_blocks += self._place.records.take(self.memory, ends)
         if self._recorded_blocks > MOST_RECORDED:
             raise LeftError("too many steps to be kept")
@@ -204,10 +206,10 @@ class Instance:
         """Take the steps that are written down; with enough of them, no more are wanted."""
         place = self._place
         assert place is not None
-        end = int(self._notes_to.value(self._store))
+        end = self.value("notes")
         held = self.memory[place.notes_at : end].view(np.int32)
-        self.notes.append(held.reshape(-1, layout.NOTE_BYTES // 4).copy())
-        self._notes_to.set_value(self._store, place.notes_at)
+        self.notes.append(held.reshape(-1, NOTE_BYTES // 4).copy())
+        self.set({"notes": place.notes_at})
         if len(self.notes) * layout.NOTES > self._most_notes:
             words = self.memory[place.warps_at :][: place.held * self.made.warp_bytes]
             words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.compiled import layout
+from gpusim.machine.warps.accesses import SCRATCH
 
 _MODES = ("idx", "up", "down", "bfly")
 _YES = "(local.get $x)"
@@ -51,7 +52,7 @@ def operation(row: Instruction, types: Sequence[np.dtype[np.generic]]) -> str:
 def _shuffle(row: Instruction, first: int) -> str:
     mode, *results = row.detail
     places = dict(zip(results, range(len(row.dst)), strict=False))
-    out = layout.result(places["value"]) if "value" in places else layout.SCRATCH
+    out = layout.result(places["value"]) if "value" in places else SCRATCH
     call = (
         f"(call $shuffle (local.get $on) (i32.const {_MODES.index(mode)}) (i32.const {first})"
         f" (i32.const {out}))"
@@ -79,7 +80,7 @@ def _vote(row: Instruction, predicate: int) -> str:
 def _match(row: Instruction, first: int, words: int) -> str:
     """Return the code of a match: values of several words are operands beside each other."""
     places = {result: layout.result(number) for number, result in enumerate(row.detail)}
-    out = places.get("any", places.get("all", layout.SCRATCH))
+    out = places.get("any", places.get("all", SCRATCH))
     call = (
         f"(local.set $x (call $match (local.get $on) (i32.const {first}) (i32.const {words})"
         f" (i32.const {out})))"

@@ -25,6 +25,7 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
+from gpusim.machine.warps.accesses import NOTE_BYTES
 from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +51,7 @@ class BatchMemory:
         at_once = 1 if self.one_by_one else self.blocks
         self.held = self.warps * at_once
         self.notes_at = _aligned(arrays_end, 64)
-        self.marks_at = self.notes_at + layout.NOTES * layout.NOTE_BYTES
+        self.marks_at = self.notes_at + layout.NOTES * NOTE_BYTES
         self.mark_bytes = -(-(arrays_end - arrays_begin(made)) // SECTOR_BYTES)
         self.banks_at = _aligned(self.marks_at + self.mark_bytes * len(made.touched), 16)
         banks = sum(_aligned(len(context.banks.get(n, ())), 16) for n, *_ in made.banks)

@@ -18,12 +18,13 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.host import fast
 from gpusim.host.interrupts import stopped_by_signals
 from gpusim.isa.ops import OPS, Program
-from gpusim.machine.compiled import arrays, layout, memory
+from gpusim.machine.compiled import arrays, memory
 from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.storage import Allocation
+from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS, MOST_ARRAYS
 from gpusim.program.memoisation import once
 
 Array = np.ndarray[Any, Any]
@@ -139,5 +140,5 @@ def _sectors(part: Part) -> Array:
 
 def _stored(part: Part) -> Array:
     """Return the arrays that a part has stored to."""
-    table = part.instance.memory[layout.ARRAYS :][: layout.ARRAY_BYTES * layout.MOST_ARRAYS]
+    table = part.instance.memory[ARRAYS:][: ARRAY_BYTES * MOST_ARRAYS]
     return table.view(np.int64).reshape(-1, 4)[:, 3]

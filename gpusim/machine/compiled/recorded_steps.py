@@ -10,16 +10,16 @@ import numpy as np
 from gpusim.gpu.memory import LINE_BYTES
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Accesses, Placement, Steps
-from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.warps.steps import DETAIL_BYTES, ON, RUN_BYTES, TAKEN, TOUCHED_BYTES
 
 Array = np.ndarray[Any, Any]
 
 # Words of a record of a basic block, and of one of an instruction.
 _PC, _ROW, _LANES, _DETAILS = range(4)
-_PASSES, _LINES, _WAVEFRONTS, _GAPS, _LOWEST, _IS_ONE, _RUNS = range(1, 8)
-_ON, _TAKEN = 30, 31  # bits beside the pc
-_PC_BITS = (1 << _ON) - 1
+_PASSES, _LINES, _WAVEFRONTS, _GAPS, _LOWEST, _ISONE, _RUNS = range(1, 8)
+_PC_BITS = (1 << ON) - 1
+_MOST_RUNS = 1 << 14  # that are recorded before they are taken
 
 
 class Records:
@@ -28,32 +28,31 @@ class Records:
     def __init__(self, made: Translation, begin: int) -> None:
         self._begin = begin
         longest = int(np.diff([*made.starts, made.length]).max())
-        self._details = begin + layout.BLOCK_RECORD_BYTES * (layout.BLOCK_RECORDS + 1)
-        self._details_full = self._details + layout.DETAIL_BYTES * layout.BLOCK_RECORDS
-        self._runs = self._details_full + layout.DETAIL_BYTES * longest
-        self._runs_full = self._runs + layout.RUN_BYTES * 4 * layout.BLOCK_RECORDS
+        self._details = begin + RUN_BYTES * (_MOST_RUNS + 1)
+        self._details_full = self._details + DETAIL_BYTES * _MOST_RUNS
+        self._touched = self._details_full + DETAIL_BYTES * longest
+        self._touched_full = self._touched + TOUCHED_BYTES * 4 * _MOST_RUNS
         widest = 32 * max(1, made.widest)
-        self.end = -(-(self._runs_full + layout.RUN_BYTES * widest * longest) // 64) * 64
+        self.end = -(-(self._touched_full + TOUCHED_BYTES * widest * longest) // 64) * 64
         self.taken: list[tuple[Array, Array, Array]] = []
 
     @property
     def begins(self) -> dict[str, int]:
-        """The module's globals: where records begin, and from where on they are taken."""
-        full = self._details - layout.BLOCK_RECORD_BYTES
+        """The module's state: where records begin, and from where on they are taken."""
         return {
-            "blocks_run": self._begin,
-            "blocks_full": full,
+            "runs": self._begin,
+            "runs_full": self._details - RUN_BYTES,
             "details": self._details,
             "details_full": self._details_full,
-            "runs": self._runs,
-            "runs_full": self._runs_full,
+            "touched": self._touched,
+            "touched_full": self._touched_full,
         }
 
     def take(self, memory: Array, ends: dict[str, int]) -> int:
         """Keep the records up to some ends; return the number of basic blocks."""
-        blocks = _words(memory, self._begin, ends["blocks_run"], layout.BLOCK_RECORD_BYTES)
-        details = _words(memory, self._details, ends["details"], layout.DETAIL_BYTES)
-        runs = _words(memory, self._runs, ends["runs"], layout.RUN_BYTES)
+        blocks = _words(memory, self._begin, ends["runs"], RUN_BYTES)
+        details = _words(memory, self._details, ends["details"], DETAIL_BYTES)
+        runs = _words(memory, self._touched, ends["touched"], TOUCHED_BYTES)
         self.taken.append((blocks, details, runs))
         return len(blocks)
 
@@ -95,14 +94,14 @@ class _Reader:
         begin = np.cumsum(length) - length
         first = self._number[starts] - begin  # issued instructions are numbered on in a block
         pc = self._issued[np.repeat(first, length) + np.arange(length.sum())]
-        number = (at_details - self._details) // layout.DETAIL_BYTES
+        number = (at_details - self._details) // DETAIL_BYTES
         owned = np.diff(number, append=len(details))
         bits = details[:, 0].view(np.uint32)
         what = (bits & _PC_BITS).astype(np.int64)
         at = self._number[what] - np.repeat(first, owned)
         is_on, is_taken = np.ones(len(pc), dtype=bool), self._takes[pc]
-        is_on[at] = (bits >> _ON) & 1 != 0
-        is_taken[at] = bits >> _TAKEN != 0
+        is_on[at] = (bits >> ON) & 1 != 0
+        is_taken[at] = bits >> TAKEN != 0
         is_opened = starts < 0
         position = rows[is_opened] // self._placement.warps_per_block
         opened = np.stack([begin[is_opened], position], axis=1)

@@ -1,27 +1,10 @@
 ;; What every module has beside its warps (`machine/warps/`): sectors, wavefronts, integer division.
 ;; Addresses of operands and results are those of `layout.py`.
 
-(global $shift (mut i64) (i64.const 0))
-
-;; Of asynchronous copies (`copies.py`): the entries of the pool that have not been used yet, and the
-;; first of those that are free again.
-(global $copies (mut i32) (i32.const 0))
-(global $copies_end (mut i32) (i32.const 0))
-(global $copies_free (mut i32) (i32.const 0))
-
 ;; The lanes of a mask from lane $l on, as four masks.
 (func $four (param $mask i32) (param $l i32) (result v128)
   (i32x4.ne (v128.const i64x2 0 0) (v128.and (v128.const i32x4 1 2 4 8)
     (i32x4.splat (i32.shr_u (local.get $mask) (local.get $l))))))
-
-;; Whether splits come to an atomic by one path alone; `at` is where that is kept. If not, it is noted.
-(func $is_in_order (param $path i32) (param $at i32) (result i32)
-  (if (i32.eqz (i32.load (local.get $at))) (then
-    (i32.store (local.get $at) (i32.or (local.get $path) (i32.const 1)))))
-  (if (i32.eq (i32.load (local.get $at)) (i32.or (local.get $path) (i32.const 1)))
-    (then (return (i32.const 1))))
-  (i32.store (i32.const @DISORDER@) (i32.const 1))
-  (i32.const 0))
 
 ;; Sums as GPUs form them: subnormal numbers of single precision are 0, and a result that is no
 ;; number has one pattern of bits; of double precision, that of an operand.
@@ -42,125 +25,6 @@
   (if (f64.ne (f64.reinterpret_i64 (local.get $a)) (f64.reinterpret_i64 (local.get $a)))
     (then (return (local.get $a))))
   (i64.const 0xFFF8000000000000))
-
-;; Run a batch from its numbers in memory (`Launched` of layout.py): a call with arguments, or a global
-;; that is set, takes the host longer than a short launch. 0: all warps have ended; 1: one stands still;
-;; 2: a warp has had too many turns; 3 and 4 are those of `in_order.wat`.
-(func (export "run") (result i32) (local $at i32)
-  (local.set $at (i32.const @LAUNCHED@))
-  (global.set $shift (i64.load (local.get $at)))
-  (global.set $marks (i32.load offset=8 (local.get $at)))
-  (global.set $marks_size (i32.load offset=12 (local.get $at)))
-  (global.set $notes (i32.load offset=16 (local.get $at)))
-  (global.set $notes_end (i32.load offset=20 (local.get $at)))
-  (global.set $copies (i32.load offset=64 (local.get $at)))
-  (global.set $copies_end (i32.load offset=68 (local.get $at)))
-  (global.set $copies_free (i32.const 0))
-  @IN_ORDER@
-  (call $run_in_turn))
-
-;; The array with so many bytes at an address; every other array traps.
-(func $find (param $x i64) (param $width i64) (result i32) (local $e i32) (local $n i32)
-  (local.set $e (i32.const @ARRAYS@))
-  (local.set $n (i32.load (i32.const @ARRAY_COUNT@)))
-  (loop $next
-    (if (i32.eqz (local.get $n)) (then (unreachable)))
-    (if (i32.and
-        (i64.ge_s (local.get $x) (i64.load (local.get $e)))
-        (i64.le_s (i64.add (local.get $x) (local.get $width))
-          (i64.add (i64.load (local.get $e)) (i64.load offset=@FROM_ARRAYS@ (local.get $e)))))
-      (then (return (local.get $e))))
-    (local.set $e (i32.add (local.get $e) (i32.const 32)))
-    (local.set $n (i32.sub (local.get $n) (i32.const 1)))
-    (br $next))
-  (unreachable))
-
-;; Whether an access lies in an array that is brought in chunks: those that it touches are then there.
-;; Its lanes are so far from $x as the distances at $slot say; $limit is where the entry has the bytes
-;; that it may touch.
-(func $is_there (param $e i32) (param $x i64) (param $slot i32) (param $width i64) (param $limit i32)
-  (result i32) (local $first i64) (local $end i64) (local $bits i64) (local $low i64) (local $l i32)
-  (local.set $bits (i64.load offset=@FROM_ARRAYS24@ (local.get $e)))
-  (if (i64.eqz (local.get $bits)) (then (return (i32.const 0))))
-  (local.set $low (i64.load (local.get $e)))
-  (local.set $first (i64.sub (i64.add (local.get $x) (i64.load offset=272 (local.get $slot)))
-    (local.get $low)))
-  (local.set $end (i64.add (local.get $width) (i64.sub
-    (i64.add (local.get $x) (i64.load offset=280 (local.get $slot))) (local.get $low))))
-  (if (i32.or
-      (i64.ne (i64.const 0) (i64.and (i64.sub (local.get $width) (i64.const 1))
-        (i64.or (local.get $x) (i64.load offset=288 (local.get $slot)))))
-      (i32.or
-        (i64.lt_s (local.get $first) (i64.const 0))
-        (i64.gt_s (local.get $end)
-          (i64.load offset=@FROM_ARRAYS@ (i32.add (local.get $e) (local.get $limit))))))
-    (then (return (i32.const 0))))
-  (if (i64.eq
-      (i64.shr_u (local.get $first) (local.get $bits))
-      (i64.shr_u (i64.sub (local.get $end) (i64.const 1)) (local.get $bits)))
-    (then (call $want (local.get $e) (local.get $first) (local.get $bits)) (return (i32.const 1))))
-  (loop $lane
-    (local.set $first (i64.sub
-      (i64.load offset=@IN@ (i32.shl (local.get $l) (i32.const 3))) (local.get $low)))
-    (call $want (local.get $e) (local.get $first) (local.get $bits))
-    (call $want (local.get $e)
-      (i64.add (local.get $first) (i64.sub (local.get $width) (i64.const 1))) (local.get $bits))
-    (br_if $lane (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 1))) (i32.const 32))))
-  (i32.const 1))
-
-;; Bring the chunk of a byte of an array, unless it is there.
-(func $want (param $e i32) (param $byte i64) (param $bits i64) (local $chunk i32)
-  (local.set $chunk (i32.wrap_i64 (i64.shr_u (local.get $byte) (local.get $bits))))
-  (if (i32.eqz (i32.load8_u
-      (i32.add (i32.load offset=@FROM_ARRAYS16@ (local.get $e)) (local.get $chunk))))
-    (then (call $bring (local.get $e) (local.get $chunk)))))
-
-;; A set of numbers that lanes hold: 128 entries of 16 bytes {number, times, set that it is of}.
-(global $set (mut i32) (i32.const 0))
-(func $new_set (global.set $set (i32.add (global.get $set) (i32.const 1))))
-
-;; Add a number to the set; how often it is there now.
-(func $counted (param $x i64) (result i32) (local $at i32) (local $n i32)
-  (local.set $at (i32.shl (i32.wrap_i64 (i64.shr_u
-    (i64.mul (local.get $x) (i64.const 0x9E3779B97F4A7C15)) (i64.const 57))) (i32.const 4)))
-  (block $found (loop $next
-    (if (i32.ne (i32.load offset=@TABLE12@ (local.get $at)) (global.get $set)) (then
-      (i64.store offset=@TABLE@ (local.get $at) (local.get $x))
-      (i32.store offset=@TABLE8@ (local.get $at) (i32.const 0))
-      (i32.store offset=@TABLE12@ (local.get $at) (global.get $set))
-      (br $found)))
-    (br_if $found (i64.eq (local.get $x) (i64.load offset=@TABLE@ (local.get $at))))
-    (local.set $at (i32.and (i32.add (local.get $at) (i32.const 16)) (i32.const 2047)))
-    (br $next)))
-  (local.set $n (i32.add (i32.load offset=@TABLE8@ (local.get $at)) (i32.const 1)))
-  (i32.store offset=@TABLE8@ (local.get $at) (local.get $n))
-  (local.get $n))
-
-;; The most lanes with one address of global memory.
-(func $most_alike (param $on i32) (result i32) (local $n i32) (local $most i32)
-  (call $new_set)
-  (loop $next
-    (local.set $n (call $counted
-      (i64.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))))
-    (if (i32.gt_u (local.get $n) (local.get $most)) (then (local.set $most (local.get $n))))
-    (br_if $next (local.tee $on
-      (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
-  (local.get $most))
-
-;; The most lanes with a word in one bank of shared memory.
-(func $most_of_a_bank (param $on i32) (result i32) (local $n i32) (local $most i32) (local $at i32)
-  (v128.store offset=@SCRATCH@ (i32.const 0) (v128.const i64x2 0 0))
-  (v128.store offset=@SCRATCH@ (i32.const 16) (v128.const i64x2 0 0))
-  (block $done (loop $next
-    (br_if $done (i32.eqz (local.get $on)))
-    (local.set $at (i32.and (i32.const 31) (i32.shr_u
-      (i32.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 2))) (i32.const 2))))
-    (local.set $n (i32.add (i32.const 1) (i32.load8_u offset=@SCRATCH@ (local.get $at))))
-    (i32.store8 offset=@SCRATCH@ (local.get $at) (local.get $n))
-    (if (i32.gt_u (local.get $n) (local.get $most)) (then (local.set $most (local.get $n))))
-    (local.set $on (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))
-    (br $next)))
-  (local.get $most))
 
 ;; Whether lanes access the same word as the lane so far from them, or one of both nothing.
 (func $in_pairs (param $on i32) (param $apart i32) (result i32) (local $l i32)
@@ -412,58 +276,11 @@
     (local.set $out (i32.add (local.get $out) (i32.const 16)))
     (br_if $next (i32.lt_u (local.get $out) (local.get $end)))))
 
-;; Mark the sectors of global memory that lanes touch, in a table of marks by place in memory.
-(func $mark (param $on i32) (param $marks i32) (local $shift i32)
-  (local.set $shift (i32.wrap_i64 (global.get $shift)))
-  (loop $next
-    (i32.store8
-      (i32.add (local.get $marks) (i32.shr_u (i32.sub
-        (i32.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 3)))
-        (local.get $shift)) (i32.const 5)))
-      (i32.const 1))
-    (br_if $next (local.tee $on
-      (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1)))))))
-
-;; Mark some sectors in a row.
-(func $mark_row (param $marks i32) (param $at i32) (param $count i32)
-  (local.set $marks (i32.add (local.get $marks) (i32.shr_u (local.get $at) (i32.const 5))))
-  (loop $next
-    (i32.store8 (local.get $marks) (i32.const 1))
-    (local.set $marks (i32.add (local.get $marks) (i32.const 1)))
-    (br_if $next (local.tee $count (i32.sub (local.get $count) (i32.const 1))))))
-
-;; Tables of marks: the first, and the bytes of each.
-(global $marks (mut i32) (i32.const 0))
-(global $marks_size (mut i32) (i32.const 0))
-
-;; Give lanes that are off the address of one that is on: the first's, or behind it the last's.
-(func $fit_wide (param $on i32) (local $off i32) (local $l i32) (local $begin i32)
-  (local $first i64) (local $last i64)
-  (local.set $begin (i32.ctz (local.get $on)))
-  (local.set $first (i64.load offset=@IN@ (i32.shl (local.get $begin) (i32.const 3))))
-  (local.set $last (i64.load offset=@IN@
-    (i32.shl (i32.sub (i32.const 31) (i32.clz (local.get $on))) (i32.const 3))))
-  (local.set $off (i32.xor (local.get $on) (i32.const -1)))
-  (loop $next
-    (local.set $l (i32.ctz (local.get $off)))
-    (i64.store offset=@IN@ (i32.shl (local.get $l) (i32.const 3))
-      (select (local.get $first) (local.get $last) (i32.lt_u (local.get $l) (local.get $begin))))
-    (br_if $next (local.tee $off
-      (i32.and (local.get $off) (i32.sub (local.get $off) (i32.const 1)))))))
-
-(func $fit (param $on i32) (local $off i32) (local $first i32)
-  (local.set $first (i32.load offset=@IN@ (i32.shl (i32.ctz (local.get $on)) (i32.const 2))))
-  (local.set $off (i32.xor (local.get $on) (i32.const -1)))
-  (loop $next
-    (i32.store offset=@IN@ (i32.shl (i32.ctz (local.get $off)) (i32.const 2)) (local.get $first))
-    (br_if $next (local.tee $off
-      (i32.and (local.get $off) (i32.sub (local.get $off) (i32.const 1)))))))
-
 ;; Addresses of an instruction are mostly as far apart as when it was run last. Of global memory it
 ;; keeps 256 bytes of distances from the first lane's, and behind them: 256 lanes that were on,
 ;; 260 the lanes with the first access to a sector, 264 the first address within its sector or -1,
 ;; 268 the kind of distances (0: none, 1: 4 bytes from lane to lane, 2: others), 272 the least and 280
-;; the greatest distance, 288 bits of all distances, 304 what was told of the access (`steps.wat`).
+;; the greatest distance, 288 bits of all distances, 304 what was told of the access (`steps.py`).
 (func $look_wide (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $y v128)
   (local $first v128) (local $differ v128) (local $least v128) (local $most v128)
   (local $bits v128) (local $four v128) (local $by v128)
@@ -595,55 +412,6 @@
       (i8x16.shuffle 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 (local.get $bits) (local.get $bits))))
     (i32.store offset=144 (local.get $slot) (i32.or (i32x4.extract_lane 0 (local.get $bits))
       (i32x4.extract_lane 1 (local.get $bits)))))))
-
-;; Whether an address is misaligned, below `low`, or more than `most` above it.
-(func $is_outside (param $slot i32) (param $low i32) (param $most i32) (param $align i32)
-  (result i32) (local $x i64)
-  (local.set $x (i64.sub (i64.extend_i32_u (i32.load (i32.const @IN@)))
-    (i64.extend_i32_u (local.get $low))))
-  (i32.or
-    (i32.ne (i32.const 0) (i32.and (local.get $align)
-      (i32.or (i32.load (i32.const @IN@)) (i32.load offset=144 (local.get $slot)))))
-    (i32.or
-      (i64.lt_s (i64.add (local.get $x) (i64.load32_s offset=136 (local.get $slot))) (i64.const 0))
-      (i64.gt_s (i64.add (local.get $x) (i64.load32_s offset=140 (local.get $slot)))
-        (i64.extend_i32_s (local.get $most))))))
-
-;; Wavefronts as `wavefronts` counts them: those of the last time where the distances are the same.
-(func $wavefronts_again (param $on i32) (param $words i32) (param $pairs i32) (param $slot i32)
-  (result i64) (local $found i64)
-  (local.set $found (i64.load offset=152 (local.get $slot)))
-  (if (i32.or (i64.eq (local.get $found) (i64.const -1))
-      (i32.ne (local.get $on) (i32.load offset=128 (local.get $slot))))
-    (then
-      (local.set $found (call $wavefronts (local.get $on) (local.get $words) (local.get $pairs)))
-      (i64.store offset=152 (local.get $slot) (local.get $found))
-      (i32.store offset=128 (local.get $slot) (local.get $on))))
-  (local.get $found))
-
-;; Write a step down: its pc, warp, lanes, addresses of 64 bits (1) or 32 bits (2) of these.
-(global $notes (export "notes") (mut i32) (i32.const 0))
-(global $notes_end (mut i32) (i32.const 0))
-(func $note (param $W i32) (param $pc i32) (param $mask i32) (param $on i32) (param $taken i32)
-  (param $space i32)
-  (if (i32.ge_u (global.get $notes) (global.get $notes_end)) (then (call $drain)))
-  (i32.store (global.get $notes) (local.get $pc))
-  (i32.store offset=4 (global.get $notes) (i32.load offset=44 (local.get $W)))
-  (i32.store offset=8 (global.get $notes) (local.get $mask))
-  (i32.store offset=12 (global.get $notes) (local.get $on))
-  (i32.store offset=16 (global.get $notes) (local.get $taken))
-  (i32.store offset=20 (global.get $notes) (local.get $space))
-  (if (i32.lt_u (local.get $space) (i32.const 3))
-    (then (memory.copy (i32.add (global.get $notes) (i32.const 32)) (i32.const @IN@)
-      (i32.const 256)))
-    (else ;; a shuffle's lanes, and behind them its limits
-      (local.set $space (i32.add (i32.const @IN@)
-        (i32.shl (i32.sub (local.get $space) (i32.const 2)) (i32.const 8))))
-      (memory.copy (i32.add (global.get $notes) (i32.const 32)) (local.get $space)
-        (i32.const 128))
-      (memory.copy (i32.add (global.get $notes) (i32.const 160))
-        (i32.add (local.get $space) (i32.const 256)) (i32.const 128))))
-  (global.set $notes (i32.add (global.get $notes) (i32.const 288))))
 
 ;; Integer division as NumPy has it: 0 where the divisor is 0, rounded down.
 (func $floor_divide_u32 (param $a i32) (param $b i32) (result i32)

@@ -28,6 +28,8 @@ from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
 from gpusim.machine.warps import state
+from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
+from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.flow import all_successors, leaders
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
@@ -785,7 +787,7 @@ class _Translator:
         if memory.space == "global":
             return (
                 f"(if (i32.eqz (call $told_again {here} (i32.const {slot}))) (then"
-                f" (call $narrow (global.get $shift)) (call $accessed {here} (i32.const {width})"
+                f" (call $narrow {state.read('shift')}) (call $accessed {here} (i32.const {width})"
                 f" (i32.const 1) (i32.const {kinds[kind]}) (i32.const 1))"
                 f" (call $keep_told (local.get $on) (i32.const {slot}))))"
             )
@@ -808,7 +810,7 @@ class _Translator:
         zeros = " ".join(["(i32.const 0)"] * 3)
         return (
             f"(call $detail {here} {passes} {zeros} (i32.const -1) (i32.const 0)"
-            " (global.get $runs))"
+            f" {state.read('touched')})"
         )
 
     def _marks(self, row: Instruction, kind: str) -> str:
@@ -821,7 +823,8 @@ class _Translator:
             self._made.touched.append(key)
         number = self._made.touched.index(key)
         return (
-            f"(i32.add (global.get $marks) (i32.mul (i32.const {number}) (global.get $marks_size)))"
+            f"(i32.add {state.read('marks')}"
+            f" (i32.mul (i32.const {number}) {state.read('mark_bytes')}))"
         )
 
     def _receive(self, segment: Segment, row: Instruction, kind: str, guard: Any) -> None:
@@ -895,9 +898,9 @@ class _Translator:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
         if memory.space == "global":
             self._accesses.setdefault(access.name, access)
-            entry = layout.ARRAYS
+            entry = ARRAYS
             if memory.name:
-                entry += layout.ARRAY_BYTES * self._made.arrays.index(memory.name)
+                entry += ARRAY_BYTES * self._made.arrays.index(memory.name)
             sectors = (
                 f"(call {access.name} (local.get $on) (i32.const {entry})"
                 f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)}"
@@ -1066,9 +1069,8 @@ class _Translator:
                 " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
             )
         if self._recording:
-            undone += (
-                "(global.set $blocks_run (i32.sub (global.get $blocks_run)"
-                f" (i32.const {layout.BLOCK_RECORD_BYTES})))"
+            undone += state.written(
+                "runs", f"(i32.sub {state.read('runs')} (i32.const {RUN_BYTES}))"
             )
         return undone
 
@@ -1322,7 +1324,7 @@ def _waits(row: Instruction) -> bool:
 def _counted(total: str, each: int) -> str:
     """Return code that adds to a total, for each lane that is on."""
     lanes = f"(i32.mul (i32.const {each}) (i32.popcnt (local.get $on)))"
-    return f"(global.set ${total} (i64.add (global.get ${total}) (i64.extend_i32_u {lanes})))"
+    return state.written(total, f"(i64.add {state.read(total)} (i64.extend_i32_u {lanes}))")
 
 
 def _filled(offset: int, value_and_size: str) -> str:

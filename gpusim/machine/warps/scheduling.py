@@ -49,8 +49,16 @@ class _Words(Record):
     second: i64
 
 
+def prepare() -> None:
+    """Set what a module remembers to the begin of a batch."""
+    NOW.notes = LAUNCH.notes
+    NOW.copies = LAUNCH.copies
+    NOW.free_copies = 0
+
+
 def run_in_turn() -> u32:
     """Run the blocks of a batch, from their start or from where they stand; return how it ended."""
+    prepare()
     if LAUNCH.is_anew:
         return _run_anew()
     warp = Warp(LAUNCH.warps_at)

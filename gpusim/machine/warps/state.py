@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from gpusim.wasm.memory import Record, i32, i64, offset, size, u32
+from gpusim.wasm.memory import Record, fields_of, i32, i64, offset, size, u32
 
 LAUNCHED, STATE = 528, 640  # where the two records lie that a module has once
+# Addresses of lanes: their first operand, and the places of an access in order.
+IN, SORTED = 1024, 14336
 MOST_SPLITS = 32
 READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(5)
 BARRIER_BITS = 8  # of `Split.waits_for`: above them is a path
@@ -46,11 +48,59 @@ class State(Record):
     """What a module remembers while it runs.
 
     `next_block` is the lowest block of code of the other splits of the running warp that are ready,
-    `paths` the last path that was new.
+    `paths` the last path that was new. `runs`, `details` and `touched` are where the next record of
+    steps goes (`steps`), each with the place from which on all are taken.
+
+    With race detection, `passed` is when the barrier of the block opened last. Cells of global
+    memory begin at the address `cells_first`; `own_cells` are those of shared memory, without a
+    value at first from `own_empty` on, and `stamps` those of local memory, so many for each lane.
+    Accesses are counted, and those that were compared with an earlier one (`ordered`).
+
+    `notes` is where the next step of a watched warp goes. Of asynchronous copies, `copies` is the
+    next entry of the pool that has not been used, `free_copies` the first that is free again.
+    `set` is the number of the last set of numbers.
     """
 
     next_block: u32
     paths: u32
+    runs: u32
+    runs_full: u32
+    details: u32
+    details_full: u32
+    touched: u32
+    touched_full: u32
+    time: u32
+    passed: u32
+    block_warps: u32
+    first_block: u32
+    cells: u32
+    cells_first: i64
+    cells_count: i64
+    own_cells: u32
+    own_count: u32
+    own_empty: u32
+    stamps: u32
+    stamps_count: u32
+    accesses: i64
+    ordered: i64
+    local_accesses: i64
+    of_unknown_arrays: i64
+    notes: u32
+    copies: u32
+    free_copies: u32
+    set: u32
+
+
+class Word(Record):
+    """A word of memory."""
+
+    value: u32
+
+
+class Long(Record):
+    """Two words of memory."""
+
+    value: i64
 
 
 class Entry(Record):
@@ -140,8 +190,21 @@ NOW = State(STATE)
 assert size(Warp) == SPLITS
 assert [size(one) for one in (Split, Token, Count, Entry)] == [16, 8, 16, 16]
 assert LAUNCHED + size(Launched) <= STATE
+assert STATE + size(State) <= 1020
 
 
 def place(name: str) -> int:
     """Return the address of a field of `NOW`."""
     return STATE + offset(State, name)
+
+
+def read(name: str) -> str:
+    """Return code that reads a field of `NOW`, or of `LAUNCH`."""
+    begin, cls = (STATE, State) if name in fields_of(State) else (LAUNCHED, Launched)
+    at, kind, _ = fields_of(cls)[name]
+    return f"({kind.wasm}.load (i32.const {begin + at}))"
+
+
+def written(name: str, value: str) -> str:
+    """Return code that sets a field of `NOW`."""
+    return f"({fields_of(State)[name][1].wasm}.store (i32.const {place(name)}) {value})"
