@@ -30,6 +30,8 @@ SM_BY_CC = {
     "8.6": (1536, 16, 65536, 102400, 1024),
     "8.9": (1536, 24, 65536, 102400, 1024),
     "9.0": (2048, 32, 65536, 233472, 1024),
+    "10.0": (2048, 32, 65536, 233472, 1024),
+    "12.0": (1536, 24, 65536, 102400, 1024),
 }
 
 H200 = (FOLDER / "h200.toml").read_text(encoding="utf-8")
@@ -164,7 +166,15 @@ def test_numbers_of_one_device_agree_with_each_other(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "terascale"),
-    [("v100", 15.7), ("a100-40gb", 19.5), ("h100", 66.9), ("rtx4090", 82.6), ("k40m", 4.29)],
+    [
+        ("v100", 15.7),
+        ("a100-40gb", 19.5),
+        ("h100", 66.9),
+        ("rtx4090", 82.6),
+        ("k40m", 4.29),
+        ("rtx5090", 104.8),
+        ("b200", 74.5),
+    ],
 )
 def test_fma_rate_times_clock_is_the_data_sheets_peak(name: str, terascale: float) -> None:
     gpu = device.load(name)
@@ -203,7 +213,7 @@ def test_a_device_is_its_own_name() -> None:
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
-    assert "did you mean h200 or h100?" in complaint("h20o")
+    assert "did you mean h200 or h100 or b200?" in complaint("h20o")
     assert complaint("A100").endswith("'A100' may be a100-40gb or a100-80gb: say which")
     assert "built in are 8800gtx" in complaint("?!")
 
