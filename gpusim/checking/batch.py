@@ -6,7 +6,7 @@ them; once they differ, each block has its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Batch:
 
     `local` tells the written elements of threads' local memory, `origins` the registers that
     hold values from uninitialised memory. `groups` are present where copies are asynchronous.
+    `joined` has the lanes that met last for each atomic that one of them makes, (copies, rows, 32).
     """
 
     clocks: Clocks
@@ -39,6 +40,7 @@ class Batch:
     local_copies: int = 1
     groups: Groups | None = None
     on_their_way: InFlight | None = None  # to shared memory
+    joined: dict[int, Array] = field(default_factory=dict)
 
     @classmethod
     def of(cls, placement: Placement, threads_per_block: int, *, has_copies: bool) -> Batch:
@@ -57,8 +59,27 @@ class Batch:
         self.origins.unfold(placement)
         self.threads = threads_of(placement)
         self.gone_at = np.tile(self.gone_at, (copies, 1))
+        self.joined = {one: lanes.reshape(1, -1, 32) for one, lanes in self.joined.items()}
         self._copy_shared(copies)
         self._copy_local(copies)
+
+    def join(self, step: Step, number: int) -> None:
+        """Record the lanes that meet to make one atomic of theirs, by its number."""
+        shape = step.placement.copies, len(self.gone_at), 32
+        lanes = self.joined.setdefault(number, np.zeros(shape, dtype=bool))
+        lanes[:, step.rows] = step.on
+
+    def of_all(self, step: Step, number: int, element: Array) -> tuple[Step, Array]:
+        """Return the step of an atomic, or of its fence, by all lanes that it is made for."""
+        lanes = self.joined.get(number)
+        if lanes is None:
+            return step, element
+        shape = len(lanes), len(step.rows), 32
+        on = np.broadcast_to(step.on, shape)
+        which = on.argmax(axis=2)[:, :, None]
+        element = np.take_along_axis(np.broadcast_to(element, shape), which, axis=2)
+        every = lanes[:, step.rows] & on.any(axis=2, keepdims=True)
+        return step._replace(on=every), np.broadcast_to(element, shape)
 
     def shared_for(
         self, step: Step, elements: int, history: History | None, *, has_flags: bool

@@ -120,6 +120,7 @@ class Checker(Observer):
         }
         self._accesses = accesses
         self._products, self._swaps = index_products(program), swaps
+        self._joined = program.joined
         self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         images = {} if program.layout is None else program.layout.images
         several = len(program.constant_arrays) > 1
@@ -276,7 +277,7 @@ class Checker(Observer):
 
     def ignores(self, steps: Sequence[Step]) -> bool:
         """Return whether none of some steps concerns a rule."""
-        return all(self._actions[step.pc] is None for step in steps)
+        return all(self._actions[step.pc] is None and step.pc not in self._joined for step in steps)
 
     def step(self, step: Step) -> None:
         """Check one step."""
@@ -289,6 +290,8 @@ class Checker(Observer):
             self._multiply(step)
         action = self._actions[step.pc]
         batch = self._batch(step.placement)
+        if step.pc in self._joined and OPS[step.instruction.op].orders_lanes:
+            batch.join(step, self._joined[step.pc])
         for found in batch.origins.follow(step):
             self._tell(found)
         if action is not None:
@@ -408,6 +411,7 @@ class Checker(Observer):
                 never = self._layout.holds_nothing(touch.element)
                 never &= self._global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never, 0)
+            self._visit(step, batch, touch, access, element)
             self._judge(touch, access, self._global, self._copied)
             self._add_up(step, element, 0)
             if access.is_asynchronous:
@@ -436,6 +440,7 @@ class Checker(Observer):
             if self._layout.own_shared < elements:
                 never &= self._layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
+        self._visit(step, batch, touch, access, element)
         self._judge(touch, access, shadow, batch.on_their_way)
         self._add_up(step, step.addresses // self._layout.element_bytes["shared"], elements)
         if access.is_asynchronous:
@@ -507,11 +512,13 @@ class Checker(Observer):
                 self._tell(found)
             self._tell(never_written(never, touch.thread, access, name, touch.blocks))
 
-    def _touch(self, step: Step, batch: Batch, element: Array, copies: int) -> ElementAccess:
+    def _touch(
+        self, step: Step, batch: Batch, element: Array, copies: int, time: int | None = None
+    ) -> ElementAccess:
         memory = step.instruction.memory
         assert memory is not None
         each = max(memory.width_bytes // self._layout.element_bytes[memory.space], 1)
-        time = self._time(step.pc)
+        time = self._time(step.pc) if time is None else time
         stored = _bits_of_all(step.values)
         if stored is not None:
             self._timeline.stored[time] = stored
@@ -526,11 +533,19 @@ class Checker(Observer):
             found = order_of_sums(shadow, touch, access, name)
             if found is not None:
                 self._unordered_sums[access.pc] = found
-        if self._flags is not None and access.space in self._recorded:
-            self._flags.touch(touch, access)
         if copies is not None:
             self._races.meanwhile(copies, touch, access, name)
         self._races.touch(shadow, touch, access, name)
+
+    def _visit(
+        self, step: Step, batch: Batch, touch: ElementAccess, access: Access, element: Array
+    ) -> None:
+        """Record an access to a possible flag: one atomic by all lanes that it is made for."""
+        if self._flags is not None and access.space in self._recorded:
+            if step.pc in self._joined:
+                every, element = batch.of_all(step, self._joined[step.pc], element)
+                touch = self._touch(every, batch, element, step.placement.copies, touch.time)
+            self._flags.touch(touch, access)
 
     def _name(self, access: Access, element: Array) -> Name:
         """Return a function from an entry to its array's name and index."""
@@ -625,6 +640,8 @@ class Checker(Observer):
         shape = (step.placement.copies, len(step.rows), 32)
         time = self._time(step.pc)
         zero = np.zeros((1, 1, 1), dtype=np.int64)
+        if step.pc in self._joined:
+            step, zero = batch.of_all(step, self._joined[step.pc], zero)
         touch = element_access_of(step, time, batch.clocks, batch.threads, zero, 1, shape)
         assert self._flags is not None
         self._flags.fence(touch, str(step.instruction.detail))

@@ -242,7 +242,8 @@ class Program:
     `layout` has the contents of these. `compiler` names the compiler of this code, empty for a
     lowering's; `most_threads` are those of a block by its launch bounds, or 0. `shared_arrays` are
     known where accesses name no array of shared memory.
-    `joining` are the pcs where a compiler lets lanes meet to make one atomic of theirs.
+    `joining` are the pcs where a compiler lets lanes meet to make one atomic of theirs; `joined`
+    has a number for each of these atomics, at the pcs of its meetings, fences and accesses.
     `constant_arrays` are those of `CONSTANT_BANK`; `accessed_arrays` are the arrays in shared and
     constant memory that accesses name, by pc, as far as they are known; `outside` are accesses at
     constant indices that lie outside their array. `masks` are the lanes named by instructions that
@@ -266,6 +267,7 @@ class Program:
     most_threads: int = 0
     shared_arrays: tuple[NamedArray, ...] = ()
     joining: frozenset[int] = frozenset()
+    joined: Mapping[int, int] = field(default_factory=dict)
     constant_arrays: tuple[NamedArray, ...] = ()
     accessed_arrays: Mapping[int, NamedArray] = field(default_factory=dict)
     outside: tuple[ConstantIndex, ...] = ()

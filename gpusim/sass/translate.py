@@ -262,6 +262,7 @@ class _Translation:
             constants=self.constants,
             layout=layout,
             joining=self._joining(),
+            joined=self._joined(),
             masks={step: mask for step, mask in masks.items() if isinstance(mask, int)},
             mask_registers={
                 step: self._number(self.webs.read(step, mask))
@@ -286,6 +287,19 @@ class _Translation:
             if joins_atomics(micro, self.rows[micro.row], ptx)
             and self.rows[micro.row].ptx_line not in shared
         )
+
+    def _joined(self) -> Mapping[int, int]:
+        """Return the line of PTX of each step that lets lanes make one atomic of theirs."""
+        ptx, lines = self.code.ptx, [self.rows[micro.row].ptx_line for micro in self.micros]
+        if ptx is None:
+            return {}
+        meetings = (
+            line
+            for micro, line in zip(self.micros, lines, strict=True)
+            if joins_atomics(micro, self.rows[micro.row], ptx)
+        )
+        joined = frozenset(meetings)
+        return {step: line for step, line in enumerate(lines) if line in joined}
 
     def _predicates_at_start(self) -> dict[int, np.generic]:
         webs = (web for web in self.webs.held_at_start() if is_predicate(web[2]))
