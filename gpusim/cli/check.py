@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusim.cli import output
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
 from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
@@ -47,6 +50,11 @@ def check(chosen: Namespace) -> int:
     The exit code is 1 where there are errors (with --strict also for warnings), else 0.
     """
     kind = chosen_format(chosen)
+    if chosen.out is not None:
+        refuse(
+            {"--out": chosen.out if kind != "text" else None}, "it is the page, without a format"
+        )
+        _require_a_page(Path(chosen.out))
     if chosen.explore is not None:
         return _explore(chosen, kind)
     refuse({"--seed": chosen.seed}, "it is the seed of --explore")
@@ -61,6 +69,10 @@ def check(chosen: Namespace) -> int:
         from gpusim.reports.diagnostics import of_findings
 
         print_diagnostics(of_findings(findings), kind)
+    if chosen.out is not None:
+        from gpusim.reports.launches import launch_of
+
+        _write_page([("", findings)], launch_of(findings), Path(chosen.out))
     return exit_code(findings, strict=chosen.strict)
 
 
@@ -112,6 +124,7 @@ DEBUG = Option(
 EXPLORE = Option("--explore", "also check N launches with other inputs and orders", "N")
 SEED = Option("--seed", "of the launches of --explore (0)", "SEED")
 BLOCKS = Option("--blocks", "check some blocks alone: last:64, first:64, 100:200", "BLOCKS")
+OUT = Option("--out", "also write a page of the findings: a file that ends in .html", "FILE")
 ORDER = Option("--order", "let warps and blocks take turns at random, by this seed", "SEED")
 MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**4
 
@@ -133,6 +146,7 @@ COMMAND = Command(
         BLOCKS,
         STEP_LIMIT,
         ALL,
+        OUT,
         FORMAT,
         JSON,
         SARIF,
@@ -207,7 +221,26 @@ def _explore(chosen: Namespace, kind: str) -> int:
 
         smallest = [one.findings for one in made.smallest if one.findings is not None]
         print_diagnostics(chain.from_iterable(map(of_findings, smallest)), kind)
+    if chosen.out is not None:
+        shown = [
+            (o.command, o.findings) for o in made.smallest or made.ran[:1] if o.findings is not None
+        ]
+        about = f"{len(made.ran):,} launches, seed {made.seed}; the smallest of each finding"
+        _write_page(shown, about, Path(chosen.out))
     return FOUND if made.has_errors or (chosen.strict and made.has_warnings) else 0
+
+
+def _require_a_page(path: Path) -> None:
+    from gpusim.reports.page import render
+
+    render.check(path)
+
+
+def _write_page(checks: Sequence[tuple[str, Findings]], about: str, path: Path) -> None:
+    from gpusim.reports.page.checks import write_findings
+
+    write_findings(checks, about, path)
+    output.complain(f"{path} is the page")
 
 
 def _require_a_source(kernel: str) -> None:

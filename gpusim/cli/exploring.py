@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpusim.launch.configured import MachineCode
 
 MOST_KNOWN = 100  # variants in succession that have been tried: there are no others
-NOT_OF_THE_LAUNCH = ("explore", "seed", "json", "sarif", "format")
+NOT_OF_THE_LAUNCH = ("explore", "seed", "json", "sarif", "format", "out")
 
 Check = Callable[[Namespace, "Kernel | MachineCode | None"], "Findings"]
 

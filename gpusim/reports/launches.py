@@ -7,8 +7,10 @@ from textwrap import wrap
 
 from rich.text import Text
 
+from gpusim.checking.findings import Findings
 from gpusim.launch.description import LaunchDescription
-from gpusim.reports.layout import DIM
+from gpusim.reports.generators import made_by
+from gpusim.reports.layout import DIM, size
 
 
 def description_lines(description: LaunchDescription | None, width: int) -> Iterator[Text]:
@@ -20,10 +22,22 @@ def description_lines(description: LaunchDescription | None, width: int) -> Iter
             yield Text(part, DIM)
 
 
+def launch_of(findings: Findings) -> str:
+    """Return a launch that was checked in a sentence: grid, block, code, size, origin and data."""
+    about = findings.description
+    said = [
+        f"grid {size(findings.grid)}, block {size(findings.block)}",
+        f"compute capability {findings.compute_capability}, "
+        f"{made_by(findings.compiler, findings.lowering)}",
+        *(() if about is None else (made_of(about), data_of(about))),
+    ]
+    return "; ".join(filter(None, said))
+
+
 def made_of(description: LaunchDescription) -> str:
     """Return the size, and the origin of what was not typed; "" for a launch without either."""
-    size = "" if description.n is None else f"n {int(description.n.value):,}"
-    return "; ".join(filter(None, (size, description.origin)))
+    n = "" if description.n is None else f"n {int(description.n.value):,}"
+    return "; ".join(filter(None, (n, description.origin)))
 
 
 def data_of(description: LaunchDescription) -> str:

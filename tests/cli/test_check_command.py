@@ -194,3 +194,27 @@ def test_a_terminal_gets_links_to_files_and_a_file_gets_none(kernels: str, tmp_p
     assert f";file://{file}\x1b\\mine.py:9\x1b[0m\x1b]8;;" in re.sub(r"\x1b\[2m", "", shown[True])
     assert "mine.py:9" in shown[False]
     assert "\x1b" not in shown[False]
+
+
+def test_findings_of_a_kernel_have_a_page(run: Run, tmp_path: Path) -> None:
+    """With the launch in its heading, each finding with its lines; one page with --explore too."""
+    page = tmp_path / "page.html"
+    words = ("check", "reduction5", "-n", 4096, "--out", page)
+    code, out, err = run(*words)
+    text = page.read_text()
+    assert (code, "is the page" in err, "[shared-race]" in out) == (1, True, True)
+    assert "1 error, 1 warning, 0 notes; grid 8, block 256" in text
+    assert text.count("<article") == 2
+    assert 'id="finding-2"' in text
+    assert run(*words, "--json")[0] == 2
+    assert run("check", "reduce3", "-n", 64, "--explore", 1, "--out", page)[0] == 0
+    assert "No hazards found" in page.read_text()
+    assert run("check", "reduce3", "--out", tmp_path / "page.txt")[0] == 2
+
+
+def test_a_page_of_several_launches_has_their_command_lines(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    run("check", "reduction5", "-n", 4096, "--explore", 2, "--out", page)
+    text = page.read_text()
+    assert "gpusim check reduction5 -n" in text
+    assert "--out" not in text

@@ -1,4 +1,4 @@
-"""The page of a check of a program: findings by file, each with its lines, threads and fix."""
+"""The page of a check, of a program or a kernel: findings by file, with lines, threads, fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from gpusim.checking.findings import Place, place_of
+from gpusim.checking.findings import Finding, Findings, Place, place_of
 from gpusim.checking.rules import SEVERITIES
 from gpusim.host.files import write_whole
 from gpusim.isa.lines import in_words
@@ -37,7 +37,6 @@ class Row:
 class Entry:
     """A finding as the page shows it."""
 
-    anchor: str
     severity: str
     title: str
     rule: str
@@ -57,15 +56,34 @@ class File:
 
 
 def write(report: ProgramReport, path: Path) -> None:
-    """Write the page of a check."""
+    """Write the page of a check of a program."""
     render.check(path)
     write_whole(path, page(report))
+
+
+def write_findings(checks: Sequence[tuple[str, Findings]], about: str, path: Path) -> None:
+    """Write the page of checks of a kernel."""
+    render.check(path)
+    write_whole(path, findings_page(checks, about))
+
+
+def findings_page(checks: Sequence[tuple[str, Findings]], about: str) -> str:
+    """Return the page about checks of a kernel, each with its command line, "" for one alone."""
+    entries = []
+    for command, one in checks:
+        for finding in one:
+            times = f"{finding.count:,} times" if finding.count > 1 else ""
+            said = ", ".join(filter(None, (command, times)))
+            entry = _entry(Alike(finding, one.source_file, (), finding.count), said)
+            entries.append((Path(one.source_file).name, entry))
+    counts = _counts([finding for _, one in checks for finding in one])
+    first = checks[0][1]
+    return _rendered(first.kernel, f"{counts}; {about}", entries, judged=f"{first.coverage}.")
 
 
 def page(report: ProgramReport) -> str:
     """Return the page about a check of a program."""
     found = sorted(of_checks(report), key=_order)
-    entries = [(_name(one), _entry(place, one)) for place, one in enumerate(found[:MOST_FINDINGS])]
     kernels = by_kernel(report.launches)
     rows = tuple(
         (text(one.kernel), number(len(one.launches)), number(one.findings)) for one in kernels
@@ -73,18 +91,39 @@ def page(report: ProgramReport) -> str:
     columns = (("kernel", False), ("launches", True), ("findings", True))
     checked = sum(one.findings is not None for one in report.launches)
     left = len(report.launches) - checked
+    unjudged = f"{plural(left, 'launch', 'launches')} only ran." if left else "all were."
+    return _rendered(
+        title(report.command),
+        _about(report, found),
+        [(_name(one), _entry(one, _launches(one))) for one in found],
+        judged=f"Launches were judged with the inputs that they had; {unjudged}",
+        faults=[f"launch {o.number} of {o.kernel}: {o.error}" for o in report.launches if o.error],
+        kernels=Table("Kernels", columns, rows) if rows else None,
+    )
+
+
+def _rendered(
+    title: str,
+    about: str,
+    entries: Sequence[tuple[str, Entry]],
+    *,
+    judged: str,
+    faults: Sequence[str] = (),
+    kernels: Table | None = None,
+) -> str:
+    """Return a page of findings, each with its file's name."""
     return render.rendered(
         "checks.html.jinja",
-        title=title(report.command),
-        about=_about(report, found),
-        faults=[f"launch {o.number} of {o.kernel}: {o.error}" for o in report.launches if o.error],
+        title=title,
+        about=about,
+        faults=faults,
         files=[
             File(name, [entry for _, entry in each])
-            for name, each in groupby(entries, key=lambda pair: pair[0])
+            for name, each in groupby(entries[:MOST_FINDINGS], key=lambda pair: pair[0])
         ],
-        left_out=max(0, len(found) - MOST_FINDINGS),
-        kernels=Table("Kernels", columns, rows) if rows else None,
-        unjudged=f"{plural(left, 'launch', 'launches')} only ran." if left else "all were.",
+        left_out=max(0, len(entries) - MOST_FINDINGS),
+        kernels=kernels,
+        judged=judged,
     )
 
 
@@ -99,25 +138,26 @@ def _name(one: Alike) -> str:
 
 
 def _about(report: ProgramReport, found: Sequence[Alike]) -> str:
-    counts = [
-        plural(sum(one.finding.severity == severity for one in found), severity)
-        for severity in SEVERITIES
-    ]
+    counts = _counts([one.finding for one in found])
     launches = plural(len(report.launches), "launch", "launches")
     ended = f"; exit code {report.exit_code}" if report.exit_code else ""
-    return f"{', '.join(counts)} in {launches} on {report.device}, simulated{ended}"
+    return f"{counts} in {launches} on {report.device}, simulated{ended}"
 
 
-def _entry(place: int, one: Alike) -> Entry:
+def _counts(found: Sequence[Finding]) -> str:
+    each = (sum(one.severity == severity for one in found) for severity in SEVERITIES)
+    return ", ".join(map(plural, each, SEVERITIES))
+
+
+def _entry(one: Alike, launches: str) -> Entry:
     finding = one.finding
     return Entry(
-        anchor=f"finding-{place + 1}",
         severity=finding.severity,
         title=finding.about.title,
         rule=finding.rule,
         message=finding.message,
         fix=finding.fix,
-        launches=_launches(one),
+        launches=launches,
         places=[
             _said(each, finding.element) for each in finding.places if finding.hazard or each.calls
         ],
