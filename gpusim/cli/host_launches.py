@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,21 +14,26 @@ import numpy as np
 from gpusim.cli import inputs
 from gpusim.cli.file_launches import FileLaunch
 from gpusim.cli.launch_examples import Parameter, dtype_of, parameters_of
+from gpusim.cli.python_launches import python_launches
+from gpusim.cli.references import MAX_SOURCE_BYTES
+from gpusim.host import files
 from gpusim.launch.description import Origin
-from gpusim.sass.host_code import HostLaunch, Pointer, launches
+from gpusim.sass.host_code import HostArray, HostLaunch, Pointer, launches
 from gpusim.sass.host_numbers import Number, Root, operation
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import MachineCode
-    from gpusim.sass.kernels import CodeFile, CodeKernel, CudaSource
+    from gpusim.sass.kernels import CodeFile, CudaSource
+    from gpusim.sass.signature import Declared
 
 SIZE, BLOCK = "n", "block"
 # Elements where the host code has only a parameter for them: in a row, and in a square.
 IN_A_ROW, IN_A_SQUARE = 65536, 256
 SPARE = 4  # of an array in a row, in place of its size: some elements for each of n
 MOST_ELEMENTS = 1 << 24  # of an array whose size is not known
-LEAST_SIZE, MOST_TRIED = 32, 8  # of constants that are no argument, and may be the size
+LEAST_SIZE = 32  # of constants that are no argument, and may be the size
+CANDIDATE = "constant"  # the name of such a constant, with a number
 
 
 def host_launch(kernel: Kernel | MachineCode, block: str | None = None) -> FileLaunch | None:
@@ -37,11 +43,10 @@ def host_launch(kernel: Kernel | MachineCode, block: str | None = None) -> FileL
     may be given another value. Constants that are the sizes of a block of more dimensions have
     those of `block`, where that is given.
     """
-    from gpusim.sass.kernels import CodeKernel, CudaSource
-
-    if not isinstance(kernel, CodeKernel) or not isinstance(kernel.file, CudaSource):
+    file = _file(kernel)
+    if file is None:
         return None
-    file, (plain, _, template) = kernel.file, kernel.__name__.partition("<")
+    plain, _, template = kernel.__name__.partition("<")
     plain, wanted = plain.rpartition("::")[2], _parted(template.removesuffix(">"))
     known = _launches(file, plain, {})
     same = {at: "" for at, one in enumerate(known) if _template(one, file) in (wanted, [])}
@@ -52,11 +57,37 @@ def host_launch(kernel: Kernel | MachineCode, block: str | None = None) -> FileL
     at = max(found, key=lambda at: known[at].known)
     other = found[at]
     sizes = _of_block(known[at], other or block or "")
-    for names in _names(known[at]):
-        named = _launches(file, plain, {**sizes, **names})[at : at + 1]
-        if named and (_varies(named[0]) or SIZE not in names.values()):
-            return _as_options(kernel, named[0], known[at], names, other)
+
+    def launched(names: Mapping[Root, str]) -> HostLaunch | None:
+        return next(iter(_launches(file, plain, {**sizes, **names})[at : at + 1]), None)
+
+    for names in _names(known[at], launched):
+        named = launched(names)
+        if named is not None and (_varies(named) or SIZE not in names.values()):
+            return _as_options(kernel, named, known[at], names, other)
     return None
+
+
+class _PythonFile:
+    """The launches of a Python file: its kernels are no templates."""
+
+    templates: Mapping[str, list[str]] = {}
+    kernels: Mapping[str, Sequence[Declared]] = {}
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _file(kernel: Kernel | MachineCode) -> CudaSource | _PythonFile | None:
+    """Return the file with a kernel's host code, None where there is none."""
+    from gpusim.sass.kernels import CodeKernel, CudaSource
+
+    if isinstance(kernel, CodeKernel):
+        return kernel.file if isinstance(kernel.file, CudaSource) else None
+    path = Path(kernel.source.file)
+    if not path.is_file():
+        return None
+    return _PythonFile(files.source(path, MAX_SOURCE_BYTES, again=True))
 
 
 def instance(file: CodeFile, name: str, block: str | None = None) -> str | None:
@@ -93,7 +124,7 @@ def _of_block(launch: HostLaunch, block: str) -> dict[Root, str]:
     return made if len(made) == len(found) else {}
 
 
-def _block(launch: HostLaunch, file: CudaSource, wanted: Sequence[str]) -> str:
+def _block(launch: HostLaunch, file: CudaSource | _PythonFile, wanted: Sequence[str]) -> str:
     """Return the block of a launch that has template arguments among its sizes; "" for none."""
     given = {
         one.root: size
@@ -108,7 +139,9 @@ def _block(launch: HostLaunch, file: CudaSource, wanted: Sequence[str]) -> str:
     return ""
 
 
-def _template(launch: HostLaunch, file: CudaSource, sizes: Mapping[Root, str] = {}) -> list[str]:
+def _template(
+    launch: HostLaunch, file: CudaSource | _PythonFile, sizes: Mapping[Root, str] = {}
+) -> list[str]:
     """Return the template arguments of a launch: those that are written, then those deduced.
 
     `sizes` replace those of some constants.
@@ -139,10 +172,15 @@ def _type_of(value: object) -> str:
     return "int" if isinstance(value, Number) else ""
 
 
-def _launches(file: CodeFile, name: str, names: Mapping[Root, str]) -> Sequence[HostLaunch]:
+def _launches(
+    file: CudaSource | _PythonFile, name: str, names: Mapping[Root, str]
+) -> Sequence[HostLaunch]:
     """Return the launches of a kernel."""
-    text = getattr(file, "declarations", "")
-    found = _kept(text, file.file, tuple(file.names), tuple(names.items()))
+    if isinstance(file, _PythonFile):
+        found = python_launches(file.text, names)
+    else:
+        held = tuple(names.items())
+        found = _kept(file.declarations, file.file, tuple(file.names), held)
     return [one for one in found if one.kernel.name == name]
 
 
@@ -153,10 +191,13 @@ def _kept(
     return launches(text, file, kernels, dict(names))
 
 
-def _names(found: HostLaunch) -> Iterator[dict[Root, str]]:
+def _names(
+    found: HostLaunch, launched: Callable[[Mapping[Root, str]], HostLaunch | None]
+) -> Iterator[dict[Root, str]]:
     """Yield names for the constants that may be a launch's size and its block.
 
-    The size is the largest argument, else a large constant of the host code, else nothing.
+    The size is the largest argument, else the largest constant of the host code that arrays or the
+    grid depend on, else nothing. `launched` makes the launch with names for constants.
     """
     numbers = [one for one in found.arguments if isinstance(one, Number)]
     sizes = {
@@ -170,27 +211,50 @@ def _names(found: HostLaunch) -> Iterator[dict[Root, str]]:
         block = {}
     if sizes:
         yield {**block, **{root: SIZE for root, value in sizes.items() if value == largest}}
-    of_host = [
-        (value, root)
-        for root, value in found.constants.items()
+    of_host = {
+        root: f"{CANDIDATE}{number}"
+        for number, (root, value) in enumerate(found.constants.items())
         if value.denominator == 1 and value >= LEAST_SIZE and root not in block
-    ]
-    for _, root in sorted(of_host, key=lambda one: -one[0])[:MOST_TRIED]:
-        yield {**block, root: SIZE}
+    }
+    named = launched(of_host)
+    for texts in [] if named is None else [_array_sizes(named), _grid(named)]:
+        words = {word for text in texts for word in _words(text)}
+        used = [root for root, word in of_host.items() if word in words]
+        if used:
+            yield {**block, max(used, key=lambda root: found.constants[root]): SIZE}
     yield block
 
 
 def _varies(found: HostLaunch) -> bool:
     """Return whether the grid or an array depends on the size; of unknown ones some may."""
-    sizes = [one.bytes for one in found.arguments if isinstance(one, Pointer)]
-    texts = [one.text for one in sizes if one is not None]
-    is_in_arrays = any(SIZE in re.findall(r"\w+", text) for text in texts)
-    is_open = bool(_sizes(found)) and None in sizes
-    return is_in_arrays or _has_size_in_grid(found) or is_open
+    words = {word for text in (*_array_sizes(found), *_grid(found)) for word in _words(text)}
+    pointers = [one for one in found.arguments if isinstance(one, Pointer)]
+    return SIZE in words or (bool(_sizes(found)) and None in [one.bytes for one in pointers])
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def _grid(found: HostLaunch) -> list[str]:
+    return [one.text for one in found.grid.sizes]
+
+
+def _array_sizes(found: HostLaunch) -> Iterator[str]:
+    """Yield the sizes of the arrays of a launch."""
+    for one in found.arguments:
+        if isinstance(one, Pointer) and one.bytes is not None:
+            yield one.bytes.text
+        elif isinstance(one, HostArray):
+            yield from (size.text for size in one.shape)
 
 
 def _as_options(
-    kernel: CodeKernel, named: HostLaunch, found: HostLaunch, names: Mapping[Root, str], block: str
+    kernel: Kernel | MachineCode,
+    named: HostLaunch,
+    found: HostLaunch,
+    names: Mapping[Root, str],
+    block: str,
 ) -> FileLaunch:
     options: dict[str, str | list[str]] = {
         "grid": "x".join(one.written for one in named.grid.sizes),
@@ -211,6 +275,10 @@ def _as_options(
 
 def _argument(parameter: Parameter, value: object, unknown: str) -> str:
     """Return an argument as `--arg` has it; its type's example where nothing is known."""
+    if isinstance(value, HostArray):
+        return f"{value.dtype}[{','.join(one.written for one in value.shape)}]"
+    if isinstance(value, float):
+        return str(value)
     if parameter.is_array:
         kind = dtype_of(parameter.type)
         known = isinstance(value, Pointer) and value.bytes is not None
@@ -258,4 +326,4 @@ def _power(found: HostLaunch) -> int:
 
 
 def _has_size_in_grid(found: HostLaunch) -> bool:
-    return any(SIZE in re.findall(r"\w+", one.text) for one in found.grid.sizes)
+    return any(SIZE in _words(text) for text in _grid(found))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from gpusim.checking.findings import Findings
 from gpusim.launch.description import LaunchDescription
 from gpusim.reports.generators import made_by
 from gpusim.reports.layout import DIM, size
+
+if TYPE_CHECKING:
+    from gpusim.checking.findings import Findings
 
 
 def description_lines(description: LaunchDescription | None, width: int) -> Iterator[Text]:

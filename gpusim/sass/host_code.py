@@ -37,6 +37,14 @@ class Pointer:
 
 
 @dataclass(frozen=True)
+class HostArray:
+    """An array of Python that host code makes, with the sizes of its dimensions."""
+
+    dtype: str
+    shape: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
 class Dim3:
     """A grid or a block."""
 
@@ -83,7 +91,8 @@ class HostLaunch:
 
 
 def _is_known(one: Any) -> bool:
-    return isinstance(one, Number) or (isinstance(one, Pointer) and one.bytes is not None)
+    is_sized = isinstance(one, Pointer) and one.bytes is not None
+    return is_sized or isinstance(one, Number | HostArray | float)
 
 
 def launches(

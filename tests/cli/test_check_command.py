@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from conftest import Run
 from rich.console import Console
 
 from gpusim.checking.findings import Finding, Place

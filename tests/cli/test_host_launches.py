@@ -199,3 +199,84 @@ def test_a_quotient_rounded_up_is_recognised() -> None:
         made = operation("/", total, block, is_whole=True)
         assert made is not None
         assert (made.written, made.whole) == ("ceil(n/256)", 4)
+
+
+PYTHON = """
+import math
+import numpy as np
+from gpusim import cuda
+
+THREADS = 128
+
+@cuda.jit
+def axpy(a, x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] += a * x[i]
+
+@cuda.jit
+def turned(x, y):
+    i, j = cuda.grid(2)
+    if i < x.shape[0] and j < x.shape[1]:
+        y[j, i] = x[i, j]
+
+@cuda.jit
+def counted(x, bins, n):
+    i = cuda.grid(1)
+    if i < n:
+        cuda.atomic.add(bins, x[i] % 8, 1)
+
+def turn():
+    n = 48
+    x = np.random.rand(n, n)
+    y = cuda.device_array((n, n), np.float64)
+    block = (16, 8)
+    turned[(math.ceil(n / block[0]), math.ceil(n / block[1])), block](cuda.to_device(x), y)
+
+def main(count=1000):
+    n = 1 << 12
+    x = np.arange(n).astype(np.float32)
+    y = np.zeros_like(x)
+    for factor in (2.5, 3.5):
+        axpy[(n + THREADS - 1) // THREADS, THREADS](factor, cuda.to_device(x), y)
+    turn()
+    data = np.random.randint(0, 256, size=count, dtype=np.uint8)
+    bins = np.zeros(8, dtype=np.int32)
+    counted[(data.size + 63) // 64, 64](data, bins, data.size)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "launch"),
+    [
+        ("axpy", {"grid": "ceil(n/block)", "block": "128", "n": "4096",
+                  "arg": ["a=2.5", "x=float32[n]", "y=float32[n]"]}),
+        ("turned", {"grid": "ceil(n/16)xceil(n/8)", "block": "16x8", "n": "48",
+                    "arg": ["x=float64[n,n]", "y=float64[n,n]"]}),
+        ("counted", {"grid": "ceil(n/64)", "block": "64", "n": "1000",
+                     "arg": ["x=uint8[n]", "bins=int32[8]", "n=n"]}),
+    ],
+)  # fmt: skip
+def test_a_python_file_has_host_code_too(
+    run: Run, tmp_path: Path, name: str, launch: dict[str, Any]
+) -> None:
+    """Followed from `__main__`, without running it: sizes of arrays, and the first iteration."""
+    file = tmp_path / "mine.py"
+    found = {one["name"]: one for one in described(run, file, PYTHON)}[f"{file}:{name}"]
+    assert found["launch"] == launch
+    code, out, err = run("trace", f"{file}:{name}", "--json")
+    assert code == 0, err
+    assert json.loads(out)["launch"]["grid"]["origin"] == "host code"
+
+
+def test_a_function_of_python_that_nothing_calls_has_sizes_of_its_own(
+    run: Run, tmp_path: Path
+) -> None:
+    text = PYTHON.partition("@cuda.jit\ndef turned")[0] + (
+        "def solve(x, y, n):\n    axpy[(n + 255) // 256, 256](np.float32(2), x, y)\n"
+    )
+    found = described(run, tmp_path / "mine.py", text)[0]["launch"]
+    assert (found["grid"], found["block"], found["n"]) == ("ceil(n/256)", "256", "65536")
