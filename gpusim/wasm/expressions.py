@@ -249,7 +249,7 @@ class Expressions:
             base = self.known(node.value)
             if isinstance(base, types.ModuleType | enum.EnumMeta):
                 return getattr(base, node.attr)
-        raise KeyError(ast.dump(node))
+        raise KeyError
 
     # -- expressions -------------------------------------------------------------------
 

@@ -89,10 +89,14 @@ def source_of(function: Function) -> Source:
 
 def origin(file: str, name: str) -> str:
     """Return the module from which a file imports a name, "" where it is the file's own."""
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.ImportFrom) and name in [a.asname or a.name for a in node.names]:
-            return node.module or ""
-    return ""
+    return _imports(file).get(name, "")
+
+
+@cache
+def _imports(file: str) -> dict[str, str]:
+    """Return the modules from which a file imports names."""
+    nodes = (node for node in ast.walk(_tree(file)) if isinstance(node, ast.ImportFrom))
+    return {one.asname or one.name: node.module or "" for node in nodes for one in node.names}
 
 
 def digest(packages: Iterable[str]) -> str:

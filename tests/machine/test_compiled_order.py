@@ -12,7 +12,8 @@ from evaluators import COMPILED, NUMPY, Array, agree, evaluated, runs_in
 from gpusim import cuda, machine
 from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError
-from gpusim.machine.compiled import layout, modules
+from gpusim.machine.compiled import modules
+from gpusim.machine.warps import turns
 
 
 @cuda.jit
@@ -172,7 +173,7 @@ def test_a_program_that_turned_out_to_need_turns_begins_with_them(
 
 
 def test_threads_that_wait_for_ever_are_told_as_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "MOST_IDLE", 1 << 12)
+    monkeypatch.setattr(turns, "MOST_IDLE", 1 << 12)
     runs_in(monkeypatch, COMPILED)
     prepared = prepare(waits_for_nobody[1, 32], list(zeros(2)), machine.DEFAULT_CC)
     with pytest.raises(NoProgressError, match="livelock"):

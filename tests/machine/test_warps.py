@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typed_python import Linked
 
-from gpusim.machine.warps import convergence, scheduling
+from gpusim.machine.warps import convergence, scheduling, turns
 from gpusim.machine.warps.state import (
     ALL_LANES,
     AT_BARRIER,
@@ -34,6 +34,8 @@ UNHEARD = """(func $appended (param i32 i32)) (func $removed (param i32 i32 i32)
 
 def play(warp: Warp, number: u32) -> None:
     """Run a split of blocks of code 0 to 7: some exit, some part, the others wait."""
+    if NOW.asks:  # none misses others
+        return
     split = warp.split(number)
     warp.turns -= 1
     kind = (split.block * 5 + popcount(split.lanes)) % 7
@@ -184,31 +186,88 @@ def test_compiled_code_leaves_the_memory_as_cpython_does(
     assert bytes(held[:BYTES]) == bytes(memory.held())
 
 
+SIZE, ENTRIES, GROUP, END = 2048, 1 << 15, 1 << 14, 1 << 16
+LANES = st.lists(st.integers(1, ALL_LANES), min_size=1, max_size=3)
+
+
+def launch(lanes: list[int], blocks: int, **others: int) -> None:
+    """Set a launch of blocks up, whose warps have some lanes."""
+    memory.use(bytearray(END))
+    values = dict.fromkeys(memory.fields_of(type(LAUNCH)), 0) | {
+        "sum_bytes": 256, "is_anew": 1, "warps_at": AT, "warp_bytes": SIZE, "warps": len(lanes),
+        "blocks": blocks, "entries": ENTRIES, "shared_bytes": 16, "turns": 200, **others,
+    }  # fmt: skip
+    launched = memory.packed(type(LAUNCH), **values)
+    memory.held()[LAUNCH.address : LAUNCH.address + len(launched)] = launched
+
+
+def set_up(warp: Warp, lanes: int, row: int) -> None:
+    warp.lanes = lanes
+    warp.row = row
+    warp.turns = 200
+    warp.sums = 1 << 15
+    warp.shared = ENTRIES - 64
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, ALL_LANES), min_size=1, max_size=3), st.integers(1, 3))
+@given(LANES, st.integers(1, 3))
 def test_blocks_run_to_their_end_in_the_same_way(
     linked: Linked, lanes: list[int], blocks: int
 ) -> None:
     """Their warps part, wait, join and exit as `play` says."""
-    memory.use(bytearray(1 << 16))
-    size = 2048
-    entries = 1 << 15
-    launched = memory.packed(
-        type(LAUNCH), shift=0, marks=0, mark_bytes=0, notes=0, notes_end=0, sum_bytes=256,
-        is_anew=1, warps_at=AT, warp_bytes=size, warps=len(lanes), blocks=blocks, entries=entries,
-        local_bytes=0, shared_bytes=16, turns=200, copies=0, copies_end=0, group=0, turns_taken=0,
-        steps=0, most_steps=0,
-    )  # fmt: skip
-    memory.held()[LAUNCH.address : LAUNCH.address + len(launched)] = launched
+    launch(lanes, blocks)
     for number, mask in enumerate(lanes):
-        warp = Warp(AT + size * number)
-        warp.lanes = mask
-        warp.sums = 1 << 14
-        warp.shared = (1 << 14) - 64
+        set_up(Warp(AT + SIZE * number), mask, number - len(lanes))
     held = linked.memory
-    held[: 1 << 16] = bytes(memory.held())
+    held[:END] = bytes(memory.held())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scheduling, "run_warp", play)
         ended = scheduling.run_in_turn()
     assert ended == linked.call("run_in_turn")
-    assert bytes(held[: 1 << 16]) == bytes(memory.held())
+    assert bytes(held[:END]) == bytes(memory.held())
+
+
+# -- turns in order ----------------------------------------------------------------------------
+
+KEYS_AT = SIZE - turns.KEYS_BYTES
+IN_ORDER: dict[str, Callable[..., Any]] = {
+    **{one.__name__: one for one in (turns.appended, turns.removed, turns.united)},
+    "append": convergence.append,
+    "remove": convergence.remove,
+    "give": convergence.give,
+    "release": convergence.release,
+    "gather": convergence.gather,
+    "run_in_order": turns.run_in_order,
+    "warp": play,
+}
+
+
+@pytest.fixture(scope="module")
+def in_order() -> Linked:
+    beside = "(func $start (param i32)) (func $opened (param i32))"
+    return Linked(IN_ORDER, ("gpusim.machine.warps",), beside)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LANES, st.integers(1, 2), st.booleans(), st.binary(min_size=16, max_size=16))
+def test_warps_take_turns_in_the_same_order(
+    in_order: Linked, lanes: list[int], blocks: int, awaits: bool, flags: bytes
+) -> None:
+    """Also where basic blocks wait for lanes, touch no memory, or swap."""
+    launch(
+        lanes, blocks, group=GROUP, keys_at=KEYS_AT, flags_at=END - 64, code_blocks=16,
+        awaits=awaits, most_steps=1000, most_idle=300,
+    )  # fmt: skip
+    memory.held()[END - 64 : END - 48] = bytes(flag & 7 for flag in flags)
+    for number in range(len(lanes) * blocks):
+        row = number - len(lanes)
+        set_up(Warp(AT + SIZE * number), lanes[number % len(lanes)], row)
+    held = in_order.memory
+    held[:END] = bytes(memory.held())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turns, "run_warp", play)
+        for name in ("appended", "removed", "united"):
+            patch.setattr(convergence, name, getattr(turns, name))
+        ended = turns.run_in_order()
+    assert ended == in_order.call("run_in_order")
+    assert bytes(held[:END]) == bytes(memory.held())

@@ -24,6 +24,7 @@ from gpusim.machine.group import Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.state import Batch, Splits
 from gpusim.machine.warps import state
+from gpusim.machine.warps import turns as order
 from gpusim.machine.warps.accesses import DISORDER, NOTE_BYTES
 from gpusim.program.liveness import Liveness
 from gpusim.wasm import memory
@@ -182,6 +183,11 @@ class Instance:
             copies_end=place.copies_end,
             group=place.group_at,
             most_steps=min(place.most_steps, 2**31 - 1),
+            keys_at=self.made.keys_at,
+            flags_at=self.made.flags_at,
+            code_blocks=len(self.made.starts),
+            awaits=self.made.awaits,
+            most_idle=order.MOST_IDLE,
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)

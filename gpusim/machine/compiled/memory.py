@@ -27,6 +27,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
 from gpusim.machine.warps.accesses import NOTE_BYTES
 from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
+from gpusim.machine.warps.turns import KEY_BYTES, LISTED_BYTES
 
 Array = np.ndarray[Any, Any]
 
@@ -73,8 +74,8 @@ class BatchMemory:
         if made.in_order:
             self.group_at = _aligned(self.end, 64)
             words = _aligned(self.rows, 64) // 8
-            self.end = self.group_at + (layout.KEY_BYTES + words) * len(made.starts)
-            self.end += layout.LISTED_BYTES * 32 * self.rows
+            self.end = self.group_at + (KEY_BYTES + words) * len(made.starts)
+            self.end += LISTED_BYTES * 32 * self.rows
         self.records: Records | None = None
         if made.records:
             self.records = Records(made, _aligned(self.end, 64))

@@ -223,6 +223,8 @@ def _plain(made: Translation) -> dict[str, Any]:
         "queue_at": made.queue_at,
         "in_order": made.in_order,
         "keys_at": made.keys_at,
+        "flags_at": made.flags_at,
+        "awaits": made.awaits,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,

@@ -27,7 +27,7 @@ from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
-from gpusim.machine.warps import state
+from gpusim.machine.warps import state, turns
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
 from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.flow import all_successors, leaders
@@ -44,6 +44,7 @@ AXES = "xyz"
 MOST_NODES = 400  # of a segment: compilers take more than twice as long for twice as many
 BYTE = np.dtype(np.uint8)
 _NEXT = f"(i32.load (i32.const {state.place('next_block')}))"  # of the warp's other splits
+_SETTLES = state.written("settles", "(i32.const 1)")  # others may wait for lanes that leave
 _EVERY = f"(i32.load offset={layout.LANES} (local.get $W))"  # the lanes that a warp has
 # Kinds whose handler of the machine is called for one warp at a time.
 CALLED = frozenset((
@@ -74,7 +75,8 @@ class Translation:
     of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed, from
     a first byte to an end (None for all), `orders` those of paths to atomics that show their order.
     A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
-    turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`.
+    turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`, flags of
+    basic blocks at `flags_at`; `awaits` tells that warps wait for others.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -105,6 +107,8 @@ class Translation:
     queue_at: int = 0
     in_order: bool = False
     keys_at: int = 0
+    flags_at: int = 0
+    awaits: bool = False
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -185,7 +189,6 @@ class _Translator:
         self._between: dict[int, Place] = {}
         self._ordered: frozenset[int] = frozenset()
         self._meetings: frozenset[int] = frozenset()
-        self._flags_at = 0
 
     # -- places ------------------------------------------------------------------------
 
@@ -337,7 +340,7 @@ class _Translator:
         ]
         made.warp_bytes = -(-self._at // 64) * 64
         if self._in_order:
-            self._flags_at, self._cell = self._cell, self._cell + -(-len(blocks) // 16) * 16
+            made.flags_at, self._cell = self._cell, self._cell + -(-len(blocks) // 16) * 16
         made.end = self._cell
         made.text = self._module(blocks)
         return made
@@ -349,20 +352,24 @@ class _Translator:
         if self._detection is not None:
             raise NotDerivedError("race detection in order")
         self._made.in_order, self._made.keys_at = True, self._at
-        self._at += layout.KEYS_BYTES
+        self._at += turns.KEYS_BYTES
         self._meetings = _meetings(self._rows)
 
-    def _order(self) -> tuple[layout.Order | None, str]:
-        """Return a module's knowledge of its program for turns in order, and the data of it."""
+    def _flags(self) -> str:
+        """Return the flags of basic blocks as data, for turns in order."""
         if not self._in_order:
-            return None, ""
+            return ""
         program, starts = self._program, self._made.starts
         lone, swaps = pure(program), swapping(program)
-        flags = [int(lone[pc]) + 2 * (pc in swaps) + 4 * _waits(self._rows[pc]) for pc in starts]
-        waiting = awaits(program) or bool(swaps)
-        order = layout.Order(self._made.keys_at, self._flags_at, len(starts), waiting)
+        self._made.awaits = awaits(program) or bool(swaps)
+        flags = (
+            turns.PURE * bool(lone[pc])
+            | turns.SWAPPING * (pc in swaps)
+            | turns.WAITING * _waits(self._rows[pc])
+            for pc in starts
+        )
         held = "".join(f"\\{flag:02x}" for flag in flags)
-        return order, f'(data (i32.const {self._flags_at}) "{held}")'
+        return f'(data (i32.const {self._made.flags_at}) "{held}")'
 
     def _made_queues(self) -> Queues:
         """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
@@ -378,17 +385,18 @@ class _Translator:
         table = " ".join(f"$b{k}" for k in range(len(blocks)))
         body = "\n)".join(blocks)
         accesses = "\n".join(access.text for access in self._accesses.values())
-        order, data = self._order()
         pages = max(2, -(-self._cell // (1 << 16)))
         common = layout.runtime(
-            recording=self._recording, detecting=self._detection is not None, order=order
+            recording=self._recording,
+            detecting=self._detection is not None,
+            in_order=self._in_order,
         )
         return f"""(module
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
 (import "gpusim" "bring" (func $bring (param i32 i32)))
-(memory (export "memory") {pages}) {data}
+(memory (export "memory") {pages}) {self._flags()}
 {common}
 {accesses}
 {self._start()}
@@ -443,7 +451,8 @@ class _Translator:
         if self._in_order:
             unseen = ("source_branch", "bounds")
             steps = sum(OPS[row.op].kind not in unseen for row in self._rows[begin:end])
-            code.append(f"(global.set $steps (i32.add (global.get $steps) (i32.const {steps})))")
+            more = f"(i32.add {state.read('steps')} (i32.const {steps}))"
+            code.append(state.written("steps", more))
         if self._detection is not None:
             place = f"offset={self._made.ran_at + begin} (i32.const 0)"
             code.append(f"(i32.store8 {place} (i32.const 1))")
@@ -893,7 +902,7 @@ class _Translator:
             )
         parts = [ordered]
         if self._in_order and kind != "load":
-            parts.append("(global.set $idle (i32.const 0))")
+            parts.append(state.written("idle", "(i32.const 0)"))
         if row.guard is not None:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
         if memory.space == "global":
@@ -1037,7 +1046,7 @@ class _Translator:
         In order it ends in any case; it `settles` where others may wait for lanes that leave.
         """
         if self._in_order:
-            note = "(global.set $settles (i32.const 1))" if settles else ""
+            note = _SETTLES if settles else ""
             return f"{note} (local.set $pc (i32.const {block})) (br $yield)"
         return (
             f"(if (i32.ge_u (i32.const {block}) {_NEXT}) (then"
@@ -1049,12 +1058,13 @@ class _Translator:
         if pc >= len(self._rows) or not (pc in self._meetings or _waits(self._rows[pc])):
             return ""
         return (
-            f"(global.set $goes_on (i32.const 1)) (local.set $pc (i32.const {block})) (br $yield)"
+            f"{state.written('goes_on', '(i32.const 1)')} (local.set $pc (i32.const {block}))"
+            " (br $yield)"
         )
 
     def _asking(self, number: int) -> str:
         """Return code that only asks whether lanes miss others, if the group is asked."""
-        return f"""(if (global.get $asks) (then {self._named()}
+        return f"""(if {state.read("asks")} (then {self._named()}
 (if (i32.eqz {self._missing("(local.get $M)")}) (then {self._undone(number)}
 (local.set $pc (i32.const {number})) (br $yield)))))"""
 
@@ -1156,7 +1166,7 @@ class _Translator:
         """Return code that holds a split until all live lanes of its mask are there."""
         waits = state.AT_WARP if kind == "warpsync" else state.AT_MASK
         undone = "" if OPS[row.op].is_replayed else self._undone(number)
-        misses = "(global.set $misses (i32.const 1))" if self._in_order else ""
+        misses = state.written("misses", "(i32.const 1)") if self._in_order else ""
         hold = (
             f"(call $hold (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
             f" (i32.const {waits}) (local.get $x))"
@@ -1173,7 +1183,8 @@ class _Translator:
             self._made.jumps[pc] = (self._cell, tuple(row.detail))
             self._cell += -(-4 * len(row.detail) // 8) * 8
         at, count = self._made.jumps[pc][0], len(row.detail)
-        jumped = f"(global.set $jumped (i32.const {number + 1}))" if self._in_order else ""
+        behind = f"(i32.const {number + 1})"
+        jumped = state.written("jumped", behind) if self._in_order else ""
         word = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $x)) (i32.const 2)))"
         block = f"(i32.load offset={at} (i32.shl (local.get $z) (i32.const 2)))"
         same = f"(i32.eq (i32.shr_u {word} (i32.const 4)) (local.get $z))"
@@ -1201,7 +1212,7 @@ class _Translator:
         forgets = ""
         if self._queues is not None:
             forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
-        settles = "(global.set $settles (i32.const 1))" if self._in_order else ""
+        settles = _SETTLES if self._in_order else ""
         return f"""(if (local.get $on) (then {settles}
 (i32.store offset={layout.LIVE} (local.get $W)
 (i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
@@ -1216,7 +1227,7 @@ class _Translator:
         hold = self._hold(number, state.AT_CONVERGENCE, int(row.detail))
         is_diverged = "(i32.gt_u (i32.load (local.get $W)) (i32.const 1))"
         if self._in_order:
-            is_diverged = "(global.get $is_diverged)"
+            is_diverged = state.read("is_diverged")
         return f"(if {is_diverged} (then {hold} (call $release (local.get $W)) (return)))"
 
     def _break(self, number: int, pc: int, row: Instruction) -> str:
@@ -1232,13 +1243,13 @@ class _Translator:
     def _barrier(self, number: int, pc: int, row: Instruction) -> str:
         wait = f"{self._hold(number, state.AT_BARRIER)} (return)"
         if self._in_order:
-            wait = f"(global.set $settles (i32.const 1)) {wait}"
+            wait = f"{_SETTLES} {wait}"
         if row.guard is None:
             return wait
         part = self._hold(number, state.AT_BARRIER, lanes="(local.get $on)")
         rest = "(i32.and (local.get $M) (i32.xor (local.get $on) (i32.const -1)))"
         if self._in_order:
-            part = f"(global.set $settles (i32.const 1)) {part}"
+            part = f"{_SETTLES} {part}"
         going = f"(call $append (local.get $W) (i32.const {number + 1}) {rest} (call $new_path))"
         end = self._yield(number + 1) if self._in_order else ""
         return f"""(if (local.get $on) (then

@@ -18,7 +18,9 @@ class Launched(Record):
 
     `shift` maps global memory to linear memory; `copies` are unused entries of the pool of
     asynchronous copies. Where warps run in the order of NumPy's machine, `group` is where their
-    turns are kept; so many turns and steps have been taken, of at most `most_steps`.
+    turns are kept; so many turns and steps have been taken, of at most `most_steps`. A warp keeps
+    the keys of its splits from `keys_at` on, and each of the blocks of code has a byte of flags;
+    `awaits` tells that warps wait for others, `most_idle` how many may run while none writes.
     """
 
     shift: i64
@@ -42,6 +44,11 @@ class Launched(Record):
     turns_taken: u32
     steps: u32
     most_steps: i32
+    keys_at: u32
+    flags_at: u32
+    code_blocks: u32
+    awaits: u32
+    most_idle: u32
 
 
 class State(Record):
@@ -59,6 +66,13 @@ class State(Record):
     `notes` is where the next step of a watched warp goes. Of asynchronous copies, `copies` is the
     next entry of the pool that has not been used, `free_copies` the first that is free again.
     `set` is the number of the last set of numbers.
+
+    In order (`turns`), the group of a turn is a list of splits; `positions` is the next one to be
+    given. So many splits are held, and so many warps have several (`is_diverged`: had some as the
+    turn began). So many instructions have been run, each once for its group, and so many warps
+    since memory was written (`idle`). A warp tells whether its group goes on, whether lanes have
+    arrived or left (`settles`), and the block behind a jump. With `asks`, lanes are only asked if
+    they miss others.
     """
 
     next_block: u32
@@ -89,6 +103,23 @@ class State(Record):
     copies: u32
     free_copies: u32
     set: u32
+    keys: u32
+    row_bits: u32
+    row_bytes: u32
+    list: u32
+    list_end: u32
+    turn: u32
+    positions: u32
+    held: u32
+    apart: u32
+    is_diverged: u32
+    steps: u32
+    idle: u32
+    goes_on: u32
+    settles: u32
+    jumped: u32
+    asks: u32
+    misses: u32
 
 
 class Word(Record):

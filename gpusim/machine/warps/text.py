@@ -1,4 +1,4 @@
-"""The translation of warps, once in a process: functions for the module of each program."""
+"""The translation of warps: functions for the module of each program, kept on disk."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from gpusim.machine.warps import accesses, convergence, races, scheduling, steps
-from gpusim.wasm.module import functions_of
+from gpusim.host.disk_cache import DiskCache, key
+from gpusim.machine.warps import accesses, convergence, races, scheduling, steps, turns
+from gpusim.wasm.sources import digest
 
-_PACKAGES = ("gpusim.machine.warps",)
+_SOURCES = ("gpusim.machine.warps", "gpusim.wasm")  # of the texts
+_TEXTS = DiskCache("warps", most_bytes=1 << 21)
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     convergence.append,
     convergence.remove,
@@ -20,7 +22,6 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     convergence.release,
     convergence.gather,
     scheduling.begin,
-    scheduling.prepare,
     accesses.find,
     accesses.is_there,
     accesses.new_set,
@@ -35,7 +36,6 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     accesses.mark_row,
     accesses.note,
     accesses.is_in_order,
-    scheduling.run_in_turn,
 )
 
 
@@ -65,8 +65,21 @@ _RACES: tuple[Callable[..., Any], ...] = (
 )
 
 
+_TURNS: tuple[Callable[..., Any], ...] = (turns.appended, turns.removed, turns.united)
+
+
 @cache
-def text(*, recording: bool, detecting: bool) -> str:
-    """Return the functions of a module, with those that record steps or look for races."""
-    functions = _FUNCTIONS + _STEPS * recording + _RACES * detecting
-    return functions_of({one.__name__: one for one in functions}, _PACKAGES)
+def text(*, recording: bool, detecting: bool, in_order: bool) -> str:
+    """Return the functions of a module: also to record steps, look for races, or take turns."""
+    name = key([digest(_SOURCES), str((recording, detecting, in_order))])
+    kept = _TEXTS.load(name)
+    if kept is not None:
+        return kept.decode()
+    from gpusim.wasm.module import functions_of
+
+    functions = _FUNCTIONS + _STEPS * recording + _RACES * detecting + _TURNS * in_order
+    run = turns.run_in_order if in_order else scheduling.run_in_turn
+    named = {one.__name__: one for one in functions} | {"run": run}
+    made = functions_of(named, _SOURCES)
+    _TEXTS.store(name, made.encode())
+    return made

@@ -1,0 +1,517 @@
+"""Warps in the order of NumPy's machine (`interpreter.py`), where it shows.
+
+The splits that stand at one block of code take their turn together, instruction by instruction as
+far as that shows: these are the group of the turn.
+"""
+
+from __future__ import annotations
+
+from gpusim.machine.cas_loops import MOST_TOGETHER
+from gpusim.machine.interpreter import FAIR_TURNS
+from gpusim.machine.warps.accesses import Byte
+from gpusim.machine.warps.scheduling import (
+    ENDED,
+    STANDS_STILL,
+    begin,
+    opened,
+    prepare,
+    run_warp,
+)
+from gpusim.machine.warps.state import (
+    ALL_LANES,
+    AT_BARRIER,
+    ENTRY_BYTES,
+    LAUNCH,
+    MOST_SPLITS,
+    NOW,
+    READY,
+    SPLIT_BYTES,
+    Entry,
+    Long,
+    Split,
+    Warp,
+)
+from gpusim.wasm.integers import as_i64, trailing_zeros
+from gpusim.wasm.memory import Record, TrapError, fill, u32
+
+KEY_BYTES, LISTED_BYTES = 8, 8
+KEYS_BYTES = MOST_SPLITS * KEY_BYTES  # of the splits of a warp
+TOO_MANY_STEPS, IDLE = 3, 4  # how a batch ends, beside the ends of one in turn
+PURE, SWAPPING, WAITING = 1, 2, 4  # flags of a block of code
+MOST_IDLE = 1 << 22  # warps that run one after the other while none writes memory
+_TOGETHER, _FAIR_TURNS = MOST_TOGETHER, FAIR_TURNS
+_NONE, _FAR = -1, 0x7FFFFFFF
+
+
+class Key(Record):
+    """Of a split: its position among all, and the turn in which it ran last, the upper half."""
+
+    position: u32
+    turn: u32
+
+
+class Listed(Record):
+    """A split of the group: its warp, and its position."""
+
+    warp: Warp
+    position: u32
+
+
+def _key(warp: Warp, number: int) -> Key:
+    return Key(warp.address + LAUNCH.keys_at + KEY_BYTES * number)
+
+
+def _least_key(block: int) -> Long:
+    """Return the least key of the splits that are ready at a block of code, -1 for none."""
+    return Long(NOW.keys + KEY_BYTES * block)
+
+
+def _rows(block: int) -> int:
+    """Return where a block of code has a bit for each row with a split that is ready there."""
+    return NOW.row_bits + block * NOW.row_bytes
+
+
+def _flags(block: int) -> int:
+    return Byte(LAUNCH.flags_at + block).value
+
+
+def _warp_of(row: int) -> Warp:
+    return Warp(LAUNCH.warps_at + row * LAUNCH.warp_bytes)
+
+
+def _is_at(split: Split, block: int) -> bool:
+    return (split.state == READY) & (split.block == block)
+
+
+# -- splits that come, go and join -----------------------------------------------------------
+
+
+def appended(warp: Warp, number: u32) -> None:
+    """Give a new split the last position."""
+    key = _key(warp, number)
+    key.position = NOW.positions
+    key.turn = NOW.turn
+    NOW.positions += 1
+    NOW.held += 1
+    NOW.apart += number == 1
+
+
+def removed(warp: Warp, number: u32, last: u32) -> None:
+    """Give the last split's key to the place of a split that ends."""
+    key, moved = _key(warp, number), _key(warp, last)
+    key.position = moved.position
+    key.turn = moved.turn
+    NOW.held -= 1
+    NOW.apart -= last == 1
+
+
+def united(warp: Warp, one: Split, other: Split) -> None:
+    """Give a split that takes in another the place of the first of both."""
+    first = _key(warp, (one.address - warp.address) // SPLIT_BYTES - 4)
+    second = _key(warp, (other.address - warp.address) // SPLIT_BYTES - 4)
+    if second.position < first.position:
+        first.position = second.position
+        first.turn = second.turn
+
+
+# -- the splits at a block of code -----------------------------------------------------------
+
+
+def _enter(warp: Warp, number: int, block: int) -> None:
+    """Enter a split that is ready at a block of code."""
+    rows = Byte(_rows(block) + (warp.row >> 3))
+    rows.value = rows.value | 1 << (warp.row & 7)
+    least, key = _least_key(block), Long(_key(warp, number).address).value
+    if least.value == _NONE or key < least.value:
+        least.value = key
+
+
+def _enter_all(warp: Warp) -> None:
+    for number in range(warp.splits):
+        split = warp.split(number)
+        if split.state == READY:
+            _enter(warp, number, split.block)
+
+
+def _first_at(warp: Warp, block: int, least: int, by_lane: bool) -> int:
+    """Return the split of a warp that goes first at a block of code, -1 if none is there.
+
+    It is the first by position, of those from `least` on, or the first by its lowest lane.
+    """
+    found, lowest = -1, ALL_LANES
+    for number in range(warp.splits):
+        split = warp.split(number)
+        position = _key(warp, number).position
+        if _is_at(split, block) and position >= least:
+            place = trailing_zeros(split.lanes) if by_lane else position
+            if place < lowest:
+                lowest = place
+                found = number
+    return found
+
+
+def _enlist(warp: Warp, number: int) -> None:
+    key, listed = _key(warp, number), Listed(NOW.list_end)
+    key.turn = NOW.turn
+    listed.warp = warp
+    listed.position = key.position
+    NOW.list_end += LISTED_BYTES
+
+
+def _enlist_warp(warp: Warp, block: int, only_one: bool) -> None:
+    """Put the splits of a warp at a block of code on the list: one, or all."""
+    number = _first_at(warp, block, 0, only_one)
+    if only_one and number >= 0:
+        _enlist(warp, number)
+        for other in range(warp.splits):
+            if other != number and _is_at(warp.split(other), block):
+                _enter(warp, other, block)
+        return
+    while number >= 0:
+        _enlist(warp, number)
+        number = _first_at(warp, block, _key(warp, number).position + 1, False)
+
+
+def _is_in_first_half(row: int) -> bool:
+    return row % LAUNCH.warps < LAUNCH.warps >> 1
+
+
+def _row_of(block: int, key: int) -> int:
+    """Return the row of the split with a key that is ready at a block of code."""
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        for number in range(warp.splits):
+            if _is_at(warp.split(number), block) and Long(_key(warp, number).address).value == key:
+                return row
+    raise TrapError
+
+
+def _collect(block: int, only_one: bool, key: int) -> None:
+    """Make the list of the splits at a block of code that take a turn, row by row.
+
+    With `only_one`, of each warp one does; in a loop that swaps, half of a block with the first
+    split, of the given key. Others stay there.
+    """
+    NOW.turn += 1
+    NOW.list_end = NOW.list
+    swaps = not only_one and LAUNCH.warps > _TOGETHER and _flags(block) & SWAPPING != 0
+    is_first = swaps and _is_in_first_half(_row_of(block, key))
+    _least_key(block).value = _NONE
+    for word in range(NOW.row_bytes >> 3):
+        bits = Long(_rows(block) + 8 * word)
+        left = bits.value
+        bits.value = 0
+        while left:
+            row = 64 * word + trailing_zeros(left)
+            warp = _warp_of(row)
+            if not swaps or _is_in_first_half(row) == is_first:
+                _enlist_warp(warp, block, only_one)
+            else:
+                _enter_those_at(warp, block)
+            left = as_i64(left & left - 1)
+
+
+def _enter_those_at(warp: Warp, block: int) -> None:
+    for number in range(warp.splits):
+        if _is_at(warp.split(number), block):
+            _enter(warp, number, block)
+
+
+# -- the choice of a group -------------------------------------------------------------------
+
+
+def _choose_waiting() -> bool:
+    """Choose the group of the split that has waited longest, as warps wait for others.
+
+    Loops that touch no memory go first. False if no split is ready.
+    """
+    found, least, is_pure = -1, 0, 0
+    for block in range(LAUNCH.code_blocks):
+        key = _least_key(block).value
+        if key != _NONE:
+            pure = _flags(block) & PURE
+            if found < 0 or pure > is_pure or (pure == is_pure and key < least):
+                found, least, is_pure = block, key, pure
+    if found < 0:
+        return False
+    _collect(found, False, least)
+    return True
+
+
+def _choose_behind() -> bool:
+    """Choose the group of the splits that are furthest behind, of each warp one.
+
+    In some turns it is that of a warp that has waited longest. False if no split is ready.
+    """
+    found = _longest_waiting() if NOW.turn % _FAIR_TURNS == 0 else -1
+    if found < 0:
+        for block in range(LAUNCH.code_blocks):
+            if found < 0 and _least_key(block).value != _NONE:
+                found = block
+        if found < 0:
+            return False
+    _collect(found, True, 0)
+    return True
+
+
+def _first_of(warp: Warp) -> int:
+    """Return the ready split of a warp that goes first, by block of code and lane, -1 for none."""
+    found, least = -1, 1 << 40
+    for number in range(warp.splits):
+        split = warp.split(number)
+        key = split.block << 5 | trailing_zeros(split.lanes)
+        if split.state == READY and key < least:
+            least = key
+            found = number
+    return found
+
+
+def _longest_waiting() -> int:
+    """Return the block of code of the first split of the warp that has waited longest.
+
+    -1 unless all splits that are ready there are the first of their warps.
+    """
+    least, block = ALL_LANES, -1
+    rows = LAUNCH.warps * LAUNCH.blocks
+    for row in range(rows):
+        warp = _warp_of(row)
+        number = _first_of(warp)
+        if number >= 0 and _key(warp, number).turn < least:
+            least = _key(warp, number).turn
+            block = warp.split(number).block
+    if block >= 0:
+        for row in range(rows):
+            if not _stands_first(_warp_of(row), block):
+                return -1
+    return block
+
+
+def _stands_first(warp: Warp, block: int) -> bool:
+    """Whether at most one split of a warp is ready at a block of code, and goes first there."""
+    count = 0
+    for number in range(warp.splits):
+        count += _is_at(warp.split(number), block)
+    return count == 0 or (count == 1 and _is_at(warp.split(_first_of(warp)), block))
+
+
+# -- a turn ----------------------------------------------------------------------------------
+
+
+def _index_of(warp: Warp, position: int) -> int:
+    for number in range(warp.splits):
+        if _key(warp, number).position == position:
+            return number
+    raise TrapError
+
+
+def _arrange() -> None:
+    """Let a group of all splits stand in its order."""
+    if (NOW.list_end - NOW.list) // LISTED_BYTES != NOW.held:
+        return
+    at, last = NOW.list, -1
+    while at < NOW.list_end and Listed(at).position > last:
+        last = Listed(at).position
+        at += LISTED_BYTES
+    if at == NOW.list_end:
+        return
+    at = NOW.list
+    while at < NOW.list_end:
+        listed = Listed(at)
+        _key(listed.warp, _index_of(listed.warp, listed.position)).position = NOW.positions
+        listed.position = NOW.positions
+        NOW.positions += 1
+        at += LISTED_BYTES
+
+
+def _run_group() -> None:
+    """Run the group as far as all of it goes together; its steps are those of the first split."""
+    before, after = NOW.steps, 0
+    NOW.goes_on = 0
+    at = NOW.list
+    while at < NOW.list_end:
+        listed = Listed(at)
+        NOW.steps = before
+        run_warp(listed.warp, _index_of(listed.warp, listed.position))
+        if at == NOW.list:
+            after = NOW.steps
+        at += LISTED_BYTES
+    NOW.idle += (NOW.list_end - NOW.list) // LISTED_BYTES
+    NOW.steps = after
+
+
+def _gives_way(block: int) -> bool:
+    """Whether other lanes of the group's warps are behind a block of code, or there."""
+    at = NOW.list
+    while at < NOW.list_end:
+        warp = Listed(at).warp
+        for number in range(warp.splits):
+            split = warp.split(number)
+            is_behind = (split.state == READY) & (split.block <= block)
+            if is_behind and _key(warp, number).turn != NOW.turn:
+                return True
+        at += LISTED_BYTES
+    return False
+
+
+def _take_turn() -> None:
+    NOW.is_diverged = NOW.apart
+    NOW.settles = 0
+    NOW.jumped = 0
+    is_going = True
+    has_run = False
+    while is_going:
+        first = Listed(NOW.list)
+        block = first.warp.split(_index_of(first.warp, first.position)).block
+        if NOW.is_diverged and _flags(block) & WAITING:
+            is_going = _all_are_there(block, has_run)
+        if is_going:
+            has_run = True
+            _run_group()
+            is_going = NOW.goes_on != 0
+    if NOW.jumped:
+        _arrange_jumped()
+    _enter_group()
+
+
+def _all_are_there(block: int, has_run: bool) -> bool:
+    """Whether no split of the group misses lanes that it waits for, or gives way to others."""
+    steps = NOW.steps
+    if has_run and _gives_way(block):
+        NOW.steps = steps + 1
+        return False
+    NOW.asks = 1
+    NOW.misses = 0
+    _run_group()
+    NOW.asks = 0
+    NOW.steps = steps + NOW.misses
+    return NOW.misses == 0
+
+
+def _next_warp(listed: Listed) -> Listed:
+    """Return the place on the list behind the splits of a warp."""
+    at = listed.address
+    while at < NOW.list_end and Listed(at).warp.address == listed.warp.address:
+        at += LISTED_BYTES
+    return Listed(at)
+
+
+def _arrange_jumped() -> None:
+    """Let lanes that have jumped stand behind all others, target by target, unless all are at one.
+
+    The target of those that stay is the block of code behind the jump.
+    """
+    last = -1
+    several = False
+    while True:
+        target = _FAR
+        listed = Listed(NOW.list)
+        while listed.address < NOW.list_end:
+            warp = listed.warp
+            for number in range(warp.splits):
+                key, block = _key(warp, number), warp.split(number).block
+                if key.turn == NOW.turn:
+                    if block == NOW.jumped:
+                        several = True
+                    elif block == last:
+                        if several:
+                            key.position = NOW.positions
+                            NOW.positions += 1
+                    elif block > last:
+                        target = min(target, block)
+            listed = _next_warp(listed)
+        if target == _FAR:
+            return
+        if last >= 0 and not several:  # there are several targets: begin again
+            several = True
+            target = -1
+        last = target
+
+
+def _enter_group() -> None:
+    """Enter the group's splits where they stand now, and open barriers that all have come to."""
+    block = -1
+    listed = Listed(NOW.list)
+    while listed.address < NOW.list_end:
+        _enter_all(listed.warp)
+        if NOW.settles:
+            mine = listed.warp.row // LAUNCH.warps
+            if mine != block and block >= 0:
+                _settle(block)
+            block = mine
+        listed = _next_warp(listed)
+    if block >= 0:
+        _settle(block)
+
+
+def _settle(block: int) -> None:
+    """Open the barrier of a block if all of its splits are there."""
+    first = block * LAUNCH.warps
+    is_live = False
+    for row in range(first, first + LAUNCH.warps):
+        warp = _warp_of(row)
+        for number in range(warp.splits):
+            is_live = True
+            if warp.split(number).state != AT_BARRIER:
+                return
+    if is_live:
+        opened(_warp_of(first))
+        for row in range(first, first + LAUNCH.warps):
+            _go_on(_warp_of(row))
+
+
+def _go_on(warp: Warp) -> None:
+    for number in range(warp.splits):
+        split = warp.split(number)
+        split.block += 1
+        split.state = READY
+        split.waits_for = 0
+    _enter_all(warp)
+
+
+# -- a batch ---------------------------------------------------------------------------------
+
+
+def _begin_all() -> None:
+    """Set the warps of blocks to their start."""
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        block = row // LAUNCH.warps
+        if block * LAUNCH.warps == row:
+            fill(warp.shared, 0, LAUNCH.shared_bytes)
+        begin(warp, Entry(LAUNCH.entries + ENTRY_BYTES * block))
+        key = _key(warp, 0)
+        key.position = warp.row
+        key.turn = 0
+
+
+def run_in_order() -> u32:
+    """Run the blocks of a batch turn by turn; return how it ended."""
+    prepare()
+    rows = LAUNCH.warps * LAUNCH.blocks
+    NOW.row_bytes = rows + 63 >> 6 << 3
+    NOW.keys = LAUNCH.group
+    NOW.row_bits = NOW.keys + KEY_BYTES * LAUNCH.code_blocks
+    NOW.list = NOW.row_bits + NOW.row_bytes * LAUNCH.code_blocks
+    NOW.turn = LAUNCH.turns_taken
+    NOW.steps = LAUNCH.steps
+    NOW.idle = NOW.asks = NOW.held = NOW.apart = 0
+    if LAUNCH.is_anew:
+        _begin_all()
+    fill(NOW.keys, 255, KEY_BYTES * LAUNCH.code_blocks)
+    fill(NOW.row_bits, 0, NOW.list - NOW.row_bits)
+    for row in range(rows):
+        warp = _warp_of(row)
+        NOW.held += warp.splits
+        NOW.apart += warp.splits > 1
+        _enter_all(warp)
+    NOW.positions = NOW.held
+    while _choose_waiting() if LAUNCH.awaits else _choose_behind():
+        _arrange()
+        _take_turn()
+        if NOW.held == 0:
+            return ENDED
+        if NOW.steps >= LAUNCH.most_steps:
+            return TOO_MANY_STEPS
+        if NOW.idle >= LAUNCH.most_idle:
+            return IDLE
+    return STANDS_STILL if NOW.held else ENDED
