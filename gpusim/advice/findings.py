@@ -70,12 +70,13 @@ def _each_cause_once(found: Sequence[Advice]) -> list[Advice]:
 
 def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
     """Return advice with the gains of the first findings, in the order of these to a hundredth."""
-    from gpusim.prediction.removals import parse, replay
+    from gpusim.advice.removals import removal_of
+    from gpusim.prediction.removals import replay
 
     played: list[Advice] = []
     rest: list[Advice] = []
     for advice in found:
-        removal = parse(advice.removal) if advice.removal else None
+        removal = removal_of(advice)
         if removal is None or len(played) >= PLAYED or prediction.setting is None:
             rest.append(advice)
             continue

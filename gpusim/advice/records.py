@@ -17,8 +17,7 @@ class Advice:
     """A finding: kind, source line (0 for the launch as a whole), and a sentence with the cause.
 
     `cost` is an estimate in cycles of an SM for each block: the order of findings without a device.
-    `removal` names the mechanism to leave out when the launch is played again, as `gpusim predict
-    --without` does; `gain` is the result.
+    `gain` is the result of the launch without the mechanism that the rule names.
     `explains` are the stall reasons that are symptoms of the cause, at the `lines` it concerns.
     """
 
@@ -26,7 +25,6 @@ class Advice:
     line: int
     message: str
     cost: float = 0.0
-    removal: str = ""
     gain: Replay | None = None
     explains: frozenset[str] = field(default_factory=frozenset)
     lines: frozenset[int] = field(default_factory=frozenset)

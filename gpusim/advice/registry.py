@@ -8,14 +8,23 @@ from collections.abc import Callable, Iterable
 
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice
+from gpusim.launch.removal import Mechanism, require_known
 
 Rule = Callable[[Evidence], Iterable[Advice]]
 
 _RULES: dict[str, Rule] = {}
+_MECHANISMS: dict[str, Mechanism] = {}
 
 
-def rule(kind: str) -> Callable[[Rule], Rule]:
-    """Register a function from evidence to the findings of a kind."""
+def rule(kind: str, removal: Mechanism | None = None) -> Callable[[Rule], Rule]:
+    """Register a function from evidence to the findings of a kind.
+
+    `removal` is the mechanism that a launch goes without for their gain, as in `gpusim predict
+    --without`; ValueError for one that there is not.
+    """
+    if removal is not None:
+        require_known(removal)
+        _MECHANISMS[kind] = removal
 
     def register(function: Rule) -> Rule:
         _RULES[kind] = function
@@ -35,6 +44,11 @@ def rules(*, timed: bool) -> dict[str, Rule]:
             importlib.import_module(f"{package.__name__}.{found.name}")
     known = dict(sorted(_RULES.items()))
     return known if timed else {kind: one for kind, one in known.items() if _is_untimed(one)}
+
+
+def mechanism_of(kind: str) -> Mechanism | None:
+    """Return the mechanism that a launch goes without for the gain of a kind of findings."""
+    return _MECHANISMS.get(kind)
 
 
 def title(kind: str) -> str:

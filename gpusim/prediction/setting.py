@@ -8,10 +8,10 @@ from functools import cached_property
 
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
+from gpusim.launch.removal import Removal
 from gpusim.prediction.bounds import Bound, bounds_of
 from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.memory import MemoryShare
-from gpusim.prediction.removal import Removal
 from gpusim.prediction.streams import BlockStream, Classes
 from gpusim.prediction.traffic import Traffic, traffic_of
 from gpusim.prediction.workload import BUDGET, Budget, Workload

@@ -9,7 +9,7 @@ import gpusim
 from gpusim import cuda
 from gpusim.gpu.device import DeviceError
 from gpusim.prediction.records import Prediction
-from gpusim.prediction.removal import Removal
+from gpusim.launch.removal import Removal
 from gpusim.prediction.removals import REMOVALS, parse, replay
 
 

@@ -32,7 +32,7 @@ def _shares(evidence: Evidence) -> Iterator[tuple[int, list[int]]]:
             yield line, mine
 
 
-@rule("integer-division")
+@rule("integer-division", removal="integer-division")
 def integer_division(evidence: Evidence) -> Iterable[Advice]:
     """Quotients and remainders of integers, a sequence of a dozen instructions and more."""
     for line, pcs in _shares(evidence):
@@ -48,7 +48,6 @@ def integer_division(evidence: Evidence) -> Iterable[Advice]:
             f"{100 * cost / evidence.issued_cycles:.0f} % of the instructions; a power of two "
             "needs a shift and a mask alone.",
             cost,
-            f"integer-division@{line}",
             explains=THROTTLE | {"special-functions", "integers-64"},
             lines=frozenset({line}),
         )
@@ -70,7 +69,7 @@ def divides(evidence: Evidence, pcs: Sequence[int]) -> bool:
     return any("F2I" in row.op and not slices.of(row.src).isdisjoint(inverse) for row in rows)
 
 
-@rule("double-precision")
+@rule("double-precision", removal="double-precision")
 def double_precision(evidence: Evidence) -> Iterable[Advice]:
     """Double precision, and conversions to and from it, that keep a pipe for long."""
     doubles = LANES * SCHEDULERS / DOUBLES.get(evidence.trace.cc, FEW_DOUBLES)
@@ -85,7 +84,7 @@ def double_precision(evidence: Evidence) -> Iterable[Advice]:
     yield from _kept(evidence, interval, "double-precision", "the pipe of double precision")
 
 
-@rule("special-functions")
+@rule("special-functions", removal="special-functions")
 def special_functions(evidence: Evidence) -> Iterable[Advice]:
     """Square roots, sines, exponentials, conversions: a quarter of a warp or less in a cycle."""
 
@@ -113,12 +112,11 @@ def _kept(
             f"line {line}: {what} is kept for {keeps * SCHEDULERS:,.0f} cycles of a scheduler for "
             f"each block, which issues {evidence.issued_cycles * SCHEDULERS:,.0f} instructions.",
             keeps,
-            f"{kind}@{line}",
             explains=THROTTLE,
         )
 
 
-@rule("integers-64")
+@rule("integers-64", removal="integers-64")
 def integers_64(evidence: Evidence) -> Iterable[Advice]:
     """Arithmetic of 64-bit integers, several instructions each."""
     for line, pcs in _shares(evidence):
@@ -132,7 +130,6 @@ def integers_64(evidence: Evidence) -> Iterable[Advice]:
             f"line {line}: 64-bit integers take {len(pcs)} instructions, "
             f"{100 * cost / evidence.issued_cycles:.0f} % of all; 32 bits take a third of them.",
             cost,
-            f"integers-64@{line}",
             explains=THROTTLE,
         )
 

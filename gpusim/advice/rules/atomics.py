@@ -13,7 +13,7 @@ BINDING = 0.3  # of the time that the bound of atomics has to be
 SYMPTOMS = frozenset({"long-scoreboard", "short-scoreboard", "lg-throttle", "mio-throttle"})
 
 
-@rule("atomics")
+@rule("atomics", removal="atomics")
 def atomics(evidence: Evidence) -> Iterable[Advice]:
     """Atomics of a warp, or of many blocks, that name one address."""
     for line in evidence.lines:
@@ -45,7 +45,6 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
                 f"line {line}: in {number} atomics of {space} memory {what}; atomics on more "
                 "addresses, or fewer after a reduction in the warp, would not.",
                 cost,
-                f"atomics@{line}",
                 explains=SYMPTOMS | {"divergence"} if tries else SYMPTOMS,
                 lines=frozenset({line}),
             )

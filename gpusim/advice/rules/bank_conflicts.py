@@ -13,7 +13,7 @@ from gpusim.tracing.execution import Execution
 SYMPTOMS = frozenset({"short-scoreboard", "mio-throttle"})
 
 
-@rule("bank-conflict")
+@rule("bank-conflict", removal="bank-conflicts")
 def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
     """Lanes of a warp that want different words of one bank."""
     for line, numbered in evidence.by_line.items():
@@ -36,7 +36,6 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
             line,
             message + ".",
             cost,
-            f"bank-conflicts@{line}",
             explains=SYMPTOMS,
         )
 

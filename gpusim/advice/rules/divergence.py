@@ -25,7 +25,7 @@ IDLE_FRACTION = 1 / 4
 PREDICATED = 5  # times the cost that is worth saying: selects and guards of a few instructions
 
 
-@rule("divergence")
+@rule("divergence", removal="divergence")
 def divergence(evidence: Evidence) -> Iterable[Advice]:
     """Lanes of a warp that disagree about a condition."""
     for line, decisions in evidence.decisions.items():
@@ -50,7 +50,6 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
             line,
             message + ".",
             cost or len(divergent),
-            f"divergence@{line}",
         )
 
     plain = lines_without_conditions(evidence.trace)
@@ -76,7 +75,6 @@ def _by_predicates(evidence: Evidence, line: int, pcs: Sequence[int]) -> Iterabl
         f"line {line}: {on:.1f} of 32 threads of a warp are predicated on, on the mean, in the "
         f"{len(decided)} instructions that its condition decides.",
         cost,
-        f"divergence@{line}",
     )
 
 
@@ -119,7 +117,7 @@ def _wasted(evidence: Evidence, line: int) -> float:
     return float(sum(waste)) / 4
 
 
-@rule("idle-lanes")
+@rule("idle-lanes", removal="idle-lanes")
 def idle_lanes(evidence: Evidence) -> Iterable[Advice]:
     """Warps without a lane for the body of a condition, iteration after iteration."""
     told: list[set[int]] = []  # warps at work: conditions within each other are one cause
@@ -148,7 +146,6 @@ def idle_lanes(evidence: Evidence) -> Iterable[Advice]:
             line,
             message + _still_done(evidence) + ".",
             len(idle),
-            f"idle-lanes@{line}",
             explains=frozenset({"barrier"}),
         )
 

@@ -29,7 +29,7 @@ def _accesses(numbered: Iterable[Numbered]) -> list[Numbered]:
     return [p for p in numbered if p.execution.space == "global" and p.execution.sectors]
 
 
-@rule("uncoalesced")
+@rule("uncoalesced", removal="uncoalesced")
 def uncoalesced(evidence: Evidence) -> Iterable[Advice]:
     """Global accesses that fetch more sectors than their bytes need."""
     for line, numbered in evidence.by_line.items():
@@ -62,7 +62,6 @@ def uncoalesced(evidence: Evidence) -> Iterable[Advice]:
             line,
             message + ".",
             cost,
-            f"uncoalesced@{line}",
             explains=SYMPTOMS,
         )
 
@@ -99,7 +98,7 @@ def _neighbours(accesses: Sequence[Numbered]) -> list[Execution]:
     return []
 
 
-@rule("narrow-loads")
+@rule("narrow-loads", removal="narrow-loads")
 def narrow_loads(evidence: Evidence) -> Iterable[Advice]:
     """Neighbouring words that a thread loads one by one, where a vector load would do."""
     for line, numbered in evidence.by_line.items():
@@ -117,12 +116,11 @@ def narrow_loads(evidence: Evidence) -> Iterable[Advice]:
             f"line {line}: a thread loads {len(found)} neighbouring words of {found[0].array} one "
             f"by one; a vector load of {width} bytes would do.",
             cost,
-            f"narrow-loads@{line}",
             explains=SYMPTOMS,
         )
 
 
-@rule("repeated-accesses")
+@rule("repeated-accesses", removal="repeated-accesses")
 def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
     """Words of global memory that a block loads, or a thread stores, again and again."""
     for line, numbered in evidence.by_line.items():
@@ -150,7 +148,6 @@ def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
                         line,
                         f"line {line}: a block {verb} {what}; {cure} would save {saved}.",
                         cost,
-                        f"repeated-accesses@{line}",
                         explains=SYMPTOMS,
                     )
                 )

@@ -9,7 +9,7 @@ from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 
 
-@rule("local-memory")
+@rule("local-memory", removal="local-memory")
 def local_memory(evidence: Evidence) -> Iterable[Advice]:
     """Arrays of a thread that are indexed, or registers that are spilled, in local memory."""
     by_line: dict[int, float] = {}
@@ -30,7 +30,6 @@ def local_memory(evidence: Evidence) -> Iterable[Advice]:
         "an array that is indexed by a variable, or for registers that are spilled; shared memory "
         "or constant indices would keep it on the SM.",
         cost,
-        "local-memory",
         explains=frozenset({"long-scoreboard", "lg-throttle", "latency"}),
     )
 

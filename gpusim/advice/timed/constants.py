@@ -12,7 +12,7 @@ from gpusim.isa.ops import OPS
 LEAST_LOOKUPS = 2.0  # different constants of a warp's load, on the mean
 
 
-@rule("constants")
+@rule("constants", removal="constants")
 def constants(evidence: Evidence) -> Iterable[Advice]:
     """Loads of constants at addresses that differ among the lanes of a warp."""
     made = evidence.prediction
@@ -41,6 +41,5 @@ def constants(evidence: Evidence) -> Iterable[Advice]:
             f"line {line}: the lanes of a warp read {each:.0f} different constants, one after the "
             "other; shared memory serves 32 words at once.",
             count,
-            f"constants@{line}",
             explains=frozenset({"short-scoreboard", "mio-throttle"}),
         )

@@ -18,7 +18,7 @@ LEAST_CONTROL = 0.05  # of the instructions of a block's warps
 FEW_BYTES = 16  # loaded by a thread: what one vector load brings (CUDA's programming guide, 5.3.2)
 
 
-@rule("loop-overhead")
+@rule("loop-overhead", removal="loop-overhead")
 def loop_overhead(evidence: Evidence) -> Iterator[Advice]:
     """Loops that count, compare and branch for a large part of their instructions."""
     made = evidence.prediction
@@ -38,11 +38,10 @@ def loop_overhead(evidence: Evidence) -> Iterator[Advice]:
             f"{100 * cost / evidence.issued_cycles:.0f} % of the instructions, in {times:,.3g} "
             "iterations of a warp; with a trip count known at compile time the loop is unrolled.",
             cost,
-            f"loop-overhead@{line}",
         )
 
 
-@rule("fine-grain")
+@rule("fine-grain", removal="fine-grain")
 def fine_grain(evidence: Evidence) -> Iterator[Advice]:
     """Threads with so few elements that their other instructions take most of the time."""
     made = evidence.prediction
@@ -60,7 +59,6 @@ def fine_grain(evidence: Evidence) -> Iterator[Advice]:
         f"for {each:.3g} loaded bytes of each thread. Fix: thread coarsening; a loop over "
         f"{COARSER} times the elements, in fewer blocks.",
         evidence.issued_cycles,
-        "fine-grain",
     )
 
 

@@ -19,7 +19,7 @@ FEW_WAVES = 4
 IDLE_SMS = frozenset({"latency", "dependent-instructions", "long-scoreboard", "occupancy"})
 
 
-@rule("occupancy")
+@rule("occupancy", removal="occupancy")
 def occupancy(evidence: Evidence) -> Iterator[Advice]:
     """Few warps on an SM, because of registers, shared memory or the number of blocks."""
     made = evidence.prediction
@@ -35,12 +35,11 @@ def occupancy(evidence: Evidence) -> Iterator[Advice]:
         f"Low occupancy: {held.warps} of {made.device.sm.max_threads // WARP_SIZE} warps of an SM, "
         f"limited by {held.limit}, at {held.blocks} blocks.",
         (1 - held.fraction) * evidence.cycles,
-        "occupancy",
         explains=frozenset({"long-scoreboard"}),
     )
 
 
-@rule("small-blocks")
+@rule("small-blocks", removal="small-blocks")
 def small_blocks(evidence: Evidence) -> Iterator[Advice]:
     """Blocks so small that an SM spends its time on their launch, or has too few places."""
     made = evidence.prediction
@@ -58,12 +57,11 @@ def small_blocks(evidence: Evidence) -> Iterator[Advice]:
         f"{bound / made.time_us:.0%} of the time; blocks of {4 * most * WARP_SIZE} threads would "
         "need fewer.".replace("%", " %"),
         bound / made.time_us * max(1.0, evidence.cycles) * 10,
-        "small-blocks",
         explains=frozenset({"occupancy", "dependent-instructions"}),
     )
 
 
-@rule("few-blocks")
+@rule("few-blocks", removal="few-blocks")
 def few_blocks(evidence: Evidence) -> Iterator[Advice]:
     """A grid that leaves SMs, or most of their places, empty."""
     made = evidence.prediction
@@ -84,7 +82,6 @@ def few_blocks(evidence: Evidence) -> Iterator[Advice]:
         0,
         message,
         sms / blocks * max(1.0, evidence.cycles),
-        "few-blocks",
         explains=IDLE_SMS if blocks < sms else frozenset(),
     )
 
@@ -105,7 +102,7 @@ def launch_overhead(evidence: Evidence) -> Iterator[Advice]:
     )
 
 
-@rule("tail")
+@rule("tail", removal="tail")
 def tail(evidence: Evidence) -> Iterator[Advice]:
     """A last wave of blocks that leaves most places empty."""
     made = evidence.prediction
@@ -122,11 +119,10 @@ def tail(evidence: Evidence) -> Iterator[Advice]:
         f"Tail effect: the last wave leaves {100 * idle:.0f} % of the block slots idle. Fix: a "
         f"multiple of {places:,} blocks.",
         idle * evidence.cycles,
-        "tail",
     )
 
 
-@rule("instruction-fetch")
+@rule("instruction-fetch", removal="instruction-fetch")
 def instruction_fetch(evidence: Evidence) -> Iterator[Advice]:
     """Code that the instruction caches do not hold."""
     made = evidence.prediction
@@ -144,6 +140,5 @@ def instruction_fetch(evidence: Evidence) -> Iterator[Advice]:
         f"line {line}: the code has {size:,} bytes, of which an SM's caches hold {held:,}; less "
         "unrolling keeps it there.",
         0.5 * evidence.issued_cycles,
-        "instruction-fetch",
         explains=frozenset({"dependent-instructions"}),
     )

@@ -42,7 +42,7 @@ def _most(table: Mapping[int, float]) -> int:
     return max(table, key=lambda line: (table[line], -line))
 
 
-@rule("latency")
+@rule("latency", removal="latency")
 def latency(evidence: Evidence) -> Iterator[Advice]:
     """Too few loads under way for the latency of memory (Little's law)."""
     made = evidence.prediction
@@ -67,7 +67,6 @@ def latency(evidence: Evidence) -> Iterator[Advice]:
         f"{under_way:,.0f} bytes are under way on an SM, and {needed:,.0f} would fill the latency "
         "of DRAM: more loads of each thread at once, or more warps.",
         waits[line] * evidence.cycles,
-        f"latency@{line}",
         explains=frozenset({"long-scoreboard"}),
     )
 
@@ -87,7 +86,7 @@ def _load_line(evidence: Evidence, pc: int) -> int:
     return int(rows[pc].line)
 
 
-@rule("barrier")
+@rule("barrier", removal="barriers")
 def barrier(evidence: Evidence) -> Iterator[Advice]:
     """Warps that wait for the others of their block."""
     made = evidence.prediction
@@ -110,7 +109,6 @@ def barrier(evidence: Evidence) -> Iterator[Advice]:
         f"line {line}: warps wait {100 * waits[line]:.0f} % of their time at its barrier for the "
         f"others of their block; {_barrier_remedy(evidence, line)}.",
         waits[line] * evidence.cycles,
-        f"barriers@{line}",
     )
 
 
@@ -136,7 +134,7 @@ def _barrier_remedy(evidence: Evidence, line: int) -> str:
     )
 
 
-@rule("dependent-instructions")
+@rule("dependent-instructions", removal="dependent-instructions")
 def dependent_instructions(evidence: Evidence) -> Iterator[Advice]:
     """Chains of instructions that each wait for the one before, and too few warps beside."""
     made = evidence.prediction
@@ -152,7 +150,6 @@ def dependent_instructions(evidence: Evidence) -> Iterator[Advice]:
         f"line {line}: its instructions wait for each other, {100 * waits[line]:.0f} % of the "
         "warps' time; independent ones in between, or more warps, would fill that.",
         waits[line] * evidence.cycles,
-        f"dependent-instructions@{line}",
     )
 
 

@@ -5,7 +5,7 @@ Streams, costs and the share of memory are edited; addresses and classes of the 
 
 from __future__ import annotations
 
-from gpusim.prediction.removal import Removal
+from gpusim.launch.removal import Removal
 from gpusim.prediction.removals.registry import REMOVALS, parse, removed
 from gpusim.prediction.removals.replays import Replay, played_us, replay
 from gpusim.prediction.setting import Setting

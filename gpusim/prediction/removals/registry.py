@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from gpusim.errors import did_you_mean
 from gpusim.gpu.device import DeviceError
 from gpusim.host.files import shown
-from gpusim.prediction.removal import AT, Removal
+from gpusim.launch.removal import AT, Removal, require_known
+from gpusim.launch.removal import Mechanism as MechanismName
 from gpusim.prediction.setting import Setting
 from gpusim.program.fast_paths import operation_lines
 
@@ -30,11 +31,12 @@ class Mechanism:
 _KNOWN: dict[str, Mechanism] = {}
 
 
-def mechanism(name: str, *, of_a_line: bool = True) -> Callable[[Edit], Edit]:
+def mechanism(name: MechanismName, *, of_a_line: bool = True) -> Callable[[Edit], Edit]:
     """Register a function from a launch and the pcs of a line to the launch without a mechanism.
 
-    The first line of its docstring describes that launch.
+    The first line of its docstring describes that launch. ValueError for a name that is not known.
     """
+    require_known(name)
 
     def register(edit: Edit) -> Edit:
         doc = (edit.__doc__ or "").split("\n", 1)[0].rstrip(".")
@@ -45,9 +47,10 @@ def mechanism(name: str, *, of_a_line: bool = True) -> Callable[[Edit], Edit]:
 
 
 def launch_mechanism(
-    name: str,
+    name: MechanismName,
 ) -> Callable[[Callable[[Setting], Setting]], Callable[[Setting], Setting]]:
     """Register a function that takes a mechanism from a launch as a whole."""
+    require_known(name)
 
     def register(edit: Callable[[Setting], Setting]) -> Callable[[Setting], Setting]:
         doc = (edit.__doc__ or "").split("\n", 1)[0].rstrip(".")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gpusim.launch.removal import Removal
 from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction
-from gpusim.prediction.removal import Removal
 from gpusim.prediction.removals.registry import removed
 from gpusim.prediction.sampling import simulate_all
 from gpusim.prediction.setting import Setting

@@ -1,0 +1,54 @@
+"""The name of a removal: a mechanism, and the source line that is to go without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+AT = "@"
+
+# Each is a function in `gpusim.prediction.removals.mechanisms`.
+Mechanism = Literal[
+    "atomics",
+    "bank-conflicts",
+    "barriers",
+    "constants",
+    "dependent-instructions",
+    "divergence",
+    "double-precision",
+    "few-blocks",
+    "fine-grain",
+    "idle-lanes",
+    "instruction-fetch",
+    "integer-division",
+    "integers-64",
+    "latency",
+    "local-memory",
+    "loop-overhead",
+    "narrow-loads",
+    "occupancy",
+    "one-more-block",
+    "repeated-accesses",
+    "small-blocks",
+    "special-functions",
+    "tail",
+    "uncoalesced",
+]
+MECHANISMS: frozenset[str] = frozenset(get_args(Mechanism))
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A mechanism and the source line that goes without it, None for the launch as a whole."""
+
+    mechanism: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.mechanism if self.line is None else f"{self.mechanism}{AT}{self.line}"
+
+
+def require_known(name: str) -> None:
+    """Raise ValueError for a name that is no mechanism."""
+    if name not in MECHANISMS:
+        raise ValueError(f"{name!r} is no mechanism; known are {', '.join(sorted(MECHANISMS))}")
