@@ -103,8 +103,9 @@ def predict_prepared(
     work = setting.workload()
     recorder = TimelineRecorder(gpu.sm.schedulers, setting.resident) if timeline else None
     heard = observers if recorder is None else (*observers, recorder)
-    done = simulate_all(gpu, memory, work, setting.resident, heard, demand=setting.demand)
-    least = [*setting.bounds, _latency(gpu, memory, work, setting.resident)]
+    played = setting.device
+    done = simulate_all(played, memory, work, setting.resident, heard, demand=setting.demand)
+    least = [*setting.bounds, _latency(played, memory, work, setting.resident)]
     clock = gpu.gpu.sm_clock_mhz
     cycles = max(done.cycles, *(bound.time_us * clock for bound in least))
     cycles, bounds = setting.spread(cycles, least)

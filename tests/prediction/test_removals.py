@@ -8,8 +8,8 @@ import pytest
 import gpusim
 from gpusim import cuda
 from gpusim.gpu.device import DeviceError
-from gpusim.prediction.records import Prediction
 from gpusim.launch.removal import Removal
+from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS, parse, replay
 
 
@@ -56,6 +56,23 @@ def test_a_prediction_without_a_mechanism_of_a_line_is_its_replay() -> None:
 
     again = predict_prepared(slow.prepared, slow.device, removals=[removal])
     assert again.time_us == pytest.approx(replay(slow, removal).time_us)
+
+
+def test_a_prediction_without_small_blocks_starts_blocks_in_no_time() -> None:
+    """The removal changes the device, which the clock then has."""
+
+    @cuda.jit
+    def stored(out):
+        out[cuda.grid(1)] = 1.0
+
+    from gpusim.prediction.predict import predict_prepared
+
+    out = gpusim.array_spec(32 * 2**15, "float32")
+    whole = gpusim.predict(stored[2**15, 32], out, code="lowering")
+    removal = Removal("small-blocks")
+    again = predict_prepared(whole.prepared, whole.device, removals=[removal])
+    assert again.time_us == pytest.approx(replay(whole, removal).time_us)
+    assert again.time_us < 0.7 * whole.time_us
 
 
 def test_removals_are_named_by_mechanism_and_line() -> None:
