@@ -6,12 +6,12 @@ once it is mended.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gpusim.checking.findings import Finding
 from gpusim.checking.sink import SCOPES
-from gpusim.isa.ops import ANY_ARRAY, OPS, Program
+from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
 from gpusim.program.flow import loop_bodies
 from gpusim.program.uses import Slices
 
@@ -57,17 +57,27 @@ def _may_name(program: Program, pc: int, array: str) -> bool:
 
 
 def _deciding(lines: Iterable[int], program: Program) -> list[int]:
-    """Return the registers of the addresses in some lines, and of the ends of loops around them."""
+    """Return the registers of the addresses in some lines, and of the counts of loops around."""
     rows, wanted = program.instructions, set(lines)
     places = {pc for pc, row in enumerate(rows) if row.line in wanted and row.memory is not None}
-    ends = {
-        row.guard
+    counts = (
+        register
         for body in loop_bodies(program)
         if not places.isdisjoint(body)
-        for row in rows[body.start : body.stop]
-        if row.guard is not None and OPS[row.op].leaves
-    }
-    return [register for pc in places for register in rows[pc].src[:1]] + list(ends)
+        for register in _counts(rows[body.start : body.stop])
+    )
+    return [*counts, *(register for pc in places for register in rows[pc].src[:1])]
+
+
+def _counts(body: Sequence[Instruction]) -> Iterator[int]:
+    """Yield the guards of a loop's ends that compare a counter: a `break` by data does not."""
+    computing = [row for row in body if not OPS[row.op].access]
+    slices = Slices(computing)
+    ends = {row.guard for row in body if row.guard is not None and OPS[row.op].leaves}
+    counters = {r for row in computing for r in row.dst if r in slices.of(row.src)}
+    for guard in ends:
+        if not slices.of([guard]).isdisjoint(counters):
+            yield guard
 
 
 def _with(race: Finding, following: Sequence[Finding]) -> Finding:

@@ -125,6 +125,25 @@ def test_accesses_that_a_racing_word_leads_astray_belong_to_the_race(kernel: Any
     assert re.search(r"; its value makes line \d+ out of bounds$", race.message)
 
 
+@cuda.jit
+def left_by_a_racing_word(x, out):
+    s = cuda.shared.array(64, np.int32)
+    t = cuda.threadIdx.x
+    s[t] = 0
+    cuda.syncthreads()
+    s[t] = x[t]
+    total = 0
+    for i in range(t + 1):
+        total += x[i + 127]
+        if s[63 - t] > 200:
+            break
+    out[t] = total
+
+
+def test_a_loop_that_a_racing_word_ends_early_has_errors_of_its_own() -> None:
+    assert {one.rule for one in found(left_by_a_racing_word)} == {"bounds", "shared-race"}
+
+
 def test_a_wrong_index_beside_a_race_is_an_error_of_its_own() -> None:
     rules = [one.rule for one in found(raced_beside_a_wrong_index)]
     assert sorted(rules) == ["bounds", "shared-race"]
