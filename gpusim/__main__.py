@@ -18,6 +18,7 @@ from typing import NoReturn
 ENDING = ("SIGTERM", "SIGHUP")  # signals that ask a process to end
 _BY_SIGNAL = 128
 _LONGEST_S = 0.8  # from a signal to the end
+_interrupted: list[int] = []
 
 
 class _EndedError(BaseException):
@@ -45,7 +46,9 @@ def entry_point() -> None:
             with Word(sys.argv[1:3]):
                 code = main()
             _interrupts_as(handler, signal.SIG_DFL)
-    except KeyboardInterrupt:  # just before main has begun to listen, or just after
+    except BaseException as error:  # an import may make an error of its own of an interrupt
+        if not (_interrupted or isinstance(error, KeyboardInterrupt)):
+            raise
         code = INTERRUPTED
     if code == INTERRUPTED or _serves_launches():
         _leave(code)
@@ -55,6 +58,7 @@ def entry_point() -> None:
 
 def _interrupt(number: int, _: FrameType | None) -> None:
     """Raise KeyboardInterrupt, once: a second one would come while files are removed."""
+    _interrupted.append(number)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _end_soon(number)
     raise KeyboardInterrupt

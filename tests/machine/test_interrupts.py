@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -100,3 +101,22 @@ def test_code_in_another_thread_is_left_alone() -> None:
     thread.start()
     thread.join()
     assert seen == [False]
+
+
+def test_an_interrupt_that_an_import_takes_for_its_own_error_ends_the_command() -> None:
+    """Modules in C, as NumPy's, say that they cannot be imported when an interrupt comes then."""
+    text = """
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import gpusim.__main__
+from gpusim.cli import app
+def main():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        raise ImportError("numpy failed")
+app.main = main
+gpusim.__main__.entry_point()
+"""
+    ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (130, "")
