@@ -19,7 +19,6 @@ from gpusim.driver.arena import Arena, OutOfMemoryError, Region
 from gpusim.driver.device_launches import DeviceLaunch
 from gpusim.driver.execution import Execution, LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.module import SCRATCH, ContextHeap, Function, Module
-from gpusim.driver.order import DEFAULT
 from gpusim.driver.repeats import BYTES_PER_S, Repeats, is_repeatable
 from gpusim.driver.status import RefusedError
 from gpusim.driver.textures import texture_of
@@ -413,10 +412,6 @@ class Client:
         self._tried = Tried(int(search), configuration) if configuration else None
         return Reply()
 
-    def _queue(self, _: Request) -> Reply:
-        self.timeline.queue(DEFAULT)
-        return Reply()
-
     def _compute(self, request: Request) -> Reply:
         self.execution.computed(int(request.held))
         return Reply()
@@ -806,7 +801,6 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "unload": Client._unload,
     "declare": Client._declare,
     "try": Client._try,
-    "queue": Client._queue,
     "computed": Client._compute,
     "function": Client._function,
     "functions": Client._names,

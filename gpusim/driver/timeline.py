@@ -19,7 +19,6 @@ TO_DEVICE, TO_HOST, WITHIN, BY_ADDRESS = 1, 2, 3, 4
 # 8, 16 and 32 GT/s, 128 of 130 bits). What a copy reaches of it is unmeasured.
 _LINK_GBPS = {7: 15.75, 8: 31.5, 9: 63.0, 10: 63.0, 12: 63.0}
 _OLDEST_LINK_GBPS = 15.75
-_MOMENT_US = 1e-3
 
 
 class Duration(NamedTuple):
@@ -82,12 +81,6 @@ class Timeline:
         )
         held.has_launched_last = True
         return made
-
-    def queue(self, stream: int) -> None:
-        """Let the next launch follow on as if another ran before it."""
-        held = self._stream(stream)
-        held.end_us = max(held.end_us, self._host_us + _MOMENT_US)
-        held.has_launched_last = True
 
     def copy(self, direction: int, size: int, stream: int, *, waits: bool) -> Interval:
         """Add a copy; the host `waits` for one that is not asynchronous."""

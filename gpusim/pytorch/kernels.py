@@ -62,8 +62,8 @@ def _do_bench(
 ) -> Any:
     """Stand for triton.testing.do_bench: the predicted milliseconds of one call, NaN if unknown.
 
-    As in a benchmark's row of calls, a launch follows another, so that the gap between them is in
-    the time and not the overhead of a first one. A first call compiles and may search.
+    It is the time between two events around the call, with the overhead of its first launch. A
+    call before it compiles, and may search over configurations.
     """
     if not _Search.is_running:
         fn()
@@ -77,7 +77,7 @@ def _predicted_ms(fn: Callable[[], Any]) -> float:
     from . import cuda
 
     begin, end = cuda.Event(), cuda.Event()
-    driver.tell("queue")
+    driver.call("cuCtxSynchronize")
     begin.record()
     fn()
     end.record()
