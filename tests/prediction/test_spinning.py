@@ -23,6 +23,7 @@ from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.clock.event_queue import NEVER
+from gpusim.prediction.locality.patterns import patterns_of
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.spinning import CompletionTimes, Grid
 from gpusim.prediction.spinning import grid as grid_module
@@ -432,6 +433,28 @@ def test_a_batch_that_has_ended_is_let_go_at_once(monkeypatch: pytest.MonkeyPatc
         assert [one() for one in batches] == [None]
     finally:
         gc.enable()
+
+
+@cuda.jit
+def polled_by_atomics(flags):
+    """Each block waits for the word before its own by atomics."""
+    b = cuda.blockIdx.x
+    if b > 0:
+        while cuda.atomic.or_(flags, b - 1, 0) == 0:
+            pass
+    cuda.atomic.exch(flags, b, 1)
+
+
+def test_the_atomics_of_a_wave_without_sampled_blocks_are_those_of_the_nearest() -> None:
+    """Their addresses say how many run at once, or each would wait for all others."""
+    launch = polled_by_atomics[200, 32]
+    made = predict(launch, np.zeros(200, np.int32), device="gtx1650", code="lowering")
+    patterns = patterns_of(made.prepared, made.classes, 2)
+    touched = sorted(made.classes.touched or ())
+    wave = range(121, 123)  # about the place of the executed neighbours
+    assert touched
+    assert not set(touched) & set(wave)
+    assert patterns.together == (min(touched, key=lambda block: abs(block - wave[1])),)
 
 
 def test_locks_are_handed_on() -> None:

@@ -106,8 +106,7 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
     launch, touched = prepared.launch, classes.touched
     if touched is not None:
         run = np.array(sorted(touched))
-        during = _running(launch, at_once)
-        together = tuple(run[(run >= during.start) & (run < during.stop)].tolist())
+        together = _in_wave(run, _running(launch, at_once))
         spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
         return _of_some(launch, dict(touched), spread, neighbours, together)
     same = SameLaunch.of(prepared)
@@ -363,6 +362,15 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         neighbours,
         together,
     )
+
+
+def _in_wave(run: Array, during: range) -> tuple[int, ...]:
+    """Return the sampled blocks in a wave, or the one nearest to its middle."""
+    inside = run[(run >= during.start) & (run < during.stop)]
+    if not len(inside):
+        middle = during[len(during) // 2]
+        inside = run[np.abs(run - middle).argmin(keepdims=True)]
+    return tuple(inside.tolist())
 
 
 def _spread(run: Array, blocks: int) -> tuple[int, ...]:
