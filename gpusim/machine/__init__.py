@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.host import fast
-from gpusim.isa.ops import OPS, Program
+from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.prepared import Prepared, named_in_interrupts
@@ -27,12 +26,12 @@ from gpusim.machine.host_allocator import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.livelock import Changes
 from gpusim.machine.loops import MaySkip, OnSkip
+from gpusim.machine.no_progress import livelock, too_long
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation, with_copies
 from gpusim.machine.takeover import STEPS_FOR_A_MODULE, Takeover
 from gpusim.machine.turns import Turns
 from gpusim.program.liveness import Liveness
-from gpusim.program.loops import innermost
 
 if TYPE_CHECKING:
     from gpusim.machine.compiled.evaluator import CompiledLaunch
@@ -145,7 +144,14 @@ def run(
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):
-                if _is_over(interpreter, longest, step_limit, takeover, can_change=can_change):
+                if _is_over(
+                    interpreter,
+                    longest,
+                    step_limit,
+                    takeover,
+                    prepared.source_file,
+                    can_change=can_change,
+                ):
                     running.remove(interpreter)
                     finished += len(interpreter.batch.placement.blocks)
                     _tell_end(interpreter.batch.placement.blocks, finished, batch_ends, progress)
@@ -198,6 +204,7 @@ def _is_over(
     quantum: int,
     step_limit: int,
     takeover: Takeover,
+    file: str,
     *,
     can_change: bool,
 ) -> bool:
@@ -211,10 +218,11 @@ def _is_over(
     if not can_change and interpreter.yields():
         return False
     if not can_change:
-        interpreter.context.fault(_waits_for_ever(interpreter))
+        interpreter.context.fault(livelock(*_standing(interpreter)))
         return True
     if interpreter.context.executed >= step_limit:
-        interpreter.context.fault(_no_progress(interpreter, step_limit))
+        ran = f"{step_limit} instructions"
+        interpreter.context.fault(too_long(*_standing(interpreter), file, ran))
         return True
     return False
 
@@ -227,35 +235,7 @@ def _has_room(running: Sequence[Interpreter], blocks: int, resident: int | None)
     return not running or held + blocks <= resident
 
 
-def _waits_for_ever(interpreter: Interpreter) -> NoProgressError:
-    splits, instructions = interpreter.batch.splits, interpreter.context.instructions
-    lines = sorted({instructions[int(pc)].line for pc in splits.pc})
-    blocks = interpreter.batch.placement.blocks
-    message = (
-        f"livelock: blocks {blocks[0]} to {blocks[-1]} spin, and no other warp can end the loop at "
-        f"line {', '.join(map(str, lines[:4]))}"
-    )
-    line = _loop_line(interpreter.batch.program, int(splits.pc[0]))
-    return NoProgressError(message, FaultPlace(line, int(blocks[0])))
-
-
-def _no_progress(interpreter: Interpreter, limit: int) -> NoProgressError:
-    splits, instructions = interpreter.batch.splits, interpreter.context.instructions
-    lines = sorted({instructions[int(pc)].line for pc in splits.pc})
-    where = ", ".join(map(str, lines[:4]))
-    blocks = interpreter.batch.placement.blocks
-    message = (
-        f"blocks {blocks[0]} to {blocks[-1]} ran {limit} instructions without finishing; warps are "
-        f"at line {where}. If the kernel only needs longer, raise the step limit"
-    )
-    line = _loop_line(interpreter.batch.program, int(splits.pc[0]))
-    return NoProgressError(message, FaultPlace(line, int(blocks[0])))
-
-
-def _loop_line(program: Program, pc: int) -> int:
-    """Return where the innermost loop around a pc is left, the pc's own line if there is none."""
-    instructions = program.instructions
-    body = innermost(program, pc) or range(pc, pc + 1)
-    branches = (instructions[at] for at in body if OPS[instructions[at].op].kind == "branch")
-    exits = (row.line for row in branches if row.guard is not None)
-    return next(exits, instructions[body[-1]].line)
+def _standing(interpreter: Interpreter) -> tuple[Program, list[int], Array]:
+    """Return a batch's program, the pcs of its splits and its blocks."""
+    batch = interpreter.batch
+    return batch.program, batch.splits.pc.tolist(), batch.placement.blocks

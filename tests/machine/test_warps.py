@@ -29,7 +29,7 @@ from gpusim.wasm.memory import u32
 AT, COUNTS, BYTES = 4096, 8192, 16384
 UNHEARD = """(func $appended (param i32 i32)) (func $removed (param i32 i32 i32))
 (func $united (param i32 i32 i32)) (func $start (param i32)) (func $begins (param i32))
-(func $opened (param i32))"""
+(func $opened (param i32)) (func $progress (param i32) (result i32) (i32.const -1))"""
 
 
 def play(warp: Warp, number: u32) -> None:
@@ -244,7 +244,10 @@ IN_ORDER: dict[str, Callable[..., Any]] = {
 
 @pytest.fixture(scope="module")
 def in_order() -> Linked:
-    beside = "(func $start (param i32)) (func $opened (param i32))"
+    beside = (
+        "(func $start (param i32)) (func $opened (param i32))"
+        " (func $progress (param i32) (result i32) (i32.const -1))"
+    )
     return Linked(IN_ORDER, ("gpusim.machine.warps",), beside)
 
 

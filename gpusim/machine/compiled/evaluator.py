@@ -52,9 +52,11 @@ class CompiledLaunch:
         observers: Sequence[Observer],
         variant: Variant,
         step_limit: int,
+        file: str,
         *,
         keeps_results: bool,
     ) -> None:
+        self._file = file
         self._variant, self._step_limit, self._keeps_results = variant, step_limit, keeps_results
         self.is_closed = False
         self._allocations = context.allocations
@@ -94,7 +96,7 @@ class CompiledLaunch:
         take turns: that runs at most `chunk` blocks at a time, as NumPy does, which lets others
         join them after `steps`, unless these are the last.
         """
-        self._most_steps = self._step_limit if is_last else min(steps, self._step_limit)
+        self._is_last, self._steps_alone = is_last, min(steps, self._step_limit)
         try:
             self._run_anew(blocks)
         except LeftError:
@@ -128,7 +130,7 @@ class CompiledLaunch:
     def _run_in_turn(self, blocks: Array) -> None:
         """Run blocks one after the other.
 
-        A warp with more backward branches than `step_limit` is NumPy's, which names its loop.
+        NoProgressError names the loop of a warp with many times more iterations than `step_limit`.
         """
         place = memory.BatchMemory(self._made, self._context, self._arrays_end, blocks)
         self._run(place)
@@ -137,13 +139,13 @@ class CompiledLaunch:
 
     def _run(self, place: memory.BatchMemory) -> None:
         made, instance, context = self._made, self._instance, self._context
-        batch, step_limit = context.batch, self._step_limit
+        batch = context.batch
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
-        place.most_steps = self._most_steps
+        place.is_last = self._is_last
+        place.most_steps = self._step_limit if self._is_last else self._steps_alone
         shift = arrays.first_address(self._allocations) - arrays.arrays_begin(made)
         instance.reach(place.end, shift)
-        turns = min(step_limit, 2**31 - 1)
         try:
             if not self._has_arrays:
                 if not instance.is_new:
@@ -156,7 +158,8 @@ class CompiledLaunch:
             memory.bring_batch(instance.memory, place, batch, self._watched.keys())
         except NotDerivedError as error:
             raise LeftError(str(error)) from error
-        instance.run(place, context, max(self._watched.values(), default=0), turns)
+        most_notes = max(self._watched.values(), default=0)
+        instance.run(place, context, most_notes, self._step_limit, self._file)
         if self._keeps_results and instance.arrays is not None:
             instance.arrays.give(instance.memory)
         self._tell_steps(place, batch.program)
@@ -171,11 +174,12 @@ class CompiledLaunch:
             for one, b in zip([self._instance, *others], chosen, strict=True)
         ]
         self._has_arrays = False
-        turns = min(self._step_limit, 2**31 - 1)
         try:
             if any(one.place.end > arrays.MOST_BYTES for one in made):
                 return False
-            if not parts.run_parts(made, self._context, self._allocations, turns, self._watched):
+            if not parts.run_parts(
+                made, self._context, self._allocations, self._step_limit, self._watched, self._file
+            ):
                 return False
             if self._keeps_results and self._instance.arrays is not None:
                 self._instance.arrays.give(self._instance.memory)
@@ -286,7 +290,10 @@ def launched(
     context = Context(one, prepared.arguments, allocations)
     try:
         variant = variant_of(context, prepared.cc.major, observers)
-        return CompiledLaunch(context, observers, variant, step_limit, keeps_results=keeps_results)
+        file = prepared.source_file
+        return CompiledLaunch(
+            context, observers, variant, step_limit, file, keeps_results=keeps_results
+        )
     except (NotDerivedError, GpusimError, LeftError):
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, NoProgressError
 from gpusim.isa.ops import Instruction
 from gpusim.machine.compiled import arrays, evaluator, memory
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
@@ -61,7 +61,7 @@ def examined(
         return None
     try:
         return examination.result(step_limit, before)
-    except (NotDerivedError, LeftError):
+    except (NotDerivedError, LeftError, NoProgressError):
         return None
     finally:
         examination.close()
@@ -83,7 +83,7 @@ class _Examination:
         most = evaluator.most_blocks(self._made, launch.warps_per_block)
         for first in range(0, launch.blocks, most):
             blocks = np.arange(first, min(first + most, launch.blocks))
-            self._run(blocks, min(step_limit, 2**31 - 1), before)
+            self._run(blocks, step_limit, before)
         if instance.arrays is not None:
             instance.arrays.give(instance.memory)
         rows = self._context.batch.program.instructions
@@ -99,7 +99,7 @@ class _Examination:
         """Free the memory."""
         self._instance.close()
 
-    def _run(self, blocks: Array, turns: int, before: Mapping[str, Array] | None) -> None:
+    def _run(self, blocks: Array, step_limit: int, before: Mapping[str, Array] | None) -> None:
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, blocks)
         if place.end > arrays.MOST_BYTES:
@@ -114,7 +114,7 @@ class _Examination:
             instance.set({"block_warps": place.warps})
         instance.set({"first_block": 1 + int(blocks[0])})
         memory.bring_batch(instance.memory, place, context.batch, ())
-        instance.run(place, context, 0, turns)
+        instance.run(place, context, 0, step_limit)
 
 
 def _ran(held: Array, made: Translation, rows: Sequence[Instruction]) -> Array:

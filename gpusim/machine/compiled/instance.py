@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.errors import KernelFault
+from gpusim.errors import KernelFault, NoProgressError
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.host.interrupts import stopped_by_signals
 from gpusim.isa.ops import OPS
@@ -17,6 +17,7 @@ from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import Arrays, arrays_begin
 from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.machine.compiled.progress import EndlessError, Progress
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 PAGE = 1 << 16
 MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
-_ENDED: Mapping[int, str] = {
-    1: "no warp makes progress",
-    2: "it has had too many turns",
-    3: "other blocks join it",
-    4: "memory stays as it is",
-}
 _LANES = np.arange(32, dtype=np.uint32)
 
 
@@ -70,16 +65,17 @@ class Instance:
         kinds = [wasmtime.ValType.i32()] * 4
         # The package keeps functions until their store goes: they must not keep the store.
         own = weakref.proxy(self)
-        called, drained, taken, brought = (
-            wasmtime.Func(self._store, wasmtime.FuncType(given, []), partial(function, own))
-            for given, function in (
-                (kinds, Instance._called),
-                ([], Instance._drain),
-                ([], Instance._take_steps),
-                (kinds[:2], Instance._bring),
+        imports = [
+            wasmtime.Func(self._store, wasmtime.FuncType(given, result), partial(function, own))
+            for given, result, function in (
+                (kinds, [], Instance._called),
+                ([], [], Instance._drain),
+                ([], [], Instance._take_steps),
+                (kinds[:2], [], Instance._bring),
+                (kinds[:1], kinds[:1], Instance._look),
             )
-        )
-        made_now = wasmtime.Instance(self._store, module, [called, drained, taken, brought])
+        ]
+        made_now = wasmtime.Instance(self._store, module, imports)
         exports: Any = made_now.exports(self._store)
         self._memory = exports["memory"]
         self._run = exports["run"]
@@ -92,6 +88,7 @@ class Instance:
         self._context: Context | None = None
         self._warp: _OneWarp | None = None
         self._place: BatchMemory | None = None
+        self._progress: Progress | None = None
         OPEN.add(self)
 
     def close(self) -> None:
@@ -123,16 +120,26 @@ class Instance:
     def _seen(self) -> Array:
         return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)
 
-    def run(self, place: BatchMemory, context: Context, most_notes: int, turns: int) -> None:
+    def run(
+        self,
+        place: BatchMemory,
+        context: Context,
+        most_notes: int,
+        step_limit: int,
+        file: str = "",
+    ) -> None:
         """Run a batch to its end; LeftError if it does not come there.
 
         At least `most_notes` steps of watched blocks are noted, if there are so many.
+        NoProgressError names the loop, in a `file`, of a warp with many times more iterations than
+        `step_limit`.
         """
         import wasmtime
 
         self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes = [], most_notes
-        self._tell(place, turns)
+        self._progress = Progress(context.batch.program, file, place, step_limit)
+        self._tell(place, min(step_limit, 2**31 - 1))
         self.is_new = False
         self._recorded_blocks = 0
         self._begin_records()
@@ -141,10 +148,12 @@ class Instance:
         try:
             with stopped_by_signals(self.stop):
                 ended = self._run(self._store)
+        except NoProgressError:
+            raise
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
-            raise LeftError(_ENDED[ended])
+            raise LeftError("no warp makes progress")
         if most_notes:
             self._drain()
         self._take_steps()
@@ -225,6 +234,19 @@ class Instance:
         """Copy a chunk of an array, which has not been touched before."""
         assert self.arrays is not None
         self.arrays.bring(self.memory, entry, chunk)
+
+    def _look(self, warp: int) -> int:
+        """Look at a warp that goes round for long, or at all; return when to do so again."""
+        assert self._progress is not None
+        assert self._place is not None
+        if self._place.records is not None:
+            raise LeftError("warps go round for long")
+        try:
+            if warp:
+                return self._progress.of_warp(self.memory, warp)
+            return self._progress.of_all(self.memory)
+        except EndlessError as error:
+            raise LeftError(str(error)) from error
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""

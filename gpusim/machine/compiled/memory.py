@@ -65,12 +65,13 @@ class BatchMemory:
         self.shared_bytes = batch.shared.shape[1]
         self.shared_at = _aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
         self.shared_step = _aligned(self.shared_bytes, 128)
-        self.end = self.shared_at + self.shared_step * at_once
+        self.end = self.shared_end = self.shared_at + self.shared_step * at_once
         self.copies_at = self.copies_end = 0
         if made.queue_at:
             self.copies_at = _aligned(self.end, 64)
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
         self.group_at = self.most_steps = 0
+        self.is_last = True  # no other blocks join these
         if made.in_order:
             self.group_at = _aligned(self.end, 64)
             words = _aligned(self.rows, 64) // 8

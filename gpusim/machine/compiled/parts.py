@@ -85,8 +85,9 @@ def run_parts(
     parts: Sequence[Part],
     context: Context,
     allocations: Mapping[str, Allocation],
-    turns: int,
+    step_limit: int,
     watched: Mapping[int, int],
+    file: str,
 ) -> bool:
     """Run parts, the first of which then has all arrays; return False if one depends on another.
 
@@ -105,7 +106,7 @@ def run_parts(
 
     def run(part: Part) -> None:
         with np.errstate(all="ignore"):
-            part.instance.run(part.place, context, most_notes, turns)
+            part.instance.run(part.place, context, most_notes, step_limit, file)
 
     with stopped_by_signals(parts[0].instance.stop), ThreadPoolExecutor(len(parts)) as pool:
         for ended in [pool.submit(run, part) for part in parts]:

@@ -396,6 +396,7 @@ class _Translator:
 (import "gpusim" "drain" (func $drain))
 (import "gpusim" "take_steps" (func $take_steps))
 (import "gpusim" "bring" (func $bring (param i32 i32)))
+(import "gpusim" "progress" (func $progress (param i32) (result i32)))
 (memory (export "memory") {pages}) {self._flags()}
 {common}
 {accesses}
@@ -1027,15 +1028,14 @@ class _Translator:
     def _go(self, block: str, *, backward: bool) -> str:
         if self._in_order:
             return f"(local.set $pc {block}) (br $yield)"
-        turn = ""
+        turn, behind = "", f"(i32.ge_u (local.get $pc) {_NEXT})"
         if backward:
             left = f"(i32.load offset={layout.TURNS} (local.get $W))"
             turn = (
                 f"(local.set $y (i32.sub {left} (i32.const 1)))"
                 f" (i32.store offset={layout.TURNS} (local.get $W) (local.get $y))"
-                " (if (i32.lt_s (local.get $y) (i32.const 0)) (then (return)))"
             )
-        behind = f"(i32.ge_u (local.get $pc) {_NEXT})"
+            behind = f"(i32.or {behind} (i32.lt_s (local.get $y) (i32.const 0)))"
         return (
             f"(local.set $pc {block}) {turn} {self._turned(block)} (br_if $yield {behind}) (br $L)"
         )

@@ -15,10 +15,10 @@ from gpusim.machine.warps.state import (
     Warp,
 )
 from gpusim.wasm.integers import as_u32, trailing_zeros
-from gpusim.wasm.memory import Record, fill, i64, u32
+from gpusim.wasm.memory import Record, fill, i32, i64, u32
 from gpusim.wasm.sources import external
 
-ENDED, STANDS_STILL, TOO_MANY_TURNS = range(3)  # how a batch ends
+ENDED, STANDS_STILL = range(2)  # how a batch ends
 _FNV_PRIME = 0x01000193
 
 
@@ -40,6 +40,16 @@ def begins(warp: Warp) -> None:
 @external("opened")
 def opened(warp: Warp) -> None:
     """Hear of a barrier that opens, given the first warp of its block."""
+
+
+@external("progress")
+def progress(warp: Warp) -> i32:  # noqa: ARG001
+    """Return how many backward branches a warp may take until the next look at it.
+
+    Where warps take turns, it is of all warps and their steps: that at 0 stands for them. A number
+    below 0 ends the batch.
+    """
+    return -1
 
 
 class _Words(Record):
@@ -179,7 +189,9 @@ def run_block(first: Warp) -> u32:
             while number >= 0:
                 run_warp(warp, number)
                 if warp.turns < 0:
-                    return TOO_MANY_TURNS
+                    warp.turns = progress(warp)
+                    if warp.turns < 0:
+                        return STANDS_STILL
                 has_run = True
                 number = furthest_behind(warp)
             for place in range(warp.splits):

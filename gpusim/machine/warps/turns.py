@@ -15,6 +15,7 @@ from gpusim.machine.warps.scheduling import (
     begin,
     opened,
     prepare,
+    progress,
     run_warp,
 )
 from gpusim.machine.warps.state import (
@@ -36,7 +37,6 @@ from gpusim.wasm.memory import Record, TrapError, fill, u32
 
 KEY_BYTES, LISTED_BYTES = 8, 8
 KEYS_BYTES = MOST_SPLITS * KEY_BYTES  # of the splits of a warp
-TOO_MANY_STEPS, IDLE = 3, 4  # how a batch ends, beside the ends of one in turn
 PURE, SWAPPING, WAITING = 1, 2, 4  # flags of a block of code
 MOST_IDLE = 1 << 22  # warps that run one after the other while none writes memory
 _TOGETHER, _FAIR_TURNS = MOST_TOGETHER, FAIR_TURNS
@@ -510,8 +510,10 @@ def run_in_order() -> u32:
         _take_turn()
         if NOW.held == 0:
             return ENDED
-        if NOW.steps >= LAUNCH.most_steps:
-            return TOO_MANY_STEPS
-        if NOW.idle >= LAUNCH.most_idle:
-            return IDLE
+        if NOW.steps >= LAUNCH.most_steps or NOW.idle >= LAUNCH.most_idle:
+            more = progress(Warp(0))
+            if more < 0:
+                return STANDS_STILL
+            LAUNCH.most_steps = NOW.steps + more
+            NOW.idle = 0
     return STANDS_STILL if NOW.held else ENDED

@@ -1,0 +1,144 @@
+"""Warps that go round loops for long: whether they repeat themselves, or take too long.
+
+A module asks for each warp after some backward branches, where warps take turns after many turns
+in which none writes memory. A state that comes again while memory stays as it is never ends: NumPy
+then tells who waits for whom. Any other loop may go on, up to a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import NoProgressError
+from gpusim.isa.ops import Program
+from gpusim.machine.compiled import layout
+from gpusim.machine.compiled.arrays import arrays_begin
+from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.machine.no_progress import never_ends, too_long
+from gpusim.machine.warps import state
+from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS
+
+Array = np.ndarray[Any, Any]
+
+MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
+# Backward branches of a warp, times the step limit: some ten seconds of a loop of few instructions.
+TIMES_THE_LIMIT = 512
+
+
+class EndlessError(Exception):
+    """Warps go round for ever, or until others join them."""
+
+
+def most_turns(step_limit: int) -> int:
+    """Return the most backward branches of a warp, or turns of blocks."""
+    return min(step_limit * TIMES_THE_LIMIT, 2**31 - 1)
+
+
+class Progress:
+    """The looks at the warps of one run, which lie in linear memory at a `place`."""
+
+    def __init__(self, program: Program, file: str, place: BatchMemory, step_limit: int) -> None:
+        self._program, self._file, self._place = program, file, place
+        self._most = most_turns(step_limit)
+        self._left = self._most - step_limit
+        self._watched: dict[int, _Watched] = {}  # by row
+        self._looks = 0
+
+    def of_warp(self, memory: Array, address: int) -> int:
+        """Return how many more backward branches a warp may take before the next look at it.
+
+        Raises EndlessError for one that goes round for ever, NoProgressError beyond the limit.
+        """
+        warp = _Warp(memory, address, self._place)
+        watched = self._watched.get(warp.row)
+        if watched is None:
+            if any(never_ends(self._program, pc) for pc in warp.pcs):
+                raise EndlessError("warps go round for ever")
+            above = warp.row - self._place.warps
+            self._watched = {row: one for row, one in self._watched.items() if row > above}
+            watched = self._watched[warp.row] = _Watched(MOST_LOOKS)
+        if not watched.left:
+            raise self._too_long([warp])
+        watched.look(warp.state, lambda: self._held(memory))
+        return 0 if watched.left else self._left
+
+    def of_all(self, memory: Array) -> int:
+        """Return how many more steps all warps may take, in turns, before the next look at them.
+
+        Looks begin anew after one call, two, four and so on. Raises EndlessError as `of_warp` does,
+        and for blocks that others join.
+        """
+        place, at = self._place, state.place("steps")
+        steps = int(memory[at : at + 4].view(np.uint32)[0])
+        if not place.is_last and steps >= place.most_steps:
+            raise EndlessError("other blocks join them")
+        if steps >= self._most:
+            raise self._too_long([one for one in self._all(memory) if one.pcs])
+        watched = self._watched.get(0)
+        if watched is None:
+            self._looks += 1
+            size = place.held * place.made.warp_bytes
+            looks = min(MOST_LOOKS, MOST_LOOKED_BYTES // size + 4)
+            watched = _Watched(looks if self._looks.bit_count() == 1 else 1)
+            self._watched[0] = watched
+        watched.look(b"".join(one.state for one in self._all(memory)), lambda: self._held(memory))
+        if watched.left:
+            return 1
+        del self._watched[0]
+        return (self._most if place.is_last else place.most_steps) - steps
+
+    def _all(self, memory: Array) -> list[_Warp]:
+        size, first = self._place.made.warp_bytes, self._place.warps_at
+        return [_Warp(memory, first + n * size, self._place) for n in range(self._place.held)]
+
+    def _too_long(self, warps: Sequence[_Warp]) -> NoProgressError:
+        numbers = self._place.placement.blocks[[one.row // self._place.warps for one in warps]]
+        pcs = [pc for one in warps for pc in one.pcs]
+        ran = f"{self._most:,} iterations"
+        return too_long(self._program, pcs, numbers, self._file, ran)
+
+    def _held(self, memory: Array) -> bytes | None:
+        """Return the arrays, shared and local memory; None for more than is worth a copy."""
+        place = self._place
+        begin = arrays_begin(place.made)
+        if place.notes_at - begin > MOST_LOOKED_BYTES:
+            return None
+        parts = memory[begin : place.notes_at], memory[place.local_at : place.shared_end]
+        return b"".join(part.tobytes() for part in parts)
+
+
+class _Watched:
+    """The states of some warps, one after the other, and memory as one of them came again."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self._state: bytes | None = None
+        self._held: bytes | None = None
+
+    def look(self, found: bytes, held: Callable[[], bytes | None]) -> None:
+        """Compare a state with the first one; EndlessError if it came twice with equal memory."""
+        self.left -= 1
+        if self._state is None:
+            self._state = found
+        elif found == self._state:
+            before, self._held = self._held, held()
+            if before is not None and before == self._held:
+                raise EndlessError("warps go round for ever")
+
+
+class _Warp:
+    """A warp in linear memory: its row, the pcs of its splits, and all that it goes on from."""
+
+    def __init__(self, memory: Array, address: int, place: BatchMemory) -> None:
+        held = memory[address : address + place.made.warp_bytes]
+        words = held.view(np.int32)
+        self.row = int(words[layout.ROW // 4])
+        count = int(words[0])
+        splits = words[SPLITS // 4 :][: count * SPLIT_BYTES // 4].reshape(count, -1)[:, :3]
+        self.pcs = [place.made.starts[block] for block in splits[:, 0].tolist()]
+        registers = place.made.registers.values()
+        parts = (held[at.offset : at.offset + at.bytes] for at in registers if at.base == "warp")
+        self.state = b"".join(part.tobytes() for part in (splits, *parts))

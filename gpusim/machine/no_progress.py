@@ -1,0 +1,71 @@
+"""Launches that make no progress: the errors of those that repeat themselves or take too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gpusim.errors import FaultPlace, NoProgressError
+from gpusim.isa.ops import OPS, Program
+from gpusim.program.flow import all_successors
+from gpusim.program.loops import innermost
+
+Array = np.ndarray[Any, Any]
+
+
+def livelock(program: Program, pcs: Sequence[int], blocks: Array) -> NoProgressError:
+    """Return the error of blocks that spin at some pcs."""
+    message = (
+        f"livelock: blocks {blocks[0]} to {blocks[-1]} spin, and no other warp can end the loop at "
+        f"line {_lines(program, pcs)}"
+    )
+    return NoProgressError(message, FaultPlace(_loop_line(program, pcs[0]), int(blocks[0])))
+
+
+def too_long(
+    program: Program, pcs: Sequence[int], blocks: Array, file: str, ran: str
+) -> NoProgressError:
+    """Return the error of blocks with warps at some pcs that `ran` so much without an end.
+
+    `file` is that of the program's lines, "" where it has none.
+    """
+    line = _loop_line(program, pcs[0])
+    place = f"{file}:{line}" if file else f"line {line}"
+    message = (
+        f"blocks {blocks[0]} to {blocks[-1]} ran {ran} without finishing; warps are at line "
+        f"{_lines(program, pcs)}, in the loop at {place}. If the kernel only needs longer, raise "
+        "the step limit"
+    )
+    return NoProgressError(message, FaultPlace(line, int(blocks[0])))
+
+
+def never_ends(program: Program, pc: int) -> bool:
+    """Return whether no lane that is at a pc ever comes to an exit or a trap."""
+    rows, following = program.instructions, all_successors(program)
+    seen, waiting = {pc}, [pc]
+    while waiting:
+        at = waiting.pop()
+        row = rows[at]
+        if OPS[row.op].leaves:
+            return False
+        is_jump = OPS[row.op].kind == "branch" and row.guard is None
+        onward = {row.target} if is_jump else set(following[at])
+        waiting += onward - seen
+        seen |= onward
+    return True
+
+
+def _lines(program: Program, pcs: Iterable[int]) -> str:
+    lines = sorted({program.instructions[pc].line for pc in pcs})
+    return ", ".join(map(str, lines[:4]))
+
+
+def _loop_line(program: Program, pc: int) -> int:
+    """Return where the innermost loop around a pc is left, the pc's own line if there is none."""
+    instructions = program.instructions
+    body = innermost(program, pc) or range(pc, pc + 1)
+    branches = (instructions[at] for at in body if OPS[instructions[at].op].kind == "branch")
+    exits = (row.line for row in branches if row.guard is not None)
+    return next(exits, instructions[body[-1]].line)
