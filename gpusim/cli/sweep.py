@@ -70,12 +70,13 @@ def sweep(chosen: Namespace) -> int:
 
         canvas.save(plot_sweep(found.rows), Path(chosen.plot))
     if chosen.json:
-        launches = [one.to_dict() for one in _launches(chosen)]
-        print_document("sweep", {"launches": launches, "rows": found.rows})
+        documents = [one.to_dict() for one in _launches(chosen)]
+        print_document("sweep", {"launches": documents, "rows": found.rows})
     elif chosen.out is not None:
         print_lines(lambda width: sweep_summary(found, chosen.out, width))
     elif found.failed < len(found.rows):
-        print_lines(lambda width: sweep_table(found.rows, width))
+        launches = list(_launches(chosen))
+        print_lines(lambda width: sweep_table(found.rows, width, launches))
     if found.failed == len(found.rows):
         reasons = {row["reason"]: "" for row in found.rows}
         raise none_can_run("combinations", reasons)

@@ -16,6 +16,7 @@ from gpusim.prediction.sweeps.jobs import Forecast
 from gpusim.prediction.uncertainty import Judgement, Timed, judged
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import code_of
+from gpusim.reports.launches import launches_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, heading, size
 from gpusim.reports.quantities import duration, interval, percent, rate
 from gpusim.tracing.counters import COUNTERS
@@ -48,6 +49,7 @@ class Side:
     counters: Mapping[str, int]
     timed: Timed | None = None
     outputs: Any = None
+    description: LaunchDescription | None = None
 
     @property
     def time_us(self) -> float | None:
@@ -76,7 +78,7 @@ def launched_side(name: str, forecast: Forecast, trace: Trace, outputs: Any) -> 
         "of the DRAM's peak": percent(forecast.peak_fraction),
     }
     document = {**forecast.to_dict(), "name": name, "counters": counters}
-    return Side(name, document, facts, counters, forecast.timed, outputs)
+    return Side(name, document, facts, counters, forecast.timed, outputs, forecast.job.description)
 
 
 def _size(description: LaunchDescription | None) -> str:
@@ -187,6 +189,8 @@ def comparison_report(
 ) -> Iterator[Text]:
     """Yield the comparison as lines of at most `width` columns."""
     yield from comparison_table(sides).lines(width)
+    described = zip("AB", (side.description for side in sides), strict=True)
+    yield from launches_lines(described, width)
     order = _judged(sides)
     if order is not None:
         for part in wrap(f"order: {order}", width):

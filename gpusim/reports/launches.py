@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,25 @@ def description_lines(description: LaunchDescription | None, width: int) -> Iter
             yield Text(part, DIM)
 
 
+def launches_lines(
+    launches: Iterable[tuple[str, LaunchDescription | None]], width: int
+) -> Iterator[Text]:
+    """Yield the origin and the assumed data of launches of files, equal ones together."""
+    names: dict[str, list[str]] = {}
+    for name, one in launches:
+        if one is not None and one.arguments and (said := said_of(one)):
+            names.setdefault(said, []).append(name)
+    for said, of in names.items():
+        prefix = f"{', '.join(filter(None, of))}: " if any(of) else ""
+        for part in wrap(f"{prefix}{said}", width, subsequent_indent="  "):
+            yield Text(part, DIM)
+
+
+def said_of(description: LaunchDescription) -> str:
+    """Return the size, the origin and the assumed data of a launch, "" for one without."""
+    return "; ".join(filter(None, (made_of(description), data_of(description))))
+
+
 def launch_of(findings: Findings) -> str:
     """Return a launch that was checked in a sentence: grid, block, code, size, origin and data."""
     about = findings.description
@@ -32,7 +51,7 @@ def launch_of(findings: Findings) -> str:
         f"grid {size(findings.grid)}, block {size(findings.block)}",
         f"compute capability {findings.compute_capability}, "
         f"{made_by(findings.compiler, findings.lowering)}",
-        *(() if about is None else (made_of(about), data_of(about))),
+        "" if about is None else said_of(about),
     ]
     return "; ".join(filter(None, said))
 

@@ -16,6 +16,7 @@ from gpusim.reports.changes import changes
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.device_changes import device_changes
 from gpusim.reports.generators import code_of, fallback_lines
+from gpusim.reports.launches import launches_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, size
 from gpusim.reports.operand_assumptions import assumption_lines
 from gpusim.reports.quantities import duration, percent, rate
@@ -64,6 +65,8 @@ def ranking_report(
         text = f"! not ranked: {one.job.name}, {duration(one.time_us)}. {why}"
         yield from _note(text, width, BAD)
     yield from _fallbacks(ranking, width)
+    all_of_them = [*ranking.forecasts, *(one for one, _ in ranking.wrong)]
+    yield from launches_lines(((o.job.name, o.job.description) for o in all_of_them), width)
     yield from assumption_lines(ranking.forecasts, width)
     for remark in remarks:
         yield from _note(f"! {remark}", width, BAD)

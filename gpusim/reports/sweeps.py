@@ -8,12 +8,14 @@ from typing import Any
 
 from rich.text import Text
 
+from gpusim.launch.description import LaunchDescription
 from gpusim.prediction.sweeps.sweep import Swept
 from gpusim.prediction.sweeps.tables import Row, timed
 from gpusim.prediction.uncertainty import Judgement, judged
 from gpusim.reports.certainty import in_order, order_legend
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
+from gpusim.reports.launches import launches_lines
 from gpusim.reports.layout import BAD, DIM, plural
 from gpusim.reports.quantities import deviations, duration, percent, rate
 from gpusim.reports.tuning import reasons_lines
@@ -22,8 +24,10 @@ GROUP = ("device", "n", "operation", "dtype", "l2", "passes", "without", "set") 
 VARYING = ("operation", "dtype", "l2", "passes", "code")  # alternatives, beside the kernel
 
 
-def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
-    """Yield the rows as lines of at most `width` columns."""
+def sweep_table(
+    rows: Sequence[Row], width: int, launches: Sequence[LaunchDescription] = ()
+) -> Iterator[Text]:
+    """Yield the rows as lines of at most `width` columns, and what the launches are made of."""
     varying = [name for name in VARYING if len({row[name] for row in rows if row[name]}) > 1]
     judgements = _judgements(rows)
     made = Columns(
@@ -51,6 +55,7 @@ def sweep_table(rows: Sequence[Row], width: int) -> Iterator[Text]:
     yield from made.lines(width)
     yield from order_legend(judgements.values(), width)
     yield from _generators(rows, width)
+    yield from launches_lines([(one.kernel, one) for one in launches], width)
     yield from reasons_lines("! not the same work", _having(rows, "wrong"), "wrong", width, BAD)
     uncompared = _having(rows, "not_compared")
     yield from reasons_lines("results not compared", uncompared, "not_compared", width)

@@ -12,6 +12,7 @@ from gpusim.prediction.sweeps.tables import Row, choices_of
 from gpusim.prediction.sweeps.tuning import Tuned
 from gpusim.reports.certainty import in_order, order_legend, spread
 from gpusim.reports.columns import Column, Columns
+from gpusim.reports.launches import launches_lines
 from gpusim.reports.layout import BAD, DIM, TITLE, plural
 from gpusim.reports.quantities import duration, percent
 
@@ -35,6 +36,7 @@ def _report(one: Tuned, shown: int, width: int) -> Iterator[Text]:
     title = Text(one.kernel, TITLE)
     title.append(f" on {one.device}{f', n = {one.n:,}' if one.n else ''}", "not bold")
     yield title
+    yield from launches_lines([("", one.description)], width)
     if one.rows:
         times = ((row["time_us"], (row["low_us"], row["high_us"])) for row in one.rows)
         yield Text(spread(times), DIM)

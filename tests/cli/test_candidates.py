@@ -270,3 +270,31 @@ def test_options_of_a_side_follow_template_arguments_with_blanks(run: Run, tmp_p
     sides = [f"{tmp_path / 'f.cu'}:fill<int, 3> --block {block}" for block in (32, 64)]
     found = document(run, "compare", *sides, *options)
     assert [one["launch"]["block"]["value"] for one in found["sides"]] == ["32", "64"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("rank", "{0}"),
+        ("sweep", "{0}"),
+        ("tune", "{0}", "--block", "64"),
+        ("compare", "{0}", "{0}"),
+    ],
+)
+def test_text_says_where_a_launch_is_from_and_what_data_is_assumed(
+    run: Run, file: Path, words: tuple[str, ...]
+) -> None:
+    kernel = f"{file}:sums"
+    given = [word.format(kernel) for word in words]
+    code, out, err = run(*given, "--code", "lowering")
+    assert code == 0, err
+    text = " ".join(out.split())
+    origin = "comment in the file, line 15; data, assumed: x random numbers; y zeros"
+    assert f"n 1,024; n, block, grid, arguments: {origin}" in text
+
+
+def test_the_page_says_the_size_and_the_data_of_a_launch(run: Run, file: Path) -> None:
+    page = file.parent / "page.html"
+    code, _, err = run("report", f"{file}:sums", "--code", "lowering", "--out", page)
+    assert code == 0, err
+    assert "; data, assumed: x random numbers; y zeros" in page.read_text()

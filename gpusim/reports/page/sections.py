@@ -15,6 +15,7 @@ from gpusim.prediction.traffic import Fetch
 from gpusim.reports import line_counts, line_fetches
 from gpusim.reports.columns import TAB
 from gpusim.reports.generators import made_by
+from gpusim.reports.launches import said_of
 from gpusim.reports.layout import NO_LINE, plural, size
 from gpusim.reports.page.code import CodeRow, code_rows
 from gpusim.reports.page.hierarchy import Level, levels
@@ -131,12 +132,13 @@ def section(subject: Subject, characters: int, spans: int) -> Section:
 
 
 def _launch(trace: Trace) -> str:
-    launch = trace.launch
+    launch, about = trace.launch, trace.description
     threads = plural(launch.blocks * launch.threads_per_block, "thread")
     return (
         f"grid {size(launch.grid)}, block {size(launch.block)}: {threads}; "
         f"compute capability {trace.cc}, {made_by(trace.compiler, trace.lowering)}"
         f"{f' (not nvcc: {trace.fallback})' if trace.fallback else ''}"
+        f"{'' if about is None or not said_of(about) else f'; {said_of(about)}'}"
     )
 
 
