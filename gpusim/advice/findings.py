@@ -14,6 +14,7 @@ from gpusim.tracing.records import Trace
 if TYPE_CHECKING:
     from gpusim.prediction.records import Prediction
 
+FEW_BLOCKS = "few-blocks"
 PLAYED = 5  # findings that are played again
 LEAST_GAIN = 0.01  # of the time: below, only defects are said that addresses and masks prove
 CERTAIN = frozenset(
@@ -28,11 +29,14 @@ CERTAIN = frozenset(
 )
 
 
-def find(trace: Trace, prediction: Prediction | None = None) -> list[Advice]:
+def find(
+    trace: Trace, prediction: Prediction | None = None, *, grid_is_open: bool = True
+) -> list[Advice]:
     """Return advice on a launch, the costliest first; one of kind "none" if all is well.
 
     With a prediction, rules about time and the launch's shape speak too, and the first findings
-    have gains: the launch played again without the mechanism.
+    have gains: the launch played again without the mechanism. A small grid is no finding unless it
+    `grid_is_open`: a kernel of the catalogue has the blocks that n asks for.
     """
     if prediction is not None and not _is_of(trace, prediction):
         prediction = None
@@ -40,7 +44,7 @@ def find(trace: Trace, prediction: Prediction | None = None) -> list[Advice]:
     spoken = rules(timed=prediction is not None)
     found = [advice for rule in spoken.values() for advice in rule(evidence)]
     found.sort(key=lambda advice: (-advice.cost, advice.line, advice.kind))
-    found = _each_cause_once(found)
+    found = [one for one in _each_cause_once(found) if grid_is_open or one.kind != FEW_BLOCKS]
     if prediction is not None:
         found = with_gains(found, prediction)
     return found or [_nothing(evidence)]

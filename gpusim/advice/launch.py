@@ -22,10 +22,15 @@ def forecast_advice(forecast: Forecast) -> list[Advice]:
     """Return advice on the first launch of a job that was predicted."""
     launch, prediction = forecast.job.launches[0], forecast.first
     source = source_of(launch.configured, launch.arguments, forecast.device.cc)
-    return advice_on(prediction, source)
+    return advice_on(prediction, source, grid_is_open=forecast.job.grid_is_open)
 
 
-def advice_on(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> list[Advice]:
+def advice_on(
+    prediction: Prediction,
+    source: Callable[[], Prepared] | None = None,
+    *,
+    grid_is_open: bool = True,
+) -> list[Advice]:
     """Return advice on a predicted launch; `source` prepares it in the lowering's code.
 
     Where blocks wait for each other, nothing but their waits would change the time much; nor is
@@ -37,7 +42,7 @@ def advice_on(prediction: Prediction, source: Callable[[], Prepared] | None = No
         trace = typical_block(prediction, source)
     except GpusimError:
         return [limit_of(prediction)]
-    return find(trace, prediction)
+    return find(trace, prediction, grid_is_open=grid_is_open)
 
 
 def typical_block(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> Trace:

@@ -117,7 +117,7 @@ def _subject(chosen: Namespace, bar: Bar) -> Subject:
     if made is not None:
         from gpusim.advice.findings import find
 
-        vars(trace)["findings"] = find(trace, made.first)
+        vars(trace)["findings"] = find(trace, made.first, grid_is_open=made.job.grid_is_open)
     bar.advance(f"{name}: check")
     remarks = tuple(map(_remark, checked(chosen)))
     bar.advance()

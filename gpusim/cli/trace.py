@@ -143,7 +143,8 @@ def _timed_findings(chosen: Namespace, made: Trace, device: Device) -> list[Advi
     from gpusim.cli.selection import step_limit
 
     job = resolved(chosen, is_timed=True).job().in_code(chosen.code)
-    return find(made, job.on(device, step_limit=step_limit(chosen)).first)
+    first = job.on(device, step_limit=step_limit(chosen)).first
+    return find(made, first, grid_is_open=job.grid_is_open)
 
 
 def _exported(chosen: Namespace) -> tuple[Trace, str]:

@@ -124,7 +124,7 @@ def test_ablations_are_the_times_without_each_mechanism() -> None:
 @pytest.mark.parametrize(
     ("name", "n", "grid", "sentence"),
     [
-        ("reduce3", 2**10, None, "Small grid: 4 blocks leave 128 of 132 SMs idle."),
+        ("kernel1", 2**16, 4, "Small grid: 4 blocks leave 128 of 132 SMs idle."),
         ("kernel1", 2**16, 528, "Small grid: 50 % of a wave; a full one has 1,056 blocks."),
         ("kernel1", 2**16, 1584, "Tail effect: the last wave leaves 25 % of the block slots idle"),
     ],
@@ -134,6 +134,12 @@ def test_a_grid_that_leaves_places_empty_is_told(
 ) -> None:
     forecast = catalogue_job(Request(name, n, block=256, grid=grid)).on("h200")
     assert any(sentence in one.message for one in forecast_advice(forecast))
+
+
+def test_a_grid_that_follows_from_n_is_not_told_to_be_larger() -> None:
+    """A kernel of the catalogue for few elements has few blocks; others have the grid given."""
+    found = forecast_advice(catalogue_job(Request("reduce3", 2**10, block=256)).on("h200"))
+    assert "few-blocks" not in [one.kind for one in found]
 
 
 def test_blocks_that_wait_for_each_other_are_told_to_do_so_sooner_and_nothing_else() -> None:

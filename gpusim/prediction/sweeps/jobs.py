@@ -73,6 +73,12 @@ class Job:
     elements_bytes: int | None = None
     description: LaunchDescription | None = None
 
+    @property
+    def grid_is_open(self) -> bool:
+        """Whether the first launch may have another grid: it need not follow from n and block."""
+        setup = self.launches[0].setup
+        return setup is None or setup.entry.grid_free
+
     def in_code(self, code: str | None) -> Job:
         """Return the job with machine code from a generator: lowering, nvcc or auto.
 
