@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import wasmtime
@@ -32,12 +32,17 @@ class Compiled:
 
 
 class Linked:
-    """Functions of typed Python in one module, by name; `memory` is the module's."""
+    """Functions of typed Python in one module, by name, with `exported` ones of the text beside."""
 
     def __init__(
-        self, functions: dict[str, Callable[..., Any]], packages: tuple[str, ...], beside: str = ""
+        self,
+        functions: dict[str, Callable[..., Any]],
+        packages: tuple[str, ...],
+        beside: str = "",
+        exported: Iterable[str] = (),
     ) -> None:
-        exports = " ".join(f'(export "{name}" (func ${name}))' for name in functions)
+        names = (*functions, *exported)
+        exports = " ".join(f'(export "{name}" (func ${name}))' for name in names)
         text = functions_of(functions, packages)
         engine = wasmtime.Engine()
         module = wasmtime.Module(

@@ -96,9 +96,15 @@ def is_simple(code: str) -> bool:
 
 def _wrapped(code: str) -> str:
     """Return the text of the low 32 bits of a text of 64 bits."""
-    for wide, narrow in _NARROWED:
-        if code.startswith(wide) and _end(code) == len(code) - 1:
-            return narrow + code[len(wide) :] if narrow else code[len(wide) : -1]
+    if _end(code) == len(code) - 1:
+        for wide, narrow in _NARROWED:
+            if code.startswith(wide):
+                return narrow + code[len(wide) :] if narrow else code[len(wide) : -1]
+        name, operands = code[5:].split(" ", 1)
+        first = _end(operands)
+        if name in _OF_LOW_BITS and operands.startswith("(") and operands[first + 1] == " ":
+            one, other = operands[: first + 1], operands[first + 2 : -1]
+            return folded(f"i32.{name}", _wrapped(one), _wrapped(other))
     return folded("i32.wrap_i64", code)
 
 
@@ -112,6 +118,7 @@ def _end(code: str) -> int:
     return -1
 
 
+_OF_LOW_BITS = frozenset(("add", "sub", "mul", "and", "or", "xor"))
 # Instructions of 64 bits with a form of 32 bits, or with an operand that is the result.
 _NARROWED = (
     ("(i64.extend_i32_u ", ""),

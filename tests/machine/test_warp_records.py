@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typed_python import Linked
 
-from gpusim.machine.warps import accesses, races, steps
+from gpusim.machine.compiled import layout
+from gpusim.machine.warps import accesses, banks, races, steps
 from gpusim.machine.warps.accesses import Held, OwnDistances
 from gpusim.machine.warps.races import Cell
 from gpusim.machine.warps.state import ALL_LANES, IN, NOW, Long, Warp, Word
@@ -25,24 +26,22 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     for one in (
         steps.begun, steps.decided, steps.narrow, steps.side_by_side, steps.accessed,
         steps.keep_told, steps.told_again, steps.looked_up, accesses.most_alike,
+        banks.wavefronts, accesses.new_set, accesses.counted,
         accesses.most_of_a_bank, accesses.fit, accesses.fit_wide, accesses.is_outside,
         accesses.mark, accesses.mark_row, accesses.is_in_order, races.cell_load, races.cell_store,
         races.cell_atomic, races.cell_sum, races.of_block,
     )
 }  # fmt: skip
-BESIDE = "(func $take_steps) (func $wavefronts (param i32 i32 i32) (result i64) (i64.const 3))"
+VECTOR = {
+    one.__name__: one for one in (banks.rising, banks.is_free, banks.in_pairs, banks.wavefronts_of)
+}
+BESIDE = f"(func $take_steps) {layout.vector_code()}"
 MASKS = st.one_of(st.just(ALL_LANES), st.integers(1, ALL_LANES), st.sampled_from([1, 1 << 31]))
 
 
 @pytest.fixture(scope="module")
 def linked() -> Linked:
-    return Linked(FUNCTIONS, ("gpusim.machine.warps",), BESIDE)
-
-
-@pytest.fixture(autouse=True)
-def three_wavefronts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is vector code."""
-    monkeypatch.setattr(steps, "wavefronts", lambda *_: 3)
+    return Linked(FUNCTIONS, ("gpusim.machine.warps",), BESIDE, VECTOR)
 
 
 def begin() -> None:
@@ -71,7 +70,7 @@ def test_words_side_by_side_are_four_sectors_of_a_line() -> None:
     begin()
     put([1024 + 4 * lane for lane in range(32)])
     steps.accessed(7, ALL_LANES, 4, 1, steps.LOAD, 1)
-    assert told() == (4, 1, 3, 0, 8, 0, 1)
+    assert told() == (4, 1, 1, 0, 8, 0, 1)
     one = Touched(TOUCHED)
     assert (one.first, one.last, one.lanes) == (1024, 1148, 32)
     assert Detail(DETAILS).pc == 7 | 1 << steps.ON
@@ -177,13 +176,16 @@ def agree(linked: Linked, name: str, *arguments: Any) -> Any:
     """Call a function both ways; return its result, None for a trap."""
     numbers = [one.address if isinstance(one, Record) else one for one in arguments]
     try:
-        found = FUNCTIONS[name](*arguments)
+        found = (FUNCTIONS | VECTOR)[name](*arguments)
     except TrapError:
         with pytest.raises(wasmtime.Trap):
             linked.call(name, *numbers)
         return None
     assert linked.call(name, *numbers) == found
-    assert bytes(linked.memory[512:BYTES]) == bytes(memory.held()[512:])
+    both = [bytearray(held[512:BYTES]) for held in (linked.memory, memory.held())]
+    for held in both:  # vector code has notes of its own
+        held[layout.LAST - 512 : layout.LAST - 384] = bytes(128)
+    assert both[0] == both[1]
     return found
 
 
@@ -196,6 +198,7 @@ def test_records_and_marks_are_those_of_cpython(
     put([4 * (place >> 2) for place in places])
     linked.memory[:BYTES] = bytes(memory.held())
     agree(linked, "most_of_a_bank", on)
+    agree(linked, "wavefronts", on, times if times < 3 else 4, width & 1)
     agree(linked, "is_outside", SLOT, 64, 4096, width - 1)
     agree(linked, "looked_up", 3, on)
     agree(linked, "accessed", 5, on, width, times, kind, 1)
@@ -237,6 +240,36 @@ def test_races_are_those_of_cpython(
     NOW.passed = passed
     linked.memory[:BYTES] = bytes(memory.held())
     agree(linked, kind, Cell(SLOT), access(10, 1, thread), met, writer, reader)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PLACES, MASKS, st.sampled_from([1, 2]), st.sampled_from([(4, 2, 31), (3, 3, 15)]))
+def test_vector_code_computes_what_its_body_says(
+    linked: Linked, places: list[int], on: int, apart: int, form: tuple[int, int, int]
+) -> None:
+    begin()
+    put([4 * (place >> 2) for place in places])
+    linked.memory[:BYTES] = bytes(memory.held())
+    lanes = 1 << form[0]
+    agree(linked, "rising", 4)
+    agree(linked, "rising", 0)
+    agree(linked, "is_free", 32 - lanes, 32, form[1], form[2])
+    agree(linked, "in_pairs", on, apart)
+    agree(linked, "wavefronts_of", on, apart, 32 - lanes, 32)
+
+
+@pytest.mark.parametrize(
+    ("stride", "words", "taken", "least"),
+    [(1, 1, 1, 1), (2, 1, 2, 1), (32, 1, 32, 1), (0, 1, 1, 1), (2, 2, 2, 2), (4, 4, 4, 4)],
+)
+def test_a_stride_of_words_costs_its_common_divisor_with_the_banks(
+    linked: Linked, stride: int, words: int, taken: int, least: int
+) -> None:
+    begin()
+    put([4 * stride * lane for lane in range(32)])
+    linked.memory[:BYTES] = bytes(memory.held())
+    found = agree(linked, "wavefronts", ALL_LANES, words, 0)
+    assert (found & 0xFFFFFFFF, found >> 32) == (taken, least)
 
 
 @pytest.mark.parametrize("paths", [[256, 256], [256, 512]])

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.compiled import layout
-from gpusim.machine.warps.accesses import SCRATCH
+from gpusim.machine.warps.state import SCRATCH
 
 _MODES = ("idx", "up", "down", "bfly")
 _YES = "(local.get $x)"

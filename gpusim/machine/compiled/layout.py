@@ -14,12 +14,11 @@ from gpusim.machine.warps.accesses import (
     ARRAY_BYTES,
     BROUGHT,
     MOST_ARRAYS,
-    SCRATCH,
     TABLE,
     TABLE_BYTES,
 )
 from gpusim.machine.warps.state import IN as _IN
-from gpusim.machine.warps.state import Warp
+from gpusim.machine.warps.state import SCRATCH, WORDS, Warp
 from gpusim.wasm.memory import offset
 
 IN = _IN
@@ -28,7 +27,6 @@ OPERANDS = 20
 SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
 CHUNKED = 1020  # the number of arrays that are brought in chunks
 OUT = IN + OPERANDS * OPERAND_BYTES
-WORDS = 16384  # of banks, while wavefronts are counted
 LAST = TABLE + TABLE_BYTES  # the word of each bank
 WIDE_SLOT_BYTES, SLOT_BYTES = 400, 160  # of an access: distances of its addresses
 BANK_BYTES = 16  # of an entry: its place, where an index may begin and end
@@ -57,16 +55,21 @@ _PLACES: Mapping[str, int] = {
 }
 
 
+def vector_code() -> str:
+    """Return the functions that compute for all lanes at once, and integer division."""
+    text = resources.files(__package__).joinpath("runtime.wat").read_text(encoding="utf-8")
+    for name, place in _PLACES.items():
+        text = text.replace(f"@{name}@", str(place))
+    return text
+
+
 def runtime(*, recording: bool, detecting: bool, in_order: bool) -> str:
     """Return the text that every module has.
 
     With `recording` it has that of modules that tell steps too, with `detecting` that of race
     detection, not both; with `in_order` that of turns.
     """
-    text = resources.files(__package__).joinpath("runtime.wat").read_text(encoding="utf-8")
-    for name, place in _PLACES.items():
-        text = text.replace(f"@{name}@", str(place))
-    text += warps.text(recording=recording, detecting=detecting, in_order=in_order)
+    text = vector_code() + warps.text(recording=recording, detecting=detecting, in_order=in_order)
     if not recording and not detecting:
         text += "\n(func $opened (param $W i32))"
     if not detecting:

@@ -1,4 +1,4 @@
-;; What every module has beside its warps (`machine/warps/`): sectors, wavefronts, integer division.
+;; Vector code of every module, for all lanes at once, beside `machine/warps/`; and integer division.
 ;; Addresses of operands and results are those of `layout.py`.
 
 ;; The lanes of a mask from lane $l on, as four masks.
@@ -102,84 +102,39 @@
       (local.get $end))))
   (i32.eqz (v128.any_true (local.get $differ))))
 
-;; The wavefronts of a whole warp, of so many words a lane, in parts of so many lanes: 0 if one part
-;; takes more than one.
-(func $free_parts (param $words i32) (param $lanes i32) (result i32)
-  (local $l i32) (local $end i32) (local $n i32) (local $shift i32) (local $banks i32)
-  (local.set $shift (i32.add (i32.const 2) (i32.ctz (local.get $words))))
-  (local.set $banks (i32.sub (i32.div_u (i32.const 32) (local.get $words)) (i32.const 1)))
-  (loop $next
-    (local.set $end (i32.add (local.get $l) (local.get $lanes)))
-    (if (i32.eqz (call $is_free
-        (local.get $l) (local.get $end) (local.get $shift) (local.get $banks)))
-      (then (return (i32.const 0))))
-    (local.set $n (i32.add (local.get $n) (i32.const 1)))
-    (local.set $l (local.get $end))
-    (br_if $next (i32.lt_u (local.get $l) (i32.const 32))))
-  (local.get $n))
-
-;; Wavefronts of an access to shared memory, and the least it could take in the upper half: of so
-;; many words a lane; `pairs` where a load's parts may be twice as large.
-(func $wavefronts (param $on i32) (param $words i32) (param $pairs i32) (result i64)
-  (local $lanes i32) (local $l i32) (local $end i32) (local $k i32) (local $word i32)
-  (local $bank i32) (local $n i32) (local $j i32) (local $most i32)
-  (local $taken i32) (local $least i32)
-  (if (i32.eqz (local.get $on)) (then (return (i64.const 0))))
-  (if (i32.and (i32.eq (local.get $on) (i32.const -1)) (i32.eq (local.get $words) (i32.const 1)))
-    (then
-      (if (call $rising (i32.const 4)) (then (return (i64.const 0x100000001))))
-      (if (call $rising (i32.const 0)) (then (return (i64.const 0x100000001))))))
-  ;; Lanes that are off have the address of another.
-  (if (i32.eq (local.get $words) (i32.const 1)) (then
-    (if (call $is_free (i32.const 0) (i32.const 32) (i32.const 2) (i32.const 31))
-      (then (return (i64.const 0x100000001))))))
-  (local.set $lanes (i32.div_u (i32.const 32) (local.get $words)))
-  (if (i32.and (local.get $pairs) (i32.gt_u (local.get $words) (i32.const 1)))
-    (then (if (i32.or (call $in_pairs (local.get $on) (i32.const 1))
-        (call $in_pairs (local.get $on) (i32.const 2)))
-      (then (local.set $lanes (i32.shl (local.get $lanes) (i32.const 1)))))))
-  (if (i32.and (i32.gt_u (local.get $words) (i32.const 1))
-      (i32.eq (local.get $on) (i32.const -1))) (then
-    (local.set $n (call $free_parts (local.get $words) (local.get $lanes)))
-    (if (local.get $n) (then (return (i64.or (i64.extend_i32_u (local.get $n))
-      (i64.shl (i64.extend_i32_u (local.get $n)) (i64.const 32))))))))
-  (loop $part
-    (v128.store offset=@SCRATCH@ (i32.const 0) (v128.const i64x2 0 0))
-    (v128.store offset=@SCRATCH@ (i32.const 16) (v128.const i64x2 0 0))
-    (local.set $most (i32.const 0))
-    (local.set $end (i32.add (local.get $l) (local.get $lanes)))
-    (loop $lane
-      (if (i32.and (i32.shr_u (local.get $on) (local.get $l)) (i32.const 1)) (then
-        (local.set $k (i32.const 0))
-        (loop $each
-          (local.set $word (i32.add (local.get $k) (i32.shr_u
-            (i32.load offset=@IN@ (i32.shl (local.get $l) (i32.const 2))) (i32.const 2))))
-          (local.set $bank (i32.and (local.get $word) (i32.const 31)))
-          (local.set $n (i32.load8_u offset=@SCRATCH@ (local.get $bank)))
-          (local.set $j (local.get $n))
-          (block $old
-            (block $new (loop $seen
-              (br_if $new (i32.eqz (local.get $j)))
-              (local.set $j (i32.sub (local.get $j) (i32.const 1)))
-              (br_if $old (i32.eq (local.get $word) (i32.load offset=@WORDS@ (i32.add
-                (i32.shl (local.get $bank) (i32.const 8)) (i32.shl (local.get $j) (i32.const 2))))))
-              (br $seen)))
-            (i32.store offset=@WORDS@ (i32.add
-              (i32.shl (local.get $bank) (i32.const 8)) (i32.shl (local.get $n) (i32.const 2)))
-              (local.get $word))
-            (local.set $n (i32.add (local.get $n) (i32.const 1)))
-            (i32.store8 offset=@SCRATCH@ (local.get $bank) (local.get $n))
-            (if (i32.gt_u (local.get $n) (local.get $most))
-              (then (local.set $most (local.get $n)))))
-          (local.set $k (i32.add (local.get $k) (i32.const 1)))
-          (br_if $each (i32.lt_u (local.get $k) (local.get $words))))))
-      (local.set $l (i32.add (local.get $l) (i32.const 1)))
-      (br_if $lane (i32.lt_u (local.get $l) (local.get $end))))
-    (local.set $taken (i32.add (local.get $taken) (local.get $most)))
-    (local.set $least (i32.add (local.get $least) (i32.ne (local.get $most) (i32.const 0))))
-    (br_if $part (i32.lt_u (local.get $l) (i32.const 32))))
-  (i64.or (i64.extend_i32_u (local.get $taken))
-    (i64.shl (i64.extend_i32_u (local.get $least)) (i64.const 32))))
+;; The wavefronts of lanes from $l to before $end, of so many words each: the most words of a bank.
+(func $wavefronts_of (param $on i32) (param $words i32) (param $l i32) (param $end i32) (result i32)
+  (local $k i32) (local $word i32) (local $bank i32) (local $n i32) (local $j i32) (local $most i32)
+  (v128.store offset=@SCRATCH@ (i32.const 0) (v128.const i64x2 0 0))
+  (v128.store offset=@SCRATCH@ (i32.const 16) (v128.const i64x2 0 0))
+  (loop $lane
+    (if (i32.and (i32.shr_u (local.get $on) (local.get $l)) (i32.const 1)) (then
+      (local.set $k (i32.const 0))
+      (loop $each
+        (local.set $word (i32.add (local.get $k) (i32.shr_u
+          (i32.load offset=@IN@ (i32.shl (local.get $l) (i32.const 2))) (i32.const 2))))
+        (local.set $bank (i32.and (local.get $word) (i32.const 31)))
+        (local.set $n (i32.load8_u offset=@SCRATCH@ (local.get $bank)))
+        (local.set $j (local.get $n))
+        (block $old
+          (block $new (loop $seen
+            (br_if $new (i32.eqz (local.get $j)))
+            (local.set $j (i32.sub (local.get $j) (i32.const 1)))
+            (br_if $old (i32.eq (local.get $word) (i32.load offset=@WORDS@ (i32.add
+              (i32.shl (local.get $bank) (i32.const 8)) (i32.shl (local.get $j) (i32.const 2))))))
+            (br $seen)))
+          (i32.store offset=@WORDS@ (i32.add
+            (i32.shl (local.get $bank) (i32.const 8)) (i32.shl (local.get $n) (i32.const 2)))
+            (local.get $word))
+          (local.set $n (i32.add (local.get $n) (i32.const 1)))
+          (i32.store8 offset=@SCRATCH@ (local.get $bank) (local.get $n))
+          (if (i32.gt_u (local.get $n) (local.get $most))
+            (then (local.set $most (local.get $n)))))
+        (br_if $each (i32.lt_u (local.tee $k (i32.add (local.get $k) (i32.const 1)))
+          (local.get $words))))))
+    (br_if $lane (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 1)))
+      (local.get $end))))
+  (local.get $most))
 
 ;; Whether all lanes run, and name all lanes of the warp in their first operand.
 (func $are_all (param $on i32) (result i32)
@@ -276,11 +231,8 @@
     (local.set $out (i32.add (local.get $out) (i32.const 16)))
     (br_if $next (i32.lt_u (local.get $out) (local.get $end)))))
 
-;; Addresses of an instruction are mostly as far apart as when it was run last. Of global memory it
-;; keeps 256 bytes of distances from the first lane's, and behind them: 256 lanes that were on,
-;; 260 the lanes with the first access to a sector, 264 the first address within its sector or -1,
-;; 268 the kind of distances (0: none, 1: 4 bytes from lane to lane, 2: others), 272 the least and 280
-;; the greatest distance, 288 bits of all distances, 304 what was told of the access (`steps.py`).
+;; Keep the distances of global addresses from the first lane's, unless they are as the last time:
+;; 256 bytes of them, and behind these `Distances` (`warps/accesses.py`).
 (func $look_wide (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $y v128)
   (local $first v128) (local $differ v128) (local $least v128) (local $most v128)
   (local $bits v128) (local $four v128) (local $by v128)
@@ -363,9 +315,7 @@
   (i32.store offset=264 (local.get $slot) (local.get $low))
   (local.get $found))
 
-;; The same for memory of a block or thread: 128 bytes of distances, 128 lanes that were on, 132 the
-;; kind of distances, 136 the least, 140 the greatest, 144 bits of all, 152 wavefronts and the least
-;; they could be, or -1.
+;; The same for memory of a block or thread: 128 bytes of distances, and `OwnDistances`.
 (func $look (param $slot i32) (local $k i32) (local $at i32) (local $x v128) (local $first v128)
   (local $differ v128) (local $least v128) (local $most v128) (local $bits v128) (local $four v128)
   (local $by v128)

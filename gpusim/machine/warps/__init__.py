@@ -4,5 +4,5 @@ Typed Python: `text` translates it (`gpusim.wasm`) to the functions that the mod
 has beside its own, and tests interpret it. `state` has the records of a warp and of a launch,
 `convergence` tokens and waiting splits, `scheduling` the order of warps and blocks. `accesses`
 finds arrays and equal numbers, `steps` records what observers hear, `races` compares accesses.
-`turns` runs warps in the order of NumPy's machine.
+`banks` counts wavefronts, `turns` runs warps in the order of NumPy's machine.
 """

@@ -5,14 +5,13 @@ What is done for all lanes at once is vector code of `compiled/runtime.wat`.
 
 from __future__ import annotations
 
-from gpusim.machine.warps.state import IN, LAUNCH, NOW, Long, Warp, Word
-from gpusim.machine.warps.steps import wavefronts
+from gpusim.machine.warps.banks import wavefronts
+from gpusim.machine.warps.state import IN, LAUNCH, NOW, SCRATCH, Byte, Long, Warp, Word
 from gpusim.wasm.integers import as_i64, leading_zeros, trailing_zeros
-from gpusim.wasm.memory import Record, TrapError, copy, i32, i64, u8, u32
+from gpusim.wasm.memory import Record, TrapError, copy, i32, i64, u32
 from gpusim.wasm.sources import external
 
 ARRAY_COUNT, DISORDER = 512, 524  # of arrays; whether the order of atomics is the warps' own
-SCRATCH = 12288
 TABLE, TABLE_BYTES = 24576, 2048  # of a set of numbers that lanes hold
 ARRAYS, ARRAY_BYTES, MOST_ARRAYS = 32768, 32, 2048
 BROUGHT = ARRAYS + ARRAY_BYTES * MOST_ARRAYS
@@ -20,12 +19,6 @@ NOTE_BYTES = 288
 WIDE_SLOT, SLOT = 256, 128  # bytes of distances, of addresses of 64 and of 32 bits
 _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 _UNKNOWN = -1  # of wavefronts
-
-
-class Byte(Record):
-    """A byte of memory."""
-
-    value: u8
 
 
 class Array(Record):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from gpusim.wasm.memory import Record, fields_of, i32, i64, offset, size, u32
+from gpusim.wasm.memory import Record, fields_of, i32, i64, offset, size, u8, u32
 
 LAUNCHED, STATE = 528, 640  # where the two records lie that a module has once
 # Addresses of lanes: their first operand, and the places of an access in order.
 IN, SORTED = 1024, 14336
+SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and its words
 MOST_SPLITS = 32
 READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(5)
 BARRIER_BITS = 8  # of `Split.waits_for`: above them is a path
@@ -132,6 +133,12 @@ class Long(Record):
     """Two words of memory."""
 
     value: i64
+
+
+class Byte(Record):
+    """A byte of memory."""
+
+    value: u8
 
 
 class Entry(Record):

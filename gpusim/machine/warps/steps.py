@@ -7,6 +7,7 @@ what the memory hierarchy does with it, and the bytes that it touches.
 from __future__ import annotations
 
 from gpusim.gpu.memory import LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES
+from gpusim.machine.warps.banks import wavefronts
 from gpusim.machine.warps.state import IN, LAUNCH, NOW, SORTED, Long, Warp, Word
 from gpusim.wasm.integers import as_i32, as_u32, trailing_zeros
 from gpusim.wasm.memory import Record, i32, i64, u32
@@ -80,12 +81,6 @@ class Told(Record):
 @external("take_steps")
 def take_steps() -> None:
     """Let the host take all records: they begin anew."""
-
-
-@external("wavefronts")
-def wavefronts(on: u32, words: u32, pairs: u32) -> i64:
-    """Return the wavefronts of an access, of so many words a lane; above them, the least."""
-    raise NotImplementedError
 
 
 def begun(warp: Warp, pc: u32, lanes: u32) -> None:

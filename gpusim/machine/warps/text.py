@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from gpusim.host.disk_cache import DiskCache, key
-from gpusim.machine.warps import accesses, convergence, races, scheduling, steps, turns
+from gpusim.machine.warps import accesses, banks, convergence, races, scheduling, steps, turns
 from gpusim.wasm.sources import digest
 
 _SOURCES = ("gpusim.machine.warps", "gpusim.wasm")  # of the texts
@@ -22,6 +22,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     convergence.release,
     convergence.gather,
     scheduling.begin,
+    banks.wavefronts,
     accesses.find,
     accesses.is_there,
     accesses.new_set,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
-from gpusim.machine.warps.accesses import Byte
 from gpusim.machine.warps.scheduling import (
     ENDED,
     STANDS_STILL,
@@ -27,6 +26,7 @@ from gpusim.machine.warps.state import (
     NOW,
     READY,
     SPLIT_BYTES,
+    Byte,
     Entry,
     Long,
     Split,
