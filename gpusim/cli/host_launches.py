@@ -31,6 +31,7 @@ SIZE, BLOCK = "n", "block"
 # Elements where the host code has only a parameter for them: in a row, and in a square.
 IN_A_ROW, IN_A_SQUARE = 65536, 256
 SPARE = 4  # of an array in a row, in place of its size: some elements for each of n
+USUAL_BLOCKS = ("256", "16x16", "8x8x4")  # where the host code has only a parameter for it
 MOST_ELEMENTS = 1 << 24  # of an array whose size is not known
 LEAST_SIZE = 32  # of constants that are no argument, and may be the size
 CANDIDATE = "constant"  # the name of such a constant, with a number
@@ -55,7 +56,7 @@ def host_launch(kernel: Kernel | MachineCode, block: str | None = None) -> FileL
     if not found:
         return None
     at = max(found, key=lambda at: known[at].known)
-    other = found[at]
+    other = found[at] or _usual_block(known[at])
     sizes = _of_block(known[at], other or block or "")
 
     def launched(names: Mapping[Root, str]) -> HostLaunch | None:
@@ -104,6 +105,13 @@ def instance(file: CodeFile, name: str, block: str | None = None) -> str | None:
         if words := _template(one, file, _of_block(one, block or "")):
             return f"{base}<{', '.join(words)}>"
     return None
+
+
+def _usual_block(launch: HostLaunch) -> str:
+    """Return a usual block in place of one whose sizes nothing gives, "" for any other."""
+    sizes = launch.block.sizes
+    is_open = any(one.root is not None and one.root[0] == "unknown" for one in sizes)
+    return USUAL_BLOCKS[len(sizes) - 1] if is_open else ""
 
 
 def _parted(template: str) -> list[str]:

@@ -491,6 +491,13 @@ class _Host:
             made.append(found if isinstance(found, Number | str) else name)
         return made
 
+    def _lambda(self, node: Any, env: dict[str, Any]) -> None:
+        """Follow a lambda where it stands, as one that is called at once."""
+        try:
+            self._run(node.child_by_field_name("body"), env)
+        except _Return:
+            return
+
     def _called_function(self, node: Any, env: dict[str, Any]) -> Any:
         function = node.child_by_field_name("function")
         syntax = next((one for one in node.children if one.type == "kernel_call_syntax"), None)
@@ -588,6 +595,7 @@ _VALUES: Mapping[str, Any] = {
     "sizeof_expression": _Host._size_of,
     "subscript_expression": _Host._subscript,
     "new_expression": _Host._new,
+    "lambda_expression": _Host._lambda,
     "template_function": _Host._template,
     "call_expression": _Host._called_function,
     "initializer_list": _Host._dim3,

@@ -154,6 +154,29 @@ def test_a_function_that_nothing_calls_has_sizes_of_its_own(run: Run, tmp_path: 
     assert run(*shlex.split(one["command"])[1:])[0] == 0
 
 
+def test_a_block_that_nothing_gives_is_a_usual_one(run: Run, tmp_path: Path) -> None:
+    """The constant of the block is that of the grid as well; lambdas are followed."""
+    text = """
+    __global__ void fill(float *x, int n)
+    {
+        int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;
+        if (i < n && j < n) x[j * n + i] = 1;
+    }
+    int main()
+    {
+        int threads, n = 64;
+        scanf("%d", &threads);
+        float *x;
+        cudaMalloc(&x, n * n * sizeof(float));
+        timed([&]() { fill<<<dim3(n / threads, n / threads), dim3(threads, threads)>>>(x, n); });
+    }
+    """
+    (one,) = described(run, tmp_path / "fill.cu", text)
+    launch = one["launch"]
+    assert (launch["grid"], launch["block"]) == ("(n-n%16)/16x(n-n%16)/16", "16x16")
+    assert run(*shlex.split(one["command"])[1:])[0] == 0
+
+
 def test_overloads_are_listed_with_their_types(run: Run, tmp_path: Path) -> None:
     text = "__global__ void k(int *x) { x[0] = 1; }\n__global__ void k(float *x) { x[0] = 1; }\n"
     names = [one["name"].rpartition(":")[2] for one in described(run, tmp_path / "o.cu", text)]
