@@ -56,7 +56,7 @@ class Dim3:
     def sizes(self) -> list[Number]:
         """The sizes, without trailing ones."""
         made = [self.x, self.y, self.z]
-        while len(made) > 1 and made[-1].value == 1:
+        while len(made) > 1 and made[-1].value == 1 and not made[-1].text:
             made.pop()
         return made
 

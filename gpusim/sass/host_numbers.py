@@ -137,6 +137,10 @@ def called(function: str, given: list[Number]) -> Number | None:
         value = {"ceil": lambda: Fraction(math.ceil(values[0])), "min": lambda: min(values),
                  "max": lambda: max(values)}[word]()  # fmt: skip
         return _made(value, f"{word}({','.join(one.written for one in given)})", *given)
+    if name == "ceil_div" and len(given) == 2 and given[1].value:  # of libcu++
+        a, b = given
+        value = Fraction(math.ceil(a.value / b.value))
+        return _made(value, f"ceil({a.written}/{_part(b)})", a, b)
     if name in FUNCTIONS and given:
         try:
             return Number.of(FUNCTIONS[name](*(float(one.value) for one in given)))

@@ -168,12 +168,13 @@ def test_a_block_that_nothing_gives_is_a_usual_one(run: Run, tmp_path: Path) -> 
         scanf("%d", &threads);
         float *x;
         cudaMalloc(&x, n * n * sizeof(float));
-        timed([&]() { fill<<<dim3(n / threads, n / threads), dim3(threads, threads)>>>(x, n); });
+        dim3 grid(n / threads, cuda::ceil_div(n, threads));
+        timed([&]() { fill<<<grid, dim3(threads, threads)>>>(x, n); });
     }
     """
     (one,) = described(run, tmp_path / "fill.cu", text)
     launch = one["launch"]
-    assert (launch["grid"], launch["block"]) == ("(n-n%16)/16x(n-n%16)/16", "16x16")
+    assert (launch["grid"], launch["block"]) == ("(n-n%16)/16xceil(n/16)", "16x16")
     assert run(*shlex.split(one["command"])[1:])[0] == 0
 
 
