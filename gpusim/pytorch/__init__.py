@@ -1,10 +1,9 @@
 """PyTorch's CPU build with a simulated CUDA device, in programs that gpusim starts.
 
-Device memory is mapped by the program, so that a tensor there is a CPU tensor to PyTorch, whose
-operations the processor computes, and a pointer to device memory for a kernel. Which of the two
-places a tensor has follows from its address. Nothing in gpusim imports this package:
-`start/sitecustomize.py` loads it into the program's process when the program imports torch or
-triton.
+Device memory is mapped by the program: a tensor there is a CPU tensor to PyTorch, computed by the
+processor, and a pointer to device memory for a kernel. A tensor's address tells its place.
+Nothing in gpusim imports this package: `start/sitecustomize.py` loads it into the program's process
+when the program imports torch or triton.
 """
 
 from __future__ import annotations

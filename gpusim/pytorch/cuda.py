@@ -1,4 +1,4 @@
-"""What programs ask of `torch.cuda`: the device's properties, streams, events and memory."""
+"""Stand-ins for functions of `torch.cuda`: the device's properties, streams, events and memory."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Event:
 
 
 def is_known(operations: int) -> bool:
-    """Return whether a time is predicted, with so many of PyTorch's own operations in it."""
+    """Return whether a time is predicted, with this number of PyTorch's own operations in it."""
     if not driver.HAS_TIMES:
         driver.remark(
             f"times are NaN: gpusim {driver.COMMAND} does not predict; gpusim predict does"
@@ -156,7 +156,7 @@ _PROPERTIES = {
 
 
 def properties(device: Any = 0) -> SimpleNamespace:
-    """Return what the device says of itself."""
+    """Return the device's properties."""
     name, total = ctypes.create_string_buffer(256), ctypes.c_size_t()
     call("cuDeviceGetName", name, 256, 0)
     call("cuDeviceTotalMem_v2", ctypes.byref(total), 0)

@@ -1,7 +1,7 @@
 """Hooks of Triton: true lines, names and types of parameters, and predicted times.
 
-A search over configurations takes the one with the least predicted time; without predictions it
-runs each once, and takes the first that is simulated.
+A search takes the configuration of least predicted time; without predictions it runs each once, and
+takes the first simulated one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import driver
 from .lines import with_true_lines
 
 _NOT_SIMULATED = "operation not supported"  # by the driver's text of CUDA_ERROR_NOT_SUPPORTED
-# Types of elements in C; those that C lacks by their width.
+# Types of elements in C; others by their width.
 _TYPES = {
     "fp16": "half",
     "bf16": "unsigned short",
@@ -30,7 +30,7 @@ _TYPES = {
 
 
 def _mend_lines(backend: Any = None, stages: Any = None, *_: Any) -> Any:
-    """Mend the lines of PTX; called without stages, return what the cache's key has of it."""
+    """Mend the lines of PTX; called without stages, return its part of the cache's key."""
     if stages is None:
         return "gpusim: lines", "1"
     make = stages["ptx"]
@@ -62,8 +62,8 @@ def _do_bench(
 ) -> Any:
     """Stand for triton.testing.do_bench: the predicted milliseconds of one call, NaN if unknown.
 
-    It is the time between two events around the call, with the overhead of its first launch. A
-    call before it compiles, and may search over configurations.
+    The time between two events around the call has the overhead of its first launch. An earlier
+    call compiles, and may search over configurations.
     """
     if not _Search.is_running:
         fn()
@@ -85,7 +85,7 @@ def _predicted_ms(fn: Callable[[], Any]) -> float:
 
 
 def _in_words(config: Any) -> str:
-    """Return a configuration without what it leaves as it is."""
+    """Return a configuration without its default values."""
     given = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
     for name, usual in (("num_ctas", 1), ("maxnreg", None)):
         if getattr(config, name) != usual:
@@ -100,7 +100,7 @@ class _Search:
 
 
 def _with_configurations(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Autotuner.run, in which a search has a number of its own."""
+    """Return Autotuner.run with a number for each search."""
 
     @wraps(run)
     def found(*args: Any, **kwargs: Any) -> Any:
@@ -111,7 +111,7 @@ def _with_configurations(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_configuration(bench: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Autotuner._bench, whose launches bear their configuration."""
+    """Return Autotuner._bench with the configuration as a label of its launches."""
 
     @wraps(bench)
     def timed(tuner: Any, *args: Any, config: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ def _with_configuration(bench: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def install(triton: ModuleType) -> None:
-    """Let Triton, just imported, send what its machine code does not hold."""
+    """Let Triton, just imported, send names, types and configurations."""
     from triton.compiler.compiler import CompiledKernel
 
     triton.knobs.runtime.add_stages_inspection_hook = _mend_lines

@@ -11,8 +11,8 @@ _LINE = re.compile(r"^\t\.loc\t.*\n", re.MULTILINE)
 def with_true_lines(ptx: str) -> str:
     """Return PTX with one line for each block of inline assembly.
 
-    LLVM counts one up for each instruction in a block, so that a load that Triton writes as four
-    moves and a load would stand four lines too far down.
+    LLVM counts one up for each instruction in a block: a load behind four moves, as Triton writes
+    one, is four lines too far down.
     """
 
     def once(block: re.Match[str]) -> str:

@@ -21,7 +21,7 @@ _data_ptr = torch._C.TensorBase.data_ptr
 
 
 class Use:
-    """Bytes of tensors, those kept for later tensors, and the most that tensors have had."""
+    """Bytes of tensors, bytes kept for later tensors, and the peak of tensors' bytes."""
 
     allocated = kept = peak = 0
 
@@ -40,7 +40,7 @@ def is_there(tensor: torch.Tensor) -> bool:
 
 
 def empty(size: Sequence[int], stride: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-    """Return a tensor in device memory, whose elements have no values yet."""
+    """Return a tensor in device memory without values."""
     elements = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if not elements:
         least: torch.Tensor = torch.frombuffer(_block(_LEAST), dtype=torch.uint8).view(dtype)
@@ -109,7 +109,7 @@ def give_back() -> None:
 
 
 def _block(size: int) -> Any:
-    """Return a buffer of device memory, which goes back with the last tensor that lies in it."""
+    """Return a buffer of device memory, given back with its last tensor."""
     kept = _kept.get(size)
     if kept:
         address = kept.pop()

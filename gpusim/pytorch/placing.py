@@ -31,7 +31,7 @@ class Operations:
 
 
 class _Plan(NamedTuple):
-    """What an operation does to memory: the places and names of what it writes, and its result."""
+    """An operation's effect on memory: places and names of its written operands, its result."""
 
     written: tuple[int, ...]
     written_names: tuple[str, ...]
@@ -78,13 +78,13 @@ def is_cuda(device: Any) -> bool:
 class Placing(TorchDispatchMode):
     """Computes each operation on the processor; results of tensors on the device are there too.
 
-    Operations that PyTorch composes of others take a tensor's device from C++, where it is the
-    CPU. So only an operand on the device, or a device that is CUDA, decide.
+    PyTorch's composed operations take a tensor's device from C++, the CPU. So an operand on the
+    device, or CUDA by name, decides alone.
     """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        return False  # else the first operation imports Dynamo, which takes two seconds
+        return False  # else the first operation imports Dynamo, for two seconds
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
