@@ -59,7 +59,11 @@ def difference(
     except GpusimError as error:
         return Difference(f"the first launch: {error}", is_wrong=False)
     wrong = [one for one in agreements(expected, found) if not one.agrees]
-    return Difference(f"other results; {wrong[0]}") if wrong else _errors(other, device)
+    errors = _errors(other, device)
+    if not wrong:
+        return errors
+    cause = f"; {errors.text}" if errors is not None and errors.is_wrong else ""
+    return Difference(f"other results; {wrong[0]}{cause}")
 
 
 @lru_cache(maxsize=KEPT)

@@ -170,7 +170,7 @@ def test_other_commands_check_too_where_asked(
     assert "race in shared memory between warps" in capsys.readouterr().out
     assert main([*words, "--check", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["check"]["counts"]["error"] >= 1
-    assert before == 0
+    assert before == (command == "run")  # the race leaves other sums
 
 
 @pytest.mark.parametrize("name", ["reduce3", "mine.py:racy", "mine.cubin:k"])
