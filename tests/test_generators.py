@@ -198,7 +198,7 @@ def test_rows_of_a_sweep_say_who_made_the_code_and_are_not_mixed(tmp_path: Path)
     by_nvcc, by_lowering = (Case(SMALL, "h200", code=code) for code in ("auto", "lowering"))
     (row,) = sweep([by_nvcc], output, workers=1).rows
     assert (row["code"], row["generator"][:6], row["fallback"]) == ("auto", "NVRTC ", None)
-    with pytest.raises(InputError, match="holds something else than the rows of this sweep"):
+    with pytest.raises(InputError, match="has other content than the rows of this sweep"):
         sweep([by_lowering], output, workers=1)
     (row,) = sweep([by_lowering], output, workers=1, overwrite=True).rows
     assert (row["code"], row["generator"][:7]) == ("lowering", "gpusim ")

@@ -59,7 +59,7 @@ COMPARE_EXAMPLES = """examples:
   gpusim validate compare --against h200 --kernel reduce1,reduce2 -n 2^20
   gpusim validate compare --against mine.json --page accuracy.md --picture accuracy.svg"""
 EXAMPLES = """examples:
-  gpusim validate compare --against k40m     hold predictions against measured times
+  gpusim validate compare --against k40m     compare with measured times
   gpusim validate run --out mine.json     measure them on this computer's GPU
   gpusim validate COMMAND --help             tells more"""
 
@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     )
     calibrated.set_defaults(function=calibrate)
     held = below.add_parser(
-        "compare", help="hold predictions against measurements", epilog=COMPARE_EXAMPLES
+        "compare", help="compare predictions with measurements", epilog=COMPARE_EXAMPLES
     )
     held.add_argument(
         "--against",

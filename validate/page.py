@@ -33,6 +33,7 @@ WHOSE_COUNTERS = {
     LOWERING: ("Counters", "with the lowering's code of the Python kernels"),
     NVCC: ("Counters with nvcc's code", "with nvcc's code of the twins that were counted"),
 }
+OF_CODE = {LOWERING: "gpusim's lowering", NVCC: "nvcc's code"}
 CHOICES = (
     "Choices of the fastest block, grid and coarsening factor at a size, by kernel: the regret is "
     "the chosen launch's measured time over that of the fastest, less one."
@@ -41,19 +42,21 @@ KEPT = "<!-- kept -->"  # everything below it in a page is kept when the page is
 
 INTRODUCTION = """# Accuracy
 
+{lead}
+
 Predicted beside measured, misses as plainly as hits. `error` is predicted over measured, less
 one. Two launches of one size have an order where their measured times differ by more than 5 %.
-No number was fitted to these: one choice, the scheduler's policy, is of three the one that comes
-closest to the H200's times, and profiles of some of its kernels showed which mechanisms to
+No number was fitted to these launches, with one exception: of three policies of the warp scheduler
+the closest to the H200's times was chosen. Profiles of some of its kernels showed the mechanisms to
 measure with microbenchmarks. Predictions are made twice where nvcc's compiler makes code for the
 GPU: with the machine code of gpusim's lowering, from the Python kernel, and with nvcc's, from the
-very CUDA C++ that was measured. The page is written by
+measured CUDA C++. The page is written by
 
 ```sh
 {command}
 ```
 
-Exit code 1 says that a stated bar is missed. Launches are held to these, as the first tables say:
+Exit code 1 says that a bar is missed. The bars of each kind of launches are in the first tables:
 
 {bars}
 - counters: equal as integers, of kernels that are right; the lowering's instructions within 5 %
@@ -66,10 +69,27 @@ Exit code 1 says that a stated bar is missed. Launches are held to these, as the
 def page(reports: Sequence[Report], command: str, picture: str | None) -> str:
     """Return the page: all reports, the command that writes it, and a link to a picture."""
     bars = "\n".join(f"- {name}: {meaning}" for name, meaning in BARS.items())
-    parts = [INTRODUCTION.format(command=command, bars=bars)]
+    parts = [INTRODUCTION.format(lead=lead(reports), command=command, bars=bars)]
     if picture:
         parts.append(f"![Predicted against measured times, and GB/s over size]({picture})\n")
     return "\n".join([*parts, *map(section, reports)])
+
+
+def lead(reports: Sequence[Report]) -> str:
+    """Return the mean error of each GPU's first kind of launches, in each code."""
+    lines = ["Mean error of predicted times:", ""]
+    for report in reports:
+        first = [one for one in report.sections if one.kind == report.sections[0].kind]
+        errors = [
+            f"**{one.summary.mean_error:.1%}** with {OF_CODE[one.code]}"
+            for one in first
+            if one.summary is not None
+        ]
+        if errors:
+            count, about = len(first[0].cases), first[0].kind.title
+            gpu = report.measurements.machine.gpu
+            lines.append(f"- {gpu}: {' and '.join(errors)}, over {count:,} launches ({about})")
+    return "\n".join(lines)
 
 
 def section(report: Report) -> str:
@@ -109,7 +129,7 @@ def _told(machine: Machine) -> list[str]:
 def _summaries(sections: Sequence[Section]) -> list[str]:
     """Return the errors of each kind of launches in each code, then Kendall's tau by size."""
     head = (
-        "launches", "held to", "code", "cases", "mean error", "median", "90th perc.", "worst",
+        "launches", "bars", "code", "cases", "mean error", "median", "90th perc.", "worst",
         "bare roofline", "pairs apart", "in wrong order", "choices", "good", "worst regret",
     )  # fmt: skip
     rows, taus = [], []
@@ -120,7 +140,7 @@ def _summaries(sections: Sequence[Section]) -> list[str]:
         rows.append(
             (
                 one.kind.title,
-                ", ".join(one.kind.bars) or "nothing",
+                ", ".join(one.kind.bars) or "none",
                 one.code,
                 found.cases,
                 f"{found.mean_error:.1%}",
@@ -297,7 +317,7 @@ def _counters(found: Counted) -> list[str]:
             f"`{row.metric.name}`",
             f"`{row.metric.counter}`",
             row.metric.kind,
-            row.metric.bar or "nothing",
+            row.metric.bar or "none",
             f"{row.equal} of {row.launches}",
             "" if row.metric.is_held_equal else f"{row.near} of {row.launches}",
         )
@@ -309,9 +329,9 @@ def _counters(found: Counted) -> list[str]:
         f"### {title}",
         "",
         f"Nsight Compute's counts of {len(found.launches)} launches beside gpusim's, {whose}. The "
-        f"{held} of kernels that run correctly are held to the bar.",
+        f"{held} of kernels without a defect have a bar.",
         "",
-        *table(("metric", "counter", "kind", "held to", "equal", "within 5%"), rows, text=4),
+        *table(("metric", "counter", "kind", "bar", "equal", "within 5%"), rows, text=4),
         "",
         *_noise(found),
         "",
@@ -351,7 +371,7 @@ def _caches(found: Sequence[Caches]) -> list[str]:
         "### What caches and DRAM count",
         "",
         "Of the launches above, before which Nsight Compute empties the caches, beside what is "
-        "predicted with a cold L2; nothing is held to a bar. Errors of a rate are differences, in "
+        "predicted with a cold L2, without a bar. Errors of a rate are differences, in "
         "percentage points.",
         "",
         *table(head, rows, text=3),
@@ -413,7 +433,7 @@ def _noise(found: Counted) -> list[str]:
 def _unequal(pairs: Sequence[Pair]) -> list[str]:
     """Return a row for each kernel and metric with different counts, with all of its blocks."""
     if not pairs:
-        return ["Every counter that is held to be equal is, and instructions too."]
+        return ["All counters with a bar of equality are equal, instructions too."]
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         groups.setdefault((_name(pair), pair.metric.counter), []).append(pair)

@@ -28,7 +28,7 @@ WORTH_SAYING = 0.02  # of a block's cycles
 
 @dataclass(frozen=True)
 class Numbered:
-    """An execution, the iteration of its line, and how many of the block it stands for."""
+    """An execution, the iteration of its line, and the number of executions represented."""
 
     execution: Execution
     iteration: int
@@ -104,7 +104,7 @@ class Evidence:
 
     @cached_property
     def _times(self) -> Array | None:
-        """How many executions of a block each one stands for, by pc; None where all are traced.
+        """Executions of a block represented by each one, by pc; None where all are traced.
 
         A prediction's block is traced without its uniform iterations, which its streams count.
         """

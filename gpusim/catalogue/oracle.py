@@ -48,7 +48,7 @@ class Expected:
     def wrong(self, actual: Array) -> NDArray[np.bool_]:
         """Return, per value, whether `actual` is wrong."""
         if actual.shape != self.values.shape:
-            raise ValueError(f"{actual.shape} values cannot be held against {self.values.shape}")
+            raise ValueError(f"{actual.shape} values cannot be compared with {self.values.shape}")
         same: NDArray[np.bool_] = np.equal(actual, self.values)
         if self.values.dtype.kind != "f":
             return np.logical_not(same)

@@ -521,9 +521,9 @@ def _check_fixes(entry: Entry, known: Mapping[str, Entry]) -> None:
         return
     if entry.fixes not in known:
         near = did_you_mean(entry.fixes, known)
-        raise TypeError(f"{entry.name!r} fixes {entry.fixes!r}, which is no kernel{near}")
+        raise TypeError(f"{entry.name!r} fixes {entry.fixes!r}: there is no such kernel{near}")
     if known[entry.fixes].defect is None:
-        raise TypeError(f"{entry.name!r} fixes {entry.fixes!r}, of which no defect is told")
+        raise TypeError(f"{entry.name!r} fixes {entry.fixes!r}, a kernel without a defect")
 
 
 def _reading_order(entry: Entry) -> tuple[Any, ...]:

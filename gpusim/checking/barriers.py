@@ -190,7 +190,7 @@ class Barriers:
             return None
         copy, row, _ = (int(place[0]) for place in np.nonzero(wrong))
         lane = int(np.argmax(missing[copy, row]))
-        return self._of_mask(step, wrong, mask, f"names lane {lane}, which does not come")
+        return self._of_mask(step, wrong, mask, f"names lane {lane}, but that lane does not arrive")
 
     def _of_mask(self, step: Step, wrong: Array, mask: Array, what: str) -> Finding | None:
         """Return the finding of callers with a wrong mask, by copy, row and lane; None for none."""

@@ -84,7 +84,7 @@ class Batch:
     def shared_for(
         self, step: Step, elements: int, history: History | None, *, has_flags: bool
     ) -> Shadow:
-        """Return the shadow of shared memory, with as many copies as a step tells apart.
+        """Return the shadow of shared memory, with a copy for each distinct block of a step.
 
         With flags that may order its accesses, or asynchronous copies, every block has its own.
         """

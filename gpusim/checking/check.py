@@ -229,7 +229,7 @@ def source_of(prepared: Prepared) -> SourceText:
 
 
 class _OverError(Exception):
-    """The launch has been examined in compiled code, and need not go on step by step."""
+    """The launch has been examined in compiled code; no steps are left."""
 
 
 def _examination(prepared: Prepared, checker: Checker, step_limit: int) -> Examination | None:

@@ -226,7 +226,7 @@ class Checker(Observer):
         }.get(OPS[row.op].kind, ordering)
 
     def detection(self) -> tuple[Detection, Cells] | None:
-        """Return what race detection in compiled code asks of the program; None where it cannot."""
+        """Return the program's facts for compiled race detection; None where it cannot run."""
         layout = self._layout
         if self._uninitialised or self._has_copies or self._cc.major < INDEPENDENT_THREADS:
             return None
@@ -376,7 +376,7 @@ class Checker(Observer):
         time = self._timeline.next(pc)
         if time > LATEST_TIME:
             raise InputError(
-                f"more than {LATEST_TIME:,} accesses and barriers are too many to tell apart; "
+                f"more than {LATEST_TIME:,} accesses and barriers are too many to keep; "
                 "check a smaller launch"
             )
         return time

@@ -13,10 +13,10 @@ LOCAL = "local"
 ARRAYS = "arrays"
 MASKS = "masks"
 REASONS = {
-    STRONG: "atomics and flags, which may be accessed at any time",
-    LOCAL: "local memory, whose arrays the machine code does not tell apart",
-    ARRAYS: "bounds of arrays in shared or constant memory, which the machine code does not name",
-    MASKS: "masks of warp operations, which the machine code does not hold",
+    STRONG: "races of atomics and flags",
+    LOCAL: "bounds of arrays in local memory: the machine code has no boundaries between them",
+    ARRAYS: "bounds of arrays in shared or constant memory: the machine code has no names for them",
+    MASKS: "masks of warp operations: the machine code does not have them",
 }
 
 

@@ -84,7 +84,7 @@ class History:
         self._latest = max(self._latest, int(time_of(packed).max()))
 
     def for_blocks(self, blocks: Array, elements: int) -> History:
-        """Return that of each block's own memory of so many elements, copied from the first's."""
+        """Return the history of each block's own memory, copied from the first's."""
         made = History(self._timeline, self._accesses)
         made._latest = self._latest
         moved = np.arange(len(blocks)) * elements

@@ -101,12 +101,12 @@ class Origins:
             self._set(register, lanes, self._of_lanes(step, held, step.on))
 
     def carried(self, space: str, touch: ElementAccess, elements: int) -> Array:
-        """Return the origins of values in elements of a memory of so many."""
+        """Return the origins of the values in elements of a memory."""
         known = self._known(space, elements)
         return np.zeros(len(touch.element), np.int64) if known is None else known[touch.element]
 
     def store(self, step: Step, space: str, touch: ElementAccess, elements: int) -> None:
-        """Record the origins of the values that a step stores to a memory of so many elements."""
+        """Record the origins of the values stored by a step to a memory."""
         known, values = self._known(space, elements), _values(step)
         held = [self._registers[one] for one in values if one in self._registers]
         if known is None and not held:

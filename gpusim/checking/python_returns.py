@@ -54,7 +54,7 @@ def _function(node: ast.FunctionDef) -> Function:
 
 
 def _is_constant(node: ast.expr) -> bool:
-    """Return whether a loop goes over a range of numbers."""
+    """Return whether a loop iterates over a range of numbers."""
     return isinstance(node, ast.Call) and all(isinstance(one, ast.Constant) for one in node.args)
 
 

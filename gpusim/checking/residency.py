@@ -72,8 +72,9 @@ def finding(
     except _StuckError as stuck:
         (line,) = stuck.args
         message = (
-            f"blocks wait in line {line} for blocks that are not resident: {device.gpu.name} holds "
-            f"{held:,} of the {blocks:,} blocks at a time, and the others start when one ends"
+            f"blocks wait in line {line} for blocks that are not resident: on "
+            f"{device.gpu.name} {held:,} of the {blocks:,} blocks are resident at a time, and the "
+            "others start when one ends"
         )
         return Finding("residency", message, (Place(line, "waits"),))
     return None

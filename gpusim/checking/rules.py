@@ -91,7 +91,7 @@ RULES: dict[str, Rule] = {
             ERROR,
             "race in global memory between blocks",
             "blocks run in any order: use an atomic operation, another element for each block, a "
-            "second launch, or {threadfence}() before an atomic on which the other block spins",
+            "second launch, or {threadfence}() before an atomic that sets the other block's flag",
             "use an atomic operation, or read from one array and write to another one: blocks run "
             "in any order",
             "programs run in any order: use tl.atomic_add or another atomic, an element for each "
@@ -107,7 +107,7 @@ RULES: dict[str, Rule] = {
         Rule(
             "plain-flag",
             WARNING,
-            "a flag on which others spin is set by a plain store",
+            "a plain store to a flag polled by other threads",
             "set it by an atomic operation or a volatile store, after {threadfence}()",
         ),
         Rule(
@@ -301,14 +301,14 @@ RULES: dict[str, Rule] = {
         Rule(
             "unasked-error",
             WARNING,
-            "a failed launch that the program never asks about",
+            "a failed launch without a check for errors",
             "look at cudaGetLastError() after a launch",
         ),
         Rule(
             "too-large",
             ERROR,
-            "a cooperative launch with more blocks than the GPU holds",
-            "ask for cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+            "a cooperative launch with more blocks than can be resident",
+            "size the grid by cudaOccupancyMaxActiveBlocksPerMultiprocessor",
         ),
     )
 }

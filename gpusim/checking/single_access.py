@@ -20,7 +20,7 @@ from gpusim.launch.events import Step
 def never_written(
     never: Array, thread: Array, access: Access, name: Name, blocks: int
 ) -> Finding | None:
-    """Return the finding for elements `never` written, by entry; each stands for `blocks`."""
+    """Return the finding for elements `never` written, by entry; each represents `blocks`."""
     if not never.any():
         return None
     at = int(np.argmax(never))

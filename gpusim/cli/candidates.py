@@ -1,6 +1,6 @@
 """Candidates whose times are compared do the same work: each is run once, small, and checked.
 
-What one leaves is held against the first launch, that of the file where there is one.
+Their results are compared with those of the first launch, or of the file's own launch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`gpusim ci`: a project's launches held to their limits and to a baseline."""
+"""`gpusim ci`: a project's launches checked against their limits and a baseline."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ COMMAND = Command(
     ci,
     (
         Option("launches", "names of launches (all)", "LAUNCH", arity="*"),
-        Option("--update-baseline", "write the baseline: what is measured now is accepted"),
+        Option("--update-baseline", "write the baseline from this run's values"),
         Option("--out", "also write a file that ends in .json, .sarif or .md", "FILE"),
         FORMAT,
         JSON,
@@ -108,7 +108,7 @@ def _output(name: str | None) -> Path | None:
 
 
 def _judged(project: Project, launches: Sequence[NamedLaunch]) -> list[JudgedLaunch]:
-    """Return launches held to their limits; an error about one of them names it."""
+    """Return launches checked against their limits; an error about one of them names it."""
     from gpusim.limits.measures import require_known
 
     require_known(list(project.table.limits), f"{project.path}, [tool.gpusim.limits]")

@@ -54,7 +54,7 @@ def is_expression(text: str, names: Mapping[str, int]) -> bool:
 
 
 def size_of(text: str, names: Mapping[str, int]) -> int | None:
-    """Return the size that a number or an expression stands for, None for neither."""
+    """Return the value of a number or an expression, None for neither."""
     return value_of(text, names) if is_expression(text, names) else whole_number(text)
 
 

@@ -104,8 +104,8 @@ def sizes(text: str, what: str) -> tuple[int, ...]:
     """Return a grid or block written as 256, 16x16 or 8x8x4; limits are the launch's business."""
     if "," in text:
         raise InputError(
-            f"{what} is {shown(text)!r}; dimensions are written 16x16 or 8x8x4, and commas "
-            "separate alternatives, which gpusim sweep and tune take"
+            f"{what} is {shown(text)!r}; write dimensions as 16x16 or 8x8x4; lists with "
+            "commas are for gpusim sweep and tune"
         )
     parts = text.strip().strip("()").split("x")
     values = [whole_number(part) for part in parts]

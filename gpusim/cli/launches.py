@@ -254,7 +254,7 @@ def _member(chosen: Namespace, name: str, value: object, otherwise: Origin) -> M
 
 
 def origin_of(chosen: Namespace, name: str) -> Origin:
-    """Return whether an option that is there was typed, or stands in the project's table."""
+    """Return whether an option was typed, or is in the project's table."""
     return Origin.PROJECT if name in getattr(chosen, "of_project", ()) else Origin.TYPED
 
 
@@ -298,7 +298,7 @@ def of_a_file(
         raise InputError(missing)
     if chosen.n is not None and not depends_on("n", complete):
         raise InputError(
-            f"-n is given, but n stands in no --arg of {chosen.kernel}, nor in --grid; write for "
+            f"-n is given, but no --arg of {chosen.kernel} uses n, nor does --grid; write for "
             "example --arg 'float32[n]' and --grid 'ceil(n/block)'"
         )
     made = FileLaunch(complete, kernel, described, _cc(chosen))
@@ -308,7 +308,7 @@ def of_a_file(
 
 
 def _has_all(chosen: Namespace, kept: FileLaunchOptions | None) -> bool:
-    """Return whether grid, block and arguments are typed, or stand in the comment."""
+    """Return whether grid, block and arguments are typed, or in the comment."""
     held = {} if kept is None else kept.options
     return all(
         getattr(chosen, name, None) is not None or name in held for name in ("grid", "block", "arg")
@@ -454,7 +454,7 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def sizes_given(chosen: Namespace) -> dict[str, int]:
-    """Return the sizes that may stand in the grid and in arguments: n, and the block's threads."""
+    """Return the sizes for expressions in the grid and in arguments: n, and the block's threads."""
     from gpusim.cli import inputs
 
     names = {}
@@ -483,7 +483,7 @@ def grid_of(text: str, names: Mapping[str, int]) -> tuple[int, ...]:
 
 
 def depends_on(name: str, chosen: Namespace) -> bool:
-    """Return whether a size stands in the grid or in an argument."""
+    """Return whether the grid or an argument uses a size."""
     from gpusim.cli.expressions import parts_of
 
     word = re.compile(rf"(?<!\w){name}(?!\w|=)")

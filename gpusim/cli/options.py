@@ -185,7 +185,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(formatter_class=_Help, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
-        """Raise the error, and name the help to ask for, or an option's new name."""
+        """Raise the error with the command for help, or with an option's new name."""
         for word in message.partition("unrecognized arguments: ")[2].split():
             renamed(word)
         raise InputError(f"{message}; see {self.prog} --help")

@@ -131,14 +131,14 @@ class OwnRequest:
 def description_of(
     request: Request | OwnRequest, chosen: Namespace, choices: Iterable[tuple[str, int | str]] = ()
 ) -> LaunchDescription:
-    """Return the description of the launch that others of a request are held against."""
+    """Return the description of the reference launch of a request."""
     if isinstance(request, OwnRequest):
         return first_launch(request, choices).launch().description
     return by_its_rule(request, chosen)
 
 
 def first_launch(request: OwnRequest, choices: Iterable[tuple[str, int | str]] = ()) -> OwnRequest:
-    """Return the launch that others are held against: the file's own, else the first choices'."""
+    """Return the reference launch: the file's own, else the first choices'."""
     try:
         request.launch()
     except InputError:

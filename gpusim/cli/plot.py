@@ -172,11 +172,11 @@ def _accuracy(chosen: Namespace) -> Any:
 
     refuse(
         {flag: getattr(chosen, name) or None for flag, name in NOT_OF_ACCURACY.items()},
-        "what was measured is drawn as it was launched",
+        "measured launches have their own options",
     )
     if any(Reference.of(name).file for name in chosen.kernels):
         raise InputError(
-            "what was measured are kernels of gpusim list; your own times are drawn from Python: "
+            "only kernels of gpusim list have been measured; to draw your own times use Python: "
             "prediction.plot_accuracy(measured_us=[...])"
         )
     device, asked = device_of(chosen.device, None), _cases(chosen)

@@ -47,8 +47,8 @@ PAGE = "report.html"
 OPTIONS = (
     Option("files", "CUDA C++ with a main, compiled with nvcc", "FILE.cu", arity="*"),
     DEVICE,
-    Option("--kernel", "look at kernels whose name has this in it alone", "NAME", None, True),
-    Option("--launch", "look at these launches alone: 3, 3..5 or 10..", "N", None, True),
+    Option("--kernel", "only kernels with this text in their name", "NAME", None, True),
+    Option("--launch", "only these launches: 3, 3..5 or 10..", "N", None, True),
     L2,
     Option("-I", "a folder of headers", "FOLDER", None, True, "include"),
     Option("-D", "a macro", "NAME[=VALUE]", None, True, "define"),
@@ -238,7 +238,7 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
     for name in chosen.files:
         if not Path(name).is_file():
             what = "is a folder" if Path(name).is_dir() else "there is no such file"
-            raise InputError(f"{name}: {what}; a program's name stands behind --")
+            raise InputError(f"{name}: {what}; write a program behind --: gpusim run -- PROGRAM")
     if not any(_may_have_main(Path(name)) for name in chosen.files):
         raise InputError(builds.without_main(chosen.files))
     options = [f"-I{folder}" for folder in chosen.include or ()]

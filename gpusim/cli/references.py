@@ -48,7 +48,7 @@ class Reference:
             return next(iter(names))
         listed = f": {', '.join(names)}" if names else ""
         raise InputError(
-            f"{self.path} has {len(names)} kernels{listed}; say which, {self.path}:NAME"
+            f"{self.path} has {len(names)} kernels{listed}; name one, {self.path}:NAME"
         )
 
     @property

@@ -1,4 +1,4 @@
-"""The results of two launches held against each other: arrays by parameter, element by element."""
+"""Comparison of the results of two launches: arrays by parameter, element by element."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _refuse_files(kernel: str) -> None:
             "run takes kernels of the catalogue, and whole programs; "
             f"gpusim trace {kernel} (or predict, check, report) takes a kernel of {path}"
         )
-    raise InputError(f"{kernel} is no kernel; a program stands behind --: gpusim run -- {kernel}")
+    raise InputError(f"there is no kernel {kernel}; to run a program write gpusim run -- {kernel}")
 
 
 def _launch(call: Call, code: str | None, step_limit: int, progress: Progress) -> Prepared:

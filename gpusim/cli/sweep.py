@@ -120,7 +120,7 @@ def swept(chosen: Namespace) -> Swept:
             )
     except KeyboardInterrupt:
         if output is not None:
-            complain("stopped; the same command goes on where it was")
+            complain("stopped; run the same command again to continue")
         raise
 
 

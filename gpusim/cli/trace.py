@@ -94,7 +94,7 @@ COMMAND = Command(
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "warp for --line (the one with most excessive wavefronts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
-        Option("--device", "say what each finding costs on a GPU: a name, or a file", "GPU"),
+        Option("--device", "predict the gain of each finding on a GPU: a name, or a file", "GPU"),
         LEVEL,
         PERFETTO,
         STEP_LIMIT,

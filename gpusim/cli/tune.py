@@ -98,7 +98,7 @@ def tuned(chosen: Namespace) -> list[Tuned]:
 
 
 def _description(case: Case, n: int | None, chosen: Namespace) -> LaunchDescription:
-    """Return the description of the launch that a case's candidates are held against."""
+    """Return the description of the reference launch of a case's candidates."""
     from gpusim.catalogue import Request
     from gpusim.cli.launches import by_its_rule
     from gpusim.cli.own_requests import OwnRequest
@@ -134,8 +134,8 @@ def _require_candidates(
         if fullest["waves"] >= least:  # the rule's launch is the one asked for
             return
         reason = (
-            "no grid has so many full waves, since n = {n:,} has elements for {grid:,} blocks of "
-            "{block} threads, {waves:.2f} waves on {device}; give a larger -n".format(**fullest)
+            "n = {n:,} is too small for as many full waves: its {grid:,} blocks of {block} threads "
+            "are {waves:.2f} waves on {device}; give a larger -n".format(**fullest)
         )
         reasons[reason] = f"{WAVES}={least}"
     raise none_can_run("candidates", reasons)
@@ -270,7 +270,7 @@ COMMAND = Command(
         Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("-n", "numbers of elements (2^24, or the launch's)", "2^20,2^24"),
         Option("--block", "threads per block: 64..1024, or 8x8,16x16", "64,128,..."),
-        Option("--waves", "grids of so many full waves, for kernels of any grid", "1..8"),
+        Option("--waves", "grids by their number of full waves, for kernels of any grid", "1..8"),
         Option("--coarse", "coarsening factors, for kernels of the catalogue", "1..32"),
         Option("--tune", "values of a parameter of your own; may be repeated", "NAME=8,16", None,
                True),

@@ -89,7 +89,7 @@ def require_used(chosen: Namespace) -> None:
     for name in sorted(getattr(chosen, "unused", ())):
         raise InputError(
             f"nothing in {chosen.kernel} nor in its launch is named {name}; a tuning parameter is "
-            "a macro, a constant or a template argument, or stands in --block, --grid or --arg"
+            "a macro, a constant, a template argument, or a name in --block, --grid or --arg"
         )
 
 

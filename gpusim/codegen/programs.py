@@ -224,8 +224,8 @@ def _check_array(name: str, array: np.ndarray[Any, Any] | ArraySpec) -> None:
         )
     if isinstance(array, np.ndarray) and any(s % array.itemsize for s in array.strides):
         raise LaunchError(
-            f"array {name!r} has strides of {array.strides} bytes, which are no whole elements of "
-            f"{array.itemsize}; pass a copy of it, and take results from there"
+            f"array {name!r} has strides of {array.strides} bytes, not a multiple of its "
+            f"elements' {array.itemsize}; pass a copy of it, and take results from there"
         )
     if not 1 <= array.ndim <= 3:
         raise LaunchError(f"array {name!r} has {array.ndim} dimensions; kernels take 1 to 3")

@@ -25,7 +25,7 @@ def build(source: KernelSource, arguments: Mapping[str, DType | Array]) -> Funct
     try:
         return _settled(source, arguments)
     except RecursionError:
-        message = "this kernel's statements or expressions stand too deep in one another"
+        message = "this kernel's statements or expressions are nested too deeply"
         raise source.error(message, source.tree) from None
 
 

@@ -17,14 +17,14 @@ from gpusim.compiler.types import converted, weak_common
 def leave_loop(builder: Builder, node: ast.Break) -> None:
     """Go on after the innermost loop."""
     if not builder.loops:
-        raise builder.error("break stands outside a loop", node)
+        raise builder.error("break outside a loop", node)
     builder.graph.jump(builder.loops[-1].after)
 
 
 def go_on(builder: Builder, node: ast.Continue) -> None:
     """Go to the innermost loop's next iteration."""
     if not builder.loops:
-        raise builder.error("continue stands outside a loop", node)
+        raise builder.error("continue outside a loop", node)
     builder.graph.jump(builder.loops[-1].again)
 
 
@@ -89,7 +89,7 @@ def _body(builder: Builder, statements: Sequence[ast.stmt], loop: Loop) -> None:
 
 
 def _range(builder: Builder, node: ast.For) -> tuple[Operand, Operand, Operand]:
-    """Return start, stop and step of the range that a loop goes over."""
+    """Return start, stop and step of a loop's range."""
     call = node.iter
     if not (isinstance(call, ast.Call) and static(builder, call.func) is range):
         raise builder.error("kernels loop over range(...)", node.iter)

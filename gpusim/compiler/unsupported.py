@@ -38,8 +38,8 @@ INSTEAD: Mapping[str, str] = {
     "reduce": "write it as a kernel; `gpusim list` names some",
     "atomic.inc": "write cuda.atomic.add, or wrap around in a loop with cuda.atomic.cas",
     "atomic.dec": "write cuda.atomic.sub, or wrap around in a loop with cuda.atomic.cas",
-    "atomic.nanmax": "write cuda.atomic.max, which keeps the number where the other is NaN",
-    "atomic.nanmin": "write cuda.atomic.min, which keeps the number where the other is NaN",
+    "atomic.nanmax": "write cuda.atomic.max; it ignores NaN",
+    "atomic.nanmin": "write cuda.atomic.min; it ignores NaN",
     "atomic.compare_and_swap": "write cuda.atomic.cas(array, index, compare, value)",
 }  # fmt: skip
 

@@ -95,7 +95,9 @@ class Client:
         if self._asks_for_tables and not self._functions:
             self.execution.refused(_TABLES, wholly=True)
         if self._unasked:
-            self._found("unasked-error", f"{self._unasked}, and the program never asks for errors")
+            self._found(
+                "unasked-error", f"{self._unasked}, and the program does not check for errors"
+            )
         self._say_leaks()
         self.execution.ended(self.process, self.timeline)
         self.arena.close()

@@ -39,7 +39,7 @@ def compiler() -> Path:
     for folder in wheels.folders("bin"):
         if (folder / "nvcc").is_file():
             return folder / "nvcc"
-    raise InputError(f"nvcc is not installed, which compiles whole programs: {install('driver')}")
+    raise InputError(f"nvcc, the compiler of whole programs, is not installed: {install('driver')}")
 
 
 def arguments(given: Sequence[str], architecture: str) -> list[str]:

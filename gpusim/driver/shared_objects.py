@@ -94,7 +94,9 @@ def _build(made: Path) -> None:
 def _compile(arguments: list[str], to: Path) -> None:
     compiler = next(compilers("cc", "gcc", "clang"), None)
     if compiler is None:
-        raise InputError(f"there is no compiler of C, which makes the driver once; {INSTALL}")
+        raise InputError(
+            f"the driver library is built once, and there is no C compiler for it; {INSTALL}"
+        )
     try:
         command = [*compiler, *_FLAGS, *arguments, "-o", str(to)]
         done = processes.run(command, _LONGEST_S, to.parent)

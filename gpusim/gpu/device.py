@@ -228,7 +228,7 @@ def _has_l2_parts(values: Mapping[str, Any]) -> bool:
 class Gpu:
     """The whole chip and its memory."""
 
-    name: str = _key("what the maker calls it")
+    name: str = _key("product name")
     compute_capability: str = _key("generation of the instruction set, such as 9.0")
     sms: int = _count("streaming multiprocessors", "SMs", most=1024)  # the largest have 150
     sm_clock_mhz: float = _key(
@@ -251,7 +251,7 @@ class Sm:
         most=4,  # two were the most, of Kepler
     )
     policy: str = _key(
-        "which of its ready warps a scheduler serves",
+        "order in which a scheduler issues its eligible warps",
         choices=("greedy-then-oldest", "greedy-then-youngest", "loose-round-robin"),
     )
     max_threads: int = _count(
@@ -263,7 +263,7 @@ class Sm:
     max_blocks: int = _count("blocks resident on an SM", "blocks", most=256)  # 32 are most
     registers: int = _count("32-bit registers of an SM", "registers", most=2**20)  # 65,536
     register_unit: int = _count(
-        "registers are given to a warp in units of",
+        "allocation unit of a warp's registers",
         "registers",
         most=8160,  # all that a warp's 32 lanes can name
     )
@@ -272,9 +272,9 @@ class Sm:
         most=2**24,  # seventy times the largest
     )
     shared_reserved_bytes: int = _bytes(
-        "shared memory the system keeps for each block", least=0, most=2**20
+        "shared memory of each block reserved for the system", least=0, most=2**20
     )
-    shared_unit_bytes: int = _bytes("shared memory is given to a block in units of", most=2**20)
+    shared_unit_bytes: int = _bytes("allocation unit of a block's shared memory", most=2**20)
 
 
 @dataclass(frozen=True)
@@ -286,8 +286,8 @@ class Latency:
     imad: float = _latency("integer multiply and multiply-add", least=1)
     imad_wide: float = _latency("integer multiplication with a result of 64 bits", least=1)
     fp64: float = _latency("floating point of 64 bits", least=1)
-    predicate: float = _latency("a comparison, until a guard or branch may use it", least=1)
-    other_pipe: float = _latency("added where another pipe takes a pipe's result")
+    predicate: float = _latency("a comparison, until its predicate may be used", least=1)
+    other_pipe: float = _latency("added where the result goes to another pipe")
     xu: float = _latency("special functions and conversions", least=1)
     uniform: float = _latency("the uniform datapath; the ALU where there is none", least=1)
     uniform_constant: float = _latency(
@@ -297,7 +297,7 @@ class Latency:
     )
     constant: float = _latency("a constant loaded by LDC, in its cache", least=1)
     constant_l15: float = _latency(
-        "added to either where only the L1.5 has the constant", default=_as_measured(70.0)
+        "added to either on a hit in the L1.5", default=_as_measured(70.0)
     )
     special_register: float = _latency("S2R: thread index and the like", least=1)
     tensor: float = _latency(
@@ -306,7 +306,7 @@ class Latency:
         default=Default(lambda _: 24.0, "an H200's value, as ptxas's stall counts for 8.0 to 8.9"),
     )
     tensor_register: float = _latency(
-        "a matrix product: less by each register of A that it lacks of four",
+        "a matrix product: saved for each register of A below four",
         "cycles per register",
         default=_as_measured(3.4),
     )
@@ -316,7 +316,7 @@ class Latency:
     )
     shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
     shared_wavefront: float = _latency(
-        "added by each further wavefront of a shared-memory load", "cycles per wavefront"
+        "added by each wavefront of a shared-memory load beyond the first", "cycles per wavefront"
     )
     shuffle: float = _latency("a shuffle between the lanes of a warp", least=1)
     vote: float = _latency("ballot, any, all", least=1)
@@ -324,15 +324,13 @@ class Latency:
     l2: float = _latency("a global load that hits L2", least=1)
     dram: float = _latency("a global load from idle DRAM, seen from the SM: the mean", least=1)
     dram_least: float = _latency("a global load from idle DRAM: the shortest", least=1)
-    dram_deviation: float = _latency(
-        "what a sum of n loads from idle DRAM deviates by, over the root of n"
-    )
-    barrier: float = _latency("a barrier after its last warp came: the fixed part")
+    dram_deviation: float = _latency("standard deviation of a global load from idle DRAM")
+    barrier: float = _latency("a barrier after its last warp has arrived: the fixed part")
     barrier_per_warp: float = _latency(
         "a barrier: added for each warp of the block", "cycles per warp"
     )
     barrier_per_queued_warp: float = _latency(
-        "a barrier: added for each warp once schedulers' queues are full of those of other blocks",
+        "a barrier: added for each warp while other blocks' warps fill the schedulers' queues",
         "cycles per warp",
         default=Default(
             lambda values: values["latency_cycles.barrier_per_warp"] / 2,
@@ -340,7 +338,7 @@ class Latency:
         ),
     )
     branch: float = _latency("lost to the warp after a taken branch")
-    control: float = _latency("lost to the warp after a branch that is not taken, and its like")
+    control: float = _latency("lost to the warp after a branch not taken, and the like")
     block_start: float = _latency("from a block's launch to its first instruction")
     warp_start: float = _latency("between the first instructions of a block's warps")
     cold_start: float = _latency("added to the first special registers and arguments of a launch")
@@ -350,45 +348,45 @@ class Latency:
         default=_in_proportion(5.4, "latency_cycles.launch_spread"),
     )
     block_end: float = _latency("from a block's last exit until its place is free")
-    shared_atomic: float = _latency("an atomic on shared memory, nobody else there", least=1)
+    shared_atomic: float = _latency("an atomic on shared memory without contention", least=1)
     global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
     l2_far: float = _latency(
-        "added to latency_cycles.l2 where only the far part of the L2 has the line",
+        "added to latency_cycles.l2 for a line in the far partition of the L2",
         default=Default(
             lambda values: 0.62 * values["latency_cycles.l2"] if _has_l2_parts(values) else 0.0,
             "an H200's ratio to latency_cycles.l2, 0.62, if the L2 has two parts",
         ),
     )
     l2_places: float = _latency(
-        "how much earlier or later than the mean a line of the L2 may be, by where it lies",
+        "largest deviation from latency_cycles.l2 by the address of a line",
         default=_as_measured(30.0),
     )
     fence: float = _latency(
-        "a fence between blocks right behind another",
+        "a device-scope fence right after another one",
         default=_in_proportion(0.7, "latency_cycles.global_atomic"),
     )
     fence_of_one_line: float = _latency(
-        "a fence between blocks behind what was asked of one line: the mean",
+        "a device-scope fence after accesses to one line: the mean",
         default=_in_proportion(1.3, "latency_cycles.global_atomic"),
     )
     fence_of_many_lines: float = _latency(
-        "a fence between blocks behind what was asked of many lines",
+        "a device-scope fence after accesses to many lines",
         default=_in_proportion(1.65, "latency_cycles.global_atomic"),
     )
     fence_overlap: float = _latency(
-        "for so long the next fences of an SM may begin before one of them has ended",
+        "overlap of successive fences of an SM",
         default=_in_proportion(0.6, "latency_cycles.global_atomic"),
     )
     flag: float = _latency(
-        "from a word's store until a warp of another SM that asks again and again has it",
+        "from the store of a flag until a polling warp of another SM reads it",
         default=_in_proportion(2.1, "latency_cycles.l2"),
     )
     fenced_flag: float = _latency(
-        "from a fence behind which a word is stored until such a warp has the word",
+        "from the fence before such a store until the polling warp reads the flag",
         default=_in_proportion(3.2, "latency_cycles.global_atomic"),
     )
     last_store: float = _latency(
-        "from a launch's last store until its end, beyond what a launch without stores takes",
+        "added to the end of a launch by its last store",
         default=_in_proportion(1.25, "latency_cycles.l2"),
     )
 
@@ -428,11 +426,12 @@ class Interval:
         "port of a scheduler to memory, by a load that reads one register: its address"
     )
     store_scheduler: float = _interval(
-        "port of a scheduler to memory, by a store that reads two: what they differ by is for each"
+        "port of a scheduler to memory, by a store that reads two registers; a further one costs "
+        "the difference"
     )
     lsu_sm: float = _interval("memory requests of the whole SM")
     l1_miss_line: float = _interval(
-        "the SM itself, by a load: lines that its L1 lacks go to the L2 one after the other",
+        "the SM itself, by the L1 misses of a load, one line after the other",
         "cycles per line",
         default=_as_measured(1.0),
     )
@@ -440,7 +439,7 @@ class Interval:
         "data stage of shared memory, whole SM", "cycles per wavefront"
     )
     shared_store_conflict: float = _interval(
-        "data stage of shared memory: a wavefront that a store's conflicts add",
+        "data stage of shared memory: each excessive wavefront of a store",
         "cycles per wavefront",
     )
     store_packet: float = _interval(
@@ -459,16 +458,15 @@ class Interval:
     block_launch: float = _interval("between two block launches on one SM", "cycles per block")
     block_completion: float = _interval("between two blocks' ends on one SM", "cycles per block")
     global_atomic_same_address: float = _interval(
-        "integer atomics on one address, one after the other in the L2, after a warp's lanes "
-        "have been added up",
+        "integer atomics on one address, serialised in the L2, after the reduction within a warp",
         "cycles per operation",
     )
     global_atomic_float_same_address: float = _interval(
-        "floating-point atomics on one address, one after the other in the L2",
+        "floating-point atomics on one address, serialised in the L2",
         "cycles per lane",
     )
     store_joined: float = _key(
-        "part of a store that leaves the SM with the one right before it, to the same sectors",
+        "fraction of stores combined with the one before, to the same sectors",
         "stores",
         least=0,
         most=1,
@@ -477,31 +475,31 @@ class Interval:
         ),
     )
     constant_lookup: float = _interval(
-        "constants of a warp, one after the other, whatever other warps look up",
+        "constants of a warp, serialised",
         "cycles per constant",
         default=_as_measured(11.0),
     )
     global_atomic_packets: float = _key(
-        "packets by which an atomic leaves its SM, beyond one for each sector",
+        "packets of an atomic from its SM to the L2, beyond one for each sector",
         "packets",
         least=0,
         most=100,
         default=_as_measured(2),
     )
     global_atomic_whole_sector: float = _key(
-        "atomics on all words of a sector, over those on less of it",
+        "cost of atomics on a whole sector, relative to those on a part of it",
         least=0.01,
         most=100,
         default=_as_measured(0.8),
     )
     global_atomic_read: float = _key(
-        "a line that is read where atomics keep all of the L2 busy, over an atomic",
+        "cost of reading a line while atomics saturate the L2, relative to an atomic",
         least=0,
         most=100,
         default=_as_measured(0.68),
     )
     global_atomic_miss: float = _key(
-        "the same, added by each half of the line that comes out of DRAM",
+        "the same, added by each half line that misses in the L2",
         least=0,
         most=100,
         default=_as_measured(0.69),
@@ -522,7 +520,7 @@ class Interval:
         default=_as_measured(46.0),
     )
     instruction_line_dram: float = _interval(
-        "128 bytes of straight code that the L2 does not have, of a warp",
+        "128 bytes of straight code out of DRAM, of a warp",
         "cycles per line",
         default=_as_measured(86.6),
     )
@@ -532,91 +530,88 @@ class Interval:
 class Bandwidth:
     """Bytes that move between DRAM, L2 and the SMs."""
 
-    dram_peak_gbps: float = _gbps("DRAM bandwidth as the data sheet has it")
-    dram_gbps: float = _gbps("DRAM bandwidth that reading kernels reach")
-    l2_gbps: float = _gbps("bandwidth that kernels reach out of L2, all SMs")
+    dram_peak_gbps: float = _gbps("DRAM bandwidth of the data sheet")
+    dram_gbps: float = _gbps("DRAM bandwidth achieved by reads")
+    l2_gbps: float = _gbps("L2 bandwidth achieved by all SMs")
     l2_request_bytes: float = _key(
-        "what a request for a line takes of the L2 at least, however little is wanted",
+        "least L2 bandwidth used by a request for a line",
         "bytes",
         least=32,
         most=4096,  # 32 lines
     )
     l2_to_sm_bytes_per_cycle: float = _key(
-        "what one SM receives",
+        "L2 bandwidth of one SM",
         "bytes per cycle",
         least=0.01,
         most=10_000,  # eighty times an H200's
     )
     l2_stores_per_cycle: float = _key(
-        "stores that all of L2 takes: 128-byte lines and their sectors, counted together",
+        "store throughput of the L2: packets are 128-byte lines and their sectors",
         "packets per cycle",
         least=0.01,
         most=10_000,  # a hundred times an H200's
     )
     l2_whole_stores_per_cycle: float = _key(
-        "the same where all of each sector is stored",
+        "the same for whole sectors",
         "packets per cycle",
         least=0.01,
         most=10_000,
         default=_in_proportion(1.2, "bandwidth.l2_stores_per_cycle"),
     )
     l2_store_part_factor: float = _key(
-        "time for which a store keeps the part of the L2 where it ends, over that for which it "
-        "passes between the parts",
+        "cost of a store in its L2 partition, relative to its transfer between the partitions",
         least=0,
         most=100,
         default=_as_measured(0.68),
     )
     l2_atomic_units: float = _key(
-        "atomics that the L2 does at a time, a sector of a request each, on different sectors",
+        "concurrent atomics of the L2, on different sectors",
         "units",
         least=1,
         most=10_000,
         default=_one_for_l2_bytes(59),
     )
     l2_atomic_answers: float = _key(
-        "the same of atomics whose old values are given back",
+        "the same for atomics that return a value",
         "units",
         least=1,
         most=10_000,
         default=_one_for_l2_bytes(82),
     )
     l2_atomic_places_a_unit: float = _key(
-        "stretches of 256 bytes that are updated, for each unit that serves some of a few of them",
+        "256-byte ranges served by each unit of atomics, where they are few",
         least=1,
         most=32,
         default=_as_measured(2),
     )
     l2_atomics_in_a_kilobyte: float = _key(
-        "atomics that the L2 does at a time within a kilobyte, on the mean of where that begins",
+        "concurrent atomics of the L2 within 1 KB: the mean over addresses",
         least=1,
         most=8,
         default=_as_measured(2.8),
     )
-    dram_grain_bytes: int = _key(
-        "least that DRAM reads or writes at once", "bytes", choices=(32, 64)
-    )
+    dram_grain_bytes: int = _key("bytes of a DRAM burst", "bytes", choices=(32, 64))
     dram_write_factor: float = _key(
-        "time that DRAM takes to write beside reading as much, over that to read it",
+        "cost of a written byte beside reads, relative to a read byte",
         least=1,
         most=1000,  # flash memory is not so uneven
     )
     dram_write_alone_factor: float = _key(
-        "the same where nothing is read beside it",
+        "the same without reads",
         least=1,
         most=1000,
         default=_as_measured(1.05),
     )
     dram_scattered_gbps: float = _gbps(
-        "bandwidth of DRAM for single grains of bandwidth.dram_grain_bytes at random places",
+        "DRAM bandwidth for single bursts (bandwidth.dram_grain_bytes) at random addresses",
         default=_in_proportion(0.6, "bandwidth.dram_gbps"),
     )
     dram_scattered_lines_gbps: float = _gbps(
-        "bandwidth of DRAM for single lines of 128 bytes at random places",
+        "DRAM bandwidth for single 128-byte lines at random addresses",
         default=_in_proportion(0.93, "bandwidth.dram_gbps"),
     )
     dram_half_lines_factor: float = _key(
-        "time that DRAM takes to read half of each line in order, over that for as many whole ones",
+        "cost of a sequential read of half lines, relative to as many whole lines",
         least=1,
         most=1000,
         default=_as_measured(1.17),
@@ -664,7 +659,7 @@ class Capacity:
     l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
     l2_bytes: int = _bytes("L2 of the GPU", least=0, most=2**40)
     l2_written_fraction: float = _key(
-        "fraction of the L2 in which what was stored last stays, and so is not yet written back",
+        "fraction of the L2 that holds modified lines before they are written back",
         least=0,
         most=1,
         default=Default(
@@ -672,47 +667,48 @@ class Capacity:
         ),
     )
     l1_without_lines_bytes: int = _bytes(
-        "of the memory that shared memory leaves the L1, what holds no lines",
+        "L1 memory that holds no lines, beside shared memory",
         least=0,
         most=2**30,
         default=_as_measured(8192),
     )
     l1_kept_fraction: float = _part(
-        "part of the L1 up to which lines that are gone over in turn are all found again", 0.97
+        "largest working set of a cyclic sweep that always hits, in L1 sizes", 0.97
     )
     l1_lost_fraction: float = _part(
-        "part of the L1 from which on lines that are gone over in turn are all lost", 1.25
+        "smallest working set of a cyclic sweep that always misses, in L1 sizes", 1.25
     )
     l1_later_kept_fraction: float = _part(
-        "the same of lines that were touched once or twice before, once blocks have ended", 0.2
+        "largest working set that always hits, of lines touched once or twice by earlier blocks",
+        0.2,
     )
     l1_later_lost_fraction: float = _part(
-        "part of the L1 from which on such lines are all lost", 0.81
+        "smallest working set of such lines that always misses, in L1 sizes", 0.81
     )
     l1_random_kept_fraction: float = _part(
-        "part of the L1 up to which lines at random places are all found again", 0.5
+        "largest working set of random accesses that always hits, in L1 sizes", 0.5
     )
     l1_random_lost_fraction: float = _part(
-        "part of the L1 from which on lines at random places are all lost", 1.5
+        "smallest working set of random accesses that always misses, in L1 sizes", 1.5
     )
     l2_kept_fraction: float = _part(
-        "part of the L2 up to which lines that are gone over in turn are all found again", 0.75
+        "largest working set of a cyclic sweep that always hits, in L2 sizes", 0.75
     )
     l2_lost_fraction: float = _part(
-        "part of the L2 from which on lines that are gone over in turn are all lost", 0.91
+        "smallest working set of a cyclic sweep that always misses, in L2 sizes", 0.91
     )
     l2_warm_kept_fraction: float = _part_of_before(
-        "part of the L2 up to which all that the launch before touched is found again",
+        "largest footprint of the launch before that always hits, in L2 sizes",
         0.56,
         0.75,
     )
     l2_warm_lost_fraction: float = _part_of_before(
-        "part of the L2 from which on nothing that the launch before touched is found again",
+        "smallest footprint of the launch before that always misses, in L2 sizes",
         0.84,
         0.91,
     )
     l2_parts: int = _count(
-        "parts of the L2, each of which keeps copies of what its SMs read",
+        "L2 partitions, each with copies of the lines read by its SMs",
         "parts",
         most=16,
         default=Default(
@@ -721,31 +717,31 @@ class Capacity:
         ),
     )
     l2_far_fraction: float = _key(
-        "part of the loads of what another SM brought that find it in the far part of the L2 alone",
+        "fraction of loads of another SM's lines that hit in the far partition alone",
         least=0,
         most=1,
         default=_as_measured(0.24),
     )
     l2_far_touches: float = _key(
-        "loads of a line since, after which that part is e times less",
+        "loads of a line after which that fraction has fallen to 1/e",
         "loads",
         least=0.01,
         most=1000,
         default=_as_measured(2.3),
     )
     constant_bytes: int = _bytes(
-        "constants of an SM that are found as fast as one of them",
+        "working set of constants that always hits",
         most=2**24,
         default=_as_measured(2048),
     )
     constant_piece_bytes: int = _bytes(
-        "constants that come to an SM at a time",
+        "bytes of a constant fill",
         most=2**24,
         multiple_of=64,
         default=_as_measured(256),
     )
     instruction_bytes: int = _bytes(
-        "code of a loop that is fetched as fast as it is issued",
+        "largest loop without instruction-fetch stalls",
         most=2**24,
         default=_as_measured(32768),
     )
@@ -761,23 +757,23 @@ class Queue:
     """Sizes of queues: beyond them a warp has to wait."""
 
     lsu_depth: int = _count(
-        "memory instructions that a scheduler buffers before its warps stall",
+        "memory instructions buffered by a scheduler before its warps stall",
         "instructions",
         most=1024,  # one for every warp and register there could be
     )
     load_depth: int = _count(
-        "global loads of an SM that wait for what is not in its L1 yet",
+        "global loads of an SM in flight: L1 misses",
         "instructions",
         most=65536,
         default=_as_measured(384),
     )
     store_depth: int = _count(
-        "global stores of an SM that wait for the L2 without keeping others back",
+        "global stores of an SM in flight to the L2",
         "instructions",
         most=4096,
     )
     atomic_depth: int = _count(
-        "global atomics of an SM, of 32 lanes, that wait for the L2 without keeping others back",
+        "global atomics of an SM in flight to the L2, of 32 lanes",
         "instructions",
         most=4096,
         default=_as_measured(46),
@@ -789,13 +785,13 @@ class Host:
     """Launch overhead: the cost of a launch before and between kernels."""
 
     launch_overhead_us: float = _key(
-        "event to event around a kernel without work, launched behind other work",
+        "an empty kernel behind other work, between two events",
         "us",
         least=0,
         most=1_000_000,  # a second
     )
     pass_gap_us: float = _key(
-        "between a kernel and the next on its stream that depends on it",
+        "between a kernel and the next of its stream",
         "us",
         least=0,
         most=1_000_000,
@@ -1063,7 +1059,7 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
 
 
 def _elsewhere(key: str) -> str:
-    """Say where a key belongs that stands in the wrong group."""
+    """Name the group of a key given in another one."""
     homes = [dotted for dotted in KEYS if dotted.partition(".")[2] == key]
     return f"; did you mean {' or '.join(homes)}?" if homes else ""
 

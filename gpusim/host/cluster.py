@@ -137,5 +137,5 @@ def _version() -> str:
 def _lost(address: str, error: Exception) -> InputError:
     return InputError(
         f"the Dask scheduler at {address} is gone, or its workers are killed again and again "
-        f"({type(error).__name__}); the same command goes on where it was"
+        f"({type(error).__name__}); run the same command again to continue"
     )

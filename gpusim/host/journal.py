@@ -81,9 +81,7 @@ class _Found:
         if not count:
             return ""
         lines = "one damaged line" if count == 1 else f"{count} damaged lines"
-        return (
-            f"{path}: {lines} set aside in {_beside(path).name}; what is lost is worked out again"
-        )
+        return f"{path}: {lines} set aside in {_beside(path).name}; lost results are computed again"
 
 
 def _read(file: BinaryIO, path: Path, fits: Fits | None) -> _Found:

@@ -138,7 +138,7 @@ class Instruction:
 
     @property
     def array_of_constants(self) -> NamedArray | None:
-        """The array in constant memory that a load is held to, None for all of its bank."""
+        """The array in constant memory with the bounds of a load, None for all of its bank."""
         return self.detail[2] if self.looks_up_constants and len(self.detail) > 2 else None
 
     @property
@@ -171,16 +171,16 @@ class Link(NamedTuple):
 class BankLayout:
     """The contents of the constant banks, as bytes at offsets: filled from the launch.
 
-    In bank 0 stand `words` that the driver sets, by offset and meaning; the `parameters`: name,
+    Bank 0 has the `words` set by the driver, by offset and meaning; the `parameters`: name,
     offset and size of each; and the barrier's array of a cooperative launch
     (`grid_barrier`), with the offsets of its address's lower and upper half. `fixed` are whole
     banks that the code brings (a memoryview's content when a launch begins), `addresses` the
-    variables whose addresses stand in bank 4, by offset, and `functions` the driver's functions.
+    variables with addresses in bank 4, by offset, and `functions` the driver's functions.
     `links` are the addresses within the initial values of variables, by the array that holds them,
     or by the number of a bank. `images` are arrays with the bytes of a bank, for who reads it by
     generic address: the bank, and where the array begins in it; `heap` is malloc's
     array. A block's own shared memory begins `shared_start` bytes behind the address
-    of its window; `reserved_bytes` more stand behind it where code asks for the system's.
+    of its window, with `reserved_bytes` behind it for the system's.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
@@ -392,17 +392,17 @@ class Op:
 
     @property
     def is_guardable(self) -> bool:
-        """Whether a guard may stand for a branch around it."""
+        """Whether a guard may replace a branch around it."""
         return not self.convergent and self.kind not in ("fence", "atomic")
 
     @property
     def leaves(self) -> bool:
-        """Whether a lane with it on does not go on behind it."""
+        """Whether a lane with it on ends or jumps."""
         return self.kind in ("branch", "exit")
 
     @property
     def leads_elsewhere(self) -> bool:
-        """Whether lanes may go on elsewhere than behind it or at a branch's target."""
+        """Whether lanes may continue elsewhere than behind it or at a branch's target."""
         return self.kind in ("jump", "branch_if_apart")
 
     @property
@@ -412,7 +412,7 @@ class Op:
 
     @property
     def keeps_to_itself(self) -> bool:
-        """Whether the lanes that run it mostly neither stop at it nor let others go on."""
+        """Whether lanes mostly neither wait at it nor let others continue."""
         return self.kind in _KEPT_TO_ITSELF
 
     @property

@@ -1,4 +1,4 @@
-"""A launch held to its limits: each with the value found, the value allowed and its origin."""
+"""The limits of a launch: each with the value found, the value allowed and its origin."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ OF_LAUNCH, OF_PROJECT, OF_BASELINE = "launch", "project", "baseline"
 class Limits:
     """The largest values allowed: a launch's own, those for all launches, and a baseline's.
 
-    A baseline's value, and so much more as `growth_percent` says, is allowed where the launch has
-    no limit of its own, also above a limit for all. Findings do not grow.
+    A baseline's value plus `growth_percent` is allowed where the launch has no limit of its own,
+    also above a limit for all. Findings do not grow.
     """
 
     own: Mapping[str, float]
@@ -102,7 +102,7 @@ class Verdict:
 
 
 def judged(subject: Subject, limits: Limits) -> Verdict:
-    """Return a launch held to its limits; a fault of the kernel ends its run, and its limits."""
+    """Return a launch checked against its limits; a fault of the kernel ends both."""
     held: list[Held] = []
     for name, (allowed, origin) in limits.allowed().items():
         try:

@@ -69,7 +69,7 @@ def check(
 def tell_absent(context: Context, group: Group, instruction: Instruction, named: Array) -> None:
     """Report the named lanes of the block that are not in the group."""
     absent = named & _exists(group) & ~group.mask
-    _tell(context, group, instruction, absent, "the mask names {who}, which do not come there")
+    _tell(context, group, instruction, absent, "the mask names {who}, but they do not arrive")
 
 
 def _exists(group: Group) -> Array:

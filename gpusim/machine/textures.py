@@ -159,7 +159,7 @@ def _complain(
     if form.boundary == "trap" and not inside.all():
         wrong = mine.copy()
         wrong[mine] = ~inside
-        _fault(context, group, instruction, wrong, "a coordinate lies outside of a surface")
+        _fault(context, group, instruction, wrong, "a coordinate is outside of the surface")
 
 
 # -- surfaces ------------------------------------------------------------------------------

@@ -98,19 +98,19 @@ def _hit_rate(traffic: Traffic) -> float:
 PREDICTED: Mapping[str, tuple[str, str, Callable[[Traffic], float]]] = {
     "lts__t_sectors_op_read.sum": (
         "sectors",
-        "32-byte sectors of loads that no L1 has, once more where another part of the L2 is asked, "
-        "and those that the launch reads for itself.",
+        "32-byte sectors of loads that miss in the L1, twice for the far partition of the L2, and "
+        "of the launch's own data.",
         lambda traffic: traffic.l2_lookup_sectors + traffic.own_sectors,
     ),
     "dram__bytes_read.sum": (
         "bytes",
-        "Bytes that DRAM reads of what is not in the L2: grains of what is loaded or updated, "
-        "sectors of which a part is stored, and what the launch reads for itself.",
+        "Bytes read from DRAM on L2 misses: bursts of loads and atomics, sectors stored in part, "
+        "and the launch's own data.",
         lambda traffic: traffic.moved_bytes + traffic.own_bytes,
     ),
     "l1tex__t_sector_hit_rate.pct": (
         "%",
-        "Sectors of loads and stores that are found in the L1, of all with those of atomics.",
+        "Sectors of loads and stores that hit in the L1, over all sectors, atomics included.",
         _hit_rate,
     ),
 }

@@ -1,7 +1,7 @@
-"""Accesses to shared and constant memory held to the bounds of the arrays that they name.
+"""Bounds of arrays in shared and constant memory, and the accesses checked against them.
 
 A GPU, and the machine as well, lets an access beyond an array reach the next one in the same
-memory. A check asks for the bounds of each array.
+memory. A check uses the bounds of each array.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _bounded(same: Same[Program], dynamic_shared_bytes: int) -> Program:
 
 
 def _within(row: Instruction, array: NamedArray, end: int) -> Instruction:
-    """Return an access held to an array; dynamic shared memory goes on to the `end`."""
+    """Return an access with the bounds of its array; dynamic shared memory ends at `end`."""
     if row.memory is None:
         return replace(row, detail=(*row.detail[:2], array))
     size = array.size if array.size is not None else max(end - array.first, 0)

@@ -15,7 +15,7 @@ from gpusim.program.memoisation import once
 
 @once
 def successors(program: Program) -> list[tuple[int, ...]]:
-    """Return, for each pc, where a lane can go on; nowhere behind its exit."""
+    """Return the successors of each pc; none behind an exit."""
     following = []
     for pc, instruction in enumerate(program.instructions):
         op = OPS[instruction.op]
@@ -28,7 +28,7 @@ def successors(program: Program) -> list[tuple[int, ...]]:
 
 @once
 def has_computed_jumps(program: Program) -> bool:
-    """Return whether lanes may go on where a register says, a place that nobody knows."""
+    """Return whether the program has jumps to addresses in registers."""
     known = known_jumps(program)
     kinds = (OPS[instruction.op].kind for instruction in program.instructions)
     return any(kind == "jump" and pc not in known for pc, kind in enumerate(kinds))
@@ -36,7 +36,7 @@ def has_computed_jumps(program: Program) -> bool:
 
 @once
 def all_successors(program: Program) -> list[Sequence[int]]:
-    """Return, for each pc, where a lane may go on: anywhere behind a jump to an unknown place."""
+    """Return the successors of each pc: any pc behind a jump to an unknown address."""
     anywhere, known = range(len(program.instructions)), known_jumps(program)
     found: list[Sequence[int]] = []
     for pc, onward in enumerate(successors(program)):

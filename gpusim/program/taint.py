@@ -138,7 +138,7 @@ class _Clean:
 
 
 def _deciding(row: Instruction) -> Iterator[int]:
-    """Yield the registers that decide where an instruction goes on, or its addresses."""
+    """Yield the registers that decide an instruction's target or its addresses."""
     op = OPS[row.op]
     if row.guard is not None:
         yield row.guard

@@ -43,7 +43,7 @@ def _of_one(program: Program, pc: int) -> Iterator[str]:
         yield f"{where} runs past the end"
     guard = instruction.guard
     if guard is not None and not _is_predicate(program, guard):
-        yield f"{where} is guarded by R{guard}, which is no predicate"
+        yield f"{where} is guarded by R{guard}: not a predicate"
     registers = (*instruction.dst, *instruction.src)
     if any(not 0 <= register < program.registers for register in registers):
         yield f"{where} names a register beyond {program.registers}"

@@ -57,7 +57,7 @@ class Fit:
 
 
 class Columns:
-    """A table under construction: add rows, then ask for its lines."""
+    """A table under construction: add rows, then take its lines."""
 
     def __init__(self, *columns: Column, gap: int = GAP) -> None:
         self.columns = columns

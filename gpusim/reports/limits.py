@@ -1,4 +1,4 @@
-"""Launches held to their limits: a report, plain data, and a table for a job's summary."""
+"""Launches and their limits: a report, plain data, and a table for a job's summary."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _launch_lines(one: JudgedLaunch, width: int) -> Iterator[Text]:
     ]
     said = [f"{held.measure} {number(held.found)} of {number(held.allowed)}" for held in kept]
     of_baseline = sum(held.origin == OF_BASELINE for held in one.verdict.limits)
-    said += [f"{plural(of_baseline, 'measure')} held to the baseline"] * bool(of_baseline)
+    said += [f"{plural(of_baseline, 'measure')} checked against the baseline"] * bool(of_baseline)
     for part in wrap(", ".join(said), width - 8):
         yield Text(f"        {part}", DIM)
     for held in one.verdict.exceeded:

@@ -20,7 +20,7 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True)
 class ProgramLaunch:
-    """A launch of a program: number from 1, size, and the values that a command asks for.
+    """A launch of a program: number from 1, size, and the values of a command.
 
     `seconds` is the time of the simulation, `time_us` the predicted time between two events around
     the launch alone, `kernel_us` that of the kernel without launch overhead, with its 90 %

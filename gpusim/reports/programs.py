@@ -106,7 +106,7 @@ def _faults(report: ProgramReport, width: int) -> Iterator[Text]:
     if not report.exit_code:
         text += "; the program ends with code 0 all the same: does it look at statuses?"
     if all(one.findings is None for one in report.launches):
-        text += " (gpusim check goes on after a fault, and shows all)"
+        text += " (gpusim check continues after a fault, and shows all)"
     yield from (Text(line, DIM) for line in wrap(text, width))
 
 

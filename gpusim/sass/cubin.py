@@ -169,7 +169,7 @@ class _Reader:
             struct.unpack_from("<I", data, 48)[0],
         )
         if machine != _MACHINE or data[4] != 2:
-            raise ValueError("it holds code for another machine than NVIDIA's GPUs")
+            raise ValueError("its code is for another machine than NVIDIA's GPUs")
         # From 13.0 on the compute capability stands in the second byte of the flags.
         self.arch = flags >> 8 & 0xFF if data[7] == 0x41 else flags & 0xFF
         self.data = data
@@ -271,7 +271,7 @@ class _Reader:
         local = self._stack(name)
         end = base + max((offset + size for _, offset, size in parameters), default=0)
         if (shared and shared.size > _MOST_SHARED) or local > _MOST_LOCAL or end > _BANK_BYTES:
-            raise ValueError(f"{name} asks for more memory than there is")
+            raise ValueError(f"{name} declares more memory than there is")
         return KernelCode(
             name=name,
             registers=registers,
@@ -331,7 +331,7 @@ class _Reader:
                 offset = symbol.offset + (initial_bytes if section == ".nv.global" else 0)
                 is_constant = section == ".nv.constant3"
                 if symbol.offset + symbol.size > self.sections[symbol.section].size:
-                    raise ValueError(f"{symbol.name} lies outside of its section")
+                    raise ValueError(f"{symbol.name} is outside of its section")
                 made[symbol.name] = Variable(symbol.name, symbol.size, offset, is_constant)
         return made
 

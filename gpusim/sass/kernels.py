@@ -181,7 +181,7 @@ class CudaSource(CodeFile):
         super().__init__(file)
         self._calls = calls
         if "\0" in text:
-            raise InputError(f"{file} holds a null character, behind which nothing is compiled")
+            raise InputError(f"{file} has a null character; the compiler would ignore the rest")
         self._text = text
         self.options = replace(
             options, definitions=(*nvcc_definitions.of_nvcc(text), *options.definitions)
@@ -254,7 +254,7 @@ class CudaSource(CodeFile):
             raise InputError(f"{self.file} has no kernel {plain!r} (its kernels: {known})")
         if plain in self.templates and plain == name.partition("(")[0].rpartition("::")[2].strip():
             raise InputError(
-                f"{plain} in {self.file} is a template; say what it is made with, as in "
+                f"{plain} in {self.file} is a template; give its arguments, as in "
                 f"'{example_instance(plain, self.templates[plain], self.declarations)}'"
             )
         if self._may_be_ambiguous(name):
@@ -559,7 +559,7 @@ class CodeKernel(MachineCode):
         code = self.code(cc)
         if prod(code.kernel.cluster) > 1:
             raise LaunchError(
-                f"{self.__name__} asks for clusters of {code.kernel.cluster} blocks, which are not "
+                f"{self.__name__} needs clusters of {code.kernel.cluster} blocks, which are not "
                 "simulated"
             )
         parameters = code.kernel.parameters

@@ -66,7 +66,7 @@ def variable(name: str, known: Mapping[str, Variable], file: str) -> Variable:
         return known[found[0]]
     if found:
         raise LaunchError(
-            f"{file} has {len(found)} variables {name!r}: say which, {' or '.join(sorted(found))}"
+            f"{file} has {len(found)} variables {name!r}: name one, {' or '.join(sorted(found))}"
         )
     names = sorted({symbols.cpp_name(symbol) for symbol in known})
     listed = ", ".join([*names[:MOST_LISTED], *["..."][: len(names) > MOST_LISTED]]) or "none"

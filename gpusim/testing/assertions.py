@@ -74,7 +74,7 @@ def assert_no_divergence(configured: ConfiguredKernel, *args: Any, cc: str = "9.
     # Of a Python kernel only the lowering knows the source's conditions.
     trace = _traced(configured, args, cc, code="lowering")
     counters = [name for name in DIVERGENCE if name in trace.counters]
-    _assert_none(trace, counters[:1], "conditions about which lanes disagree")
+    _assert_none(trace, counters[:1], "divergent conditions")
 
 
 def _traced(
@@ -203,7 +203,7 @@ class LimitedLaunches:
         self._before = ""
 
     def begin(self) -> None:
-        """Hold launches to the limits from now on; InputError for a limit of no measure."""
+        """Check the following launches against the limits; InputError for a limit of no measure."""
         from gpusim.gpu.device import load
         from gpusim.launch import configured
 
@@ -221,7 +221,7 @@ class LimitedLaunches:
         _HOLDING.remove(self)
 
     def run(self, configured: ConfiguredKernel, args: Sequence[Any]) -> None:
-        """Hold a launch to the limits, on copies of its arrays, and run it."""
+        """Check a launch against the limits, on copies of its arrays, and run it."""
         __tracebackhide__ = True
         from importlib import import_module
 

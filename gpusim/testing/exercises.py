@@ -1,4 +1,4 @@
-"""Exercises of the tour and of the lessons: an answer is held against a run of the simulator.
+"""Exercises of the tour and of the lessons: an answer is compared with a run of the simulator.
 
 No answer is written down. A number is compared with a counter of a run, a kernel runs, is checked
 for races, and has its results and counters compared.
@@ -172,7 +172,7 @@ def _sectors_of_reduce4() -> float:
 
 @_kernel(
     "last-warp",
-    "between the store of one lane and the load of another stands cuda.syncwarp()",
+    "cuda.syncwarp() separates the store of one lane from the load of another",
 )
 def _last_warp(kernel: Any) -> str:
     """A kernel (values, out): the sum of 32 elements by one warp in shared memory."""

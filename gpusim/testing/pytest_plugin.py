@@ -31,9 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "gpusim(device='h200', **limits): hold every launch of the test to limits: counters, "
         "bank_conflicts, time_us, registers, errors, findings, ...",
     )
-    config.addinivalue_line(
-        "markers", "gpusim_points(points): what a test of an assignment is worth, if it passes"
-    )
+    config.addinivalue_line("markers", "gpusim_points(points): points of a test of an assignment")
 
 
 @pytest.fixture
@@ -62,7 +60,7 @@ def _gpusim_check_where_asked(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Hold the launches of a marked test to the limits of its marks."""
+    """Check the launches of a marked test against the limits of its marks."""
     marks = list(item.iter_markers("gpusim"))
     if not marks:
         return (yield)

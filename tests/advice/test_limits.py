@@ -60,6 +60,6 @@ def test_atomics_that_limit_a_launch_are_found_although_a_warp_has_one_lane_in_e
     made = predict(first_of_warps[blocks, 256], *arrays, device="h200")
     assert made.limiter.name == "atomics"
     found = {one.kind: one for one in advice_on(made)}["atomics"]
-    assert "blocks of the whole grid meet at one address" in found.message
+    assert "blocks of the whole grid update one address" in found.message
     assert found.gain is not None
     assert found.gain.speedup > 2

@@ -59,8 +59,8 @@ def test_a_kernel_that_is_wrong_as_published_stands_beside_its_corrected_form(na
 @pytest.mark.parametrize(
     ("fixes", "said"),
     [
-        ("reduce55", "'mine' fixes 'reduce55', which is no kernel; did you mean reduce5"),
-        ("reduce3", "'mine' fixes 'reduce3', of which no defect is told"),
+        ("reduce55", "'mine' fixes 'reduce55': there is no such kernel; did you mean reduce5"),
+        ("reduce3", "'mine' fixes 'reduce3', a kernel without a defect"),
     ],
 )
 def test_a_correction_is_of_a_kernel_with_a_defect(fixes: str, said: str) -> None:

@@ -150,7 +150,7 @@ def test_a_baseline_accepts_what_it_holds_and_refuses_more(
     assert main(["ci", "--update-baseline"]) == 0
     assert "held.json: 2 launches recorded" in said(capsys)
     assert main(["ci"]) == 0
-    assert "measures held to the baseline" in said(capsys)
+    assert "measures checked against the baseline" in said(capsys)
     source = (folder / "mine.py").read_text()
     (folder / "mine.py").write_text(source.replace("= source[y, x]", "= source[x, y]"))
     assert main(["ci", "tile"]) == 1

@@ -379,7 +379,7 @@ def test_files_that_do_not_hold_numbers_are_refused(run: Run, tmp_path: Path) ->
         (["column", "--grid", 1, "--block", 1025, "--arg", 1, "--arg", 1], "at most 1024"),
         (
             ["saxpy", "--grid", 1, "--block", 32, "-n", 5, *["--arg", 1] * 4],
-            "-n is given, but n stands in no --arg",
+            "-n is given, but no --arg",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_kernel_of_ones_own_takes_its_sizes_from_n_and_block(run: Any, tmp_pat
     fixed = ("--arg", "int32[64]", "--arg", "int32[64]", "--arg", "64")
     code, _, error = run("trace", *common[:3], "--grid", "1", *fixed, "-n", "64")
     assert code == 2
-    assert "-n is given, but n stands in no --arg" in error
+    assert "-n is given, but no --arg" in error
 
 
 def test_a_grid_of_two_axes_depends_on_n_as_well(run: Any, tmp_path: Path) -> None:

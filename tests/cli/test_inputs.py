@@ -78,7 +78,7 @@ def test_a_count_has_bounds() -> None:
 
 
 def test_commas_separate_alternatives_and_no_dimensions() -> None:
-    with pytest.raises(InputError, match="written 16x16 or 8x8x4"):
+    with pytest.raises(InputError, match="write dimensions as 16x16 or 8x8x4"):
         inputs.sizes("8,8,4", "the block")
     assert inputs.blocks("64..256,8x8", "--block") == [64, 128, 256, "8x8"]
 

@@ -110,7 +110,7 @@ def test_a_sweep_knows_the_files_that_its_kernels_are_made_from(run: Run, tmp_pa
     assert "already complete" in run(*words)[1]
     (tmp_path / "mine.py").write_text(KERNELS.replace("+ ONE", "- ONE"))
     code, _, err = run(*words)
-    assert (code, "holds something else than the rows of this sweep" in err) == (2, True)
+    assert (code, "has other content than the rows of this sweep" in err) == (2, True)
 
 
 def test_a_kernel_without_a_size_is_a_row_for_each_block(run: Run) -> None:

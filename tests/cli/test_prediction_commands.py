@@ -347,7 +347,7 @@ def test_own_kernels_with_bad_input_are_refused(run: Run, mine: Path) -> None:
             "lacks arguments; give --arg for y: array, for example",
         ),
         ([*SAXPY, "--passes", "all"], "--passes all is for reductions of the catalogue"),
-        ([*SAXPY, *WHOLE, "-n", 5], "-n is given, but n stands in no --arg"),
+        ([*SAXPY, *WHOLE, "-n", 5], "-n is given, but no --arg"),
         (
             [*SAXPY, "--arg", "x=float32[0]", "--arg", "y=float32[4]"],
             "the shape is one to three sizes",

@@ -142,8 +142,11 @@ def test_full_waves_need_elements_for_their_blocks(run: Run, blocks: tuple[objec
     wave = 8 * 132  # blocks of 256 threads, of 2 elements each
     code, out, err = run("tune", "reduce7", "-n", 2**16, "--waves", "1,2", *blocks, "--workers", 1)
     assert (code, out) == (2, "")
-    assert "none of the candidates can run: waves=1: no grid has so many full waves" in err
-    assert "n = 65,536 has elements for 128 blocks of 256 threads, 0.12 waves on h200" in err
+    assert (
+        "none of the candidates can run: waves=1: n = 65,536 is too small for as many full waves"
+        in err
+    )
+    assert "its 128 blocks of 256 threads are 0.12 waves on h200" in err
     (one,) = tuned(run, "reduce7", "-n", wave * 512, "--waves", 1, *blocks)
     assert isinstance(one["best"], dict)
     assert (one["best"]["grid"], one["best"]["waves"]) == (wave, 1)

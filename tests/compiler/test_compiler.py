@@ -452,5 +452,5 @@ def test_a_comment_may_stand_left_of_its_kernel(tmp_path: Path) -> None:
 def test_what_stands_too_deep_in_one_another_is_refused(tmp_path: Path) -> None:
     choices = "".join(f"{i} if x == {i} else " for i in range(600))
     text = f"@cuda.jit\ndef made(out, x):\n    out[0] = {choices}x\n"
-    with pytest.raises(KernelSourceError, match="stand too deep in one another"):
+    with pytest.raises(KernelSourceError, match="are nested too deeply"):
         built(kernel_of(tmp_path / "deep.py", text), INTS, 3)

@@ -410,7 +410,7 @@ def test_blocks_that_meet_at_a_counter_take_a_words_way_for_each_round() -> None
 
 def test_more_blocks_than_a_gpu_holds_never_meet() -> None:
     held = 132 * 32
-    with pytest.raises(NoProgressError, match="wait for words that no block which is running"):
+    with pytest.raises(NoProgressError, match="wait for words that no running block"):
         predict(meeting[held + 1, 32], zeros(1), 2, device=H200, code="lowering")
 
 

@@ -284,7 +284,7 @@ def test_another_output_is_not_written_over(
     else:
         output.write_text("notes")
     before = output.read_bytes()
-    with pytest.raises(InputError, match=r"holds something else than .* give --overwrite"):
+    with pytest.raises(InputError, match=r"has other content than .* give --overwrite"):
         sweep(cases, output, workers=1)
     assert output.read_bytes() == before
     assert len(sweep(cases, output, workers=1, overwrite=True).rows) == 2
@@ -324,7 +324,7 @@ def test_a_damaged_line_is_set_aside_and_worked_out_again(
     assert calls == [SMALL[1], SMALL[4], SMALL[6], SMALL[7]]
     assert remarks == [
         f"{journal}: 2 damaged lines set aside in table.json.journal.damaged; "
-        "what is lost is worked out again"
+        "lost results are computed again"
     ]
     aside = tmp_path / "table.json.journal.damaged"
     assert aside.read_bytes() == lines[1] + lines[4]
@@ -581,7 +581,7 @@ def test_times_are_drawn_by_size(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_more_lines_than_can_be_told_apart_are_refused() -> None:
     row = row_of(SMALL[0])
-    with pytest.raises(InputError, match="29 lines cannot be told apart"):
+    with pytest.raises(InputError, match="29 lines are too many"):
         plot_sweep([row | {"kernel": f"k{number}"} for number in range(29)])
     with pytest.raises(InputError, match="no row has a time"):
         plot_sweep([row | {"reason": "none"}])

@@ -151,7 +151,7 @@ def test_a_variable_outside_of_its_section_is_damage(made: bytes) -> None:
     for place in range(begin, begin + len(table.data), 24):
         if struct.unpack_from("<I", made, place)[0] + strings == name:
             struct.pack_into("<Q", changed, place + 16, 1 << 40)
-    with pytest.raises(InputError, match="counter lies outside of its section"):
+    with pytest.raises(InputError, match="counter is outside of its section"):
         cubin.read(bytes(changed), "x.cubin")
 
 

@@ -67,5 +67,5 @@ def test_a_header_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_text_behind_a_null_character_is_not_left_out() -> None:
-    with pytest.raises(InputError, match="holds a null character"):
+    with pytest.raises(InputError, match="has a null character"):
         cuda_source(f"{KERNEL}\0 this is not compiled")

@@ -73,7 +73,7 @@ def test_kernels_of_one_name_are_told_apart_by_their_types_alone(file: CodeFile)
     [
         ("twice(double*)", r"its overloads: twice\(float\*\), twice\(int\*\)"),
         ("of_c(float*)", r"has no kernel 'of_c\(float\*\)': its overloads: of_c \(extern C\)"),
-        ("made(int*)", "is a template; say what it is made with, as in 'made<4>'"),
+        ("made(int*)", "is a template; give its arguments, as in 'made<4>'"),
         ("made<2>(int*)", "made<2> stands for all its types"),
     ],
 )

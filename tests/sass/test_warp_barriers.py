@@ -92,7 +92,7 @@ def test_a_check_tells_of_lanes_that_a_syncwarp_names_and_that_never_come() -> N
     out = np.zeros(128, np.uint32)
     found = gpusim.check(gpusim.cuda_source(CODE)["all_inside"][1, 32], out, 1)
     (one,) = (each for each in found.errors if each.rule == "mask")
-    assert "the mask names lanes 2-31 of warp 0 (block 0), which do not come there" in one.message
+    assert "the mask names lanes 2-31 of warp 0 (block 0), but they do not arrive" in one.message
 
 
 def test_those_that_the_mask_does_not_name_go_on_with_them() -> None:

@@ -1,4 +1,4 @@
-"""Intervals held against launches measured after they stood."""
+"""Intervals compared with launches measured later."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The choices of `gpusim tune`, held against measured times of all its candidates on a GPU."""
+"""The choices of `gpusim tune`, compared with measured times of all its candidates on a GPU."""

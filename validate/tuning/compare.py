@@ -1,4 +1,4 @@
-"""Choices of `gpusim tune` for other kernels, held against measured times of their candidates.
+"""Choices of `gpusim tune` for other kernels, compared with measured times of their candidates.
 
     python -m validate.tuning.compare predict [KERNEL ...]    writes predicted.csv
     python -m validate.tuning.compare show                    prints the table

@@ -82,7 +82,7 @@ def others(path: Path, seconds: float) -> None:
 def timed_candidates(backend: PycudaBackend, codes: Codes, launch: Launch) -> Iterator[list[Any]]:
     """Yield the rows of a kernel's candidates, except ones with other results than the launch.
 
-    The launch's own results are held to NumPy's by `validate.others.measure`.
+    The launch's own results are compared with NumPy's by `validate.others.measure`.
     """
     began = time.perf_counter()
     filled, function = launch.filled(), codes.function(launch)

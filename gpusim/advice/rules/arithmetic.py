@@ -109,8 +109,8 @@ def _kept(
         yield Advice(
             kind,
             line,
-            f"line {line}: {what} is kept for {keeps * SCHEDULERS:,.0f} cycles of a scheduler for "
-            f"each block, which issues {evidence.issued_cycles * SCHEDULERS:,.0f} instructions.",
+            f"line {line}: {what} is busy for {keeps * SCHEDULERS:,.0f} scheduler cycles per "
+            f"block; a block issues {evidence.issued_cycles * SCHEDULERS:,.0f} instructions.",
             keeps,
             explains=THROTTLE,
         )

@@ -34,9 +34,9 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
                 continue
             each = replays / issued
             what = (
-                f"lanes of a warp meet at one address, {each:.1f} replays each"
+                f"lanes of a warp update one address, {each:.1f} replays each"
                 if meets
-                else "blocks of the whole grid meet at one address"
+                else "blocks of the whole grid update one address"
             )
             number = f"{issued:,}" if evidence.is_whole else "its"
             yield Advice(
@@ -51,7 +51,7 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
 
 
 def _tries_again(evidence: Evidence, line: int) -> bool:
-    """Return whether lanes that lose a compare-and-swap go round again, while others are done."""
+    """Return whether lanes retry a failed compare-and-swap while others are done."""
     return any(decision.diverges for decision in evidence.decisions.get(line, ()))
 
 

@@ -63,7 +63,7 @@ def fine_grain(evidence: Evidence) -> Iterator[Advice]:
 
 
 def _bytes_of_a_thread(evidence: Evidence) -> float:
-    """Return the bytes of global memory that a thread asks for, on the mean."""
+    """Return the mean bytes of global memory requested by a thread."""
     assert evidence.prediction is not None
     asked = 0.0
     for pc, row in enumerate(evidence.instructions):

@@ -137,8 +137,8 @@ def instruction_fetch(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "instruction-fetch",
         line,
-        f"line {line}: the code has {size:,} bytes, of which an SM's caches hold {held:,}; less "
-        "unrolling keeps it there.",
+        f"line {line}: the code has {size:,} bytes, the SM's instruction caches {held:,}; less "
+        "unrolling makes it fit.",
         0.5 * evidence.issued_cycles,
         explains=frozenset({"dependent-instructions"}),
     )

@@ -63,7 +63,7 @@ def latency(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "latency",
         line,
-        f"line {line}: warps wait {100 * waits[line]:.0f} % of their time for what it loads; about "
+        f"line {line}: warps wait {100 * waits[line]:.0f} % of their time for its loads; about "
         f"{under_way:,.0f} bytes are under way on an SM, and {needed:,.0f} would fill the latency "
         "of DRAM: more loads of each thread at once, or more warps.",
         waits[line] * evidence.cycles,

@@ -39,7 +39,7 @@ def _of_graph(function: Function) -> Iterator[str]:
         if len(block.targets) > 2 or (len(block.targets) == 2) != (block.condition is not None):
             yield f"{block} has {len(block.targets)} targets and condition {block.condition}"
         if block.condition is not None and block.condition.dtype != BOOL:
-            yield f"{block} branches on {block.condition}, which is no predicate"
+            yield f"{block} branches on {block.condition}: not a predicate"
         for target in block.targets:
             if target in expected:
                 expected[target].append(block)

@@ -38,7 +38,7 @@ def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
     """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
     first = arrays_begin(made)
     if len(allocations) > MOST_ARRAYS:
-        raise NotDerivedError("a launch of so many arrays")
+        raise NotDerivedError("a launch with its number of arrays")
     for one in allocations.values():
         if one.heap is not None:
             raise NotDerivedError("a heap")

@@ -97,7 +97,7 @@ class Units:
     def _not_served(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        raise AssertionError("what comes to no unit of the SM is not served")
+        raise AssertionError("the instruction has no unit of the SM")
 
     # -- special registers, constants and barriers -------------------------------------
 

@@ -160,7 +160,7 @@ def _no_progress(interpreter: PacedInterpreter, *, has_stopped: bool) -> NoProgr
     where = ", ".join(map(str, lines[:4]))
     text = f"blocks {blocks[0]} to {blocks[-1]} stand at line {where} and "
     if has_stopped:
-        text += "wait for words that no block which is running writes"
+        text += "wait for words that no running block writes"
     else:
         text += "do not end; if the kernel only needs longer, raise the step limit"
     return NoProgressError(text, FaultPlace(lines[0], int(blocks[0])))

@@ -61,7 +61,7 @@ class Case:
     `gpusim.predict`. `choices` are values of the launch's parameters: block, coarse, those of
     `--tune`, and "waves" for a grid of that many full waves. `limits` are the most registers of a
     thread and bytes of shared memory of a block, by name. Where `first` is given, the results of
-    the launch are held against those of that one.
+    the launch are compared with those of that one.
     """
 
     request: Request | Asked
@@ -367,7 +367,7 @@ def _complete(output: Path, keys: Iterable[str]) -> list[Row] | None:
     rows = rows_of(output)
     if [row["digest"] for row in rows] != [key[:DIGITS] for key in keys]:
         raise InputError(
-            f"{shown(output)}: holds something else than the rows of this sweep; "
+            f"{shown(output)}: has other content than the rows of this sweep; "
             "give --overwrite to replace it, or another file"
         )
     return rows

@@ -39,7 +39,7 @@ SAMPLED, EXTRAPOLATED, SUPPOSED = "sampled blocks", "extrapolated", "supposed el
 # A launch may have several; kernels of the catalogue have them in their own kind.
 UNKNOWNS: Mapping[str, str] = MappingProxyType(
     {
-        SAMPLED: "blocks that stand for others unlike them",
+        SAMPLED: "representative blocks unlike the others",
         EXTRAPOLATED: "waves of blocks, or iterations of a loop, that were not simulated",
         SUPPOSED: "elements that are not given, supposed to be ordinary operands",
     }

@@ -87,7 +87,7 @@ def plain(lines: Iterable[Text]) -> str:
 
 
 def picture(draw: Callable[[], Any], about: str) -> str:
-    """Return a picture as an element that holds it, nothing where there is nothing to draw.
+    """Return a picture as an element, nothing where there is nothing to draw.
 
     `about` is read out in its place.
     """

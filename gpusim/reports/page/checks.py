@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class File:
-    """The findings in a file, errors first; those of the host stand for themselves."""
+    """The findings in a file, errors first; those of the host without a file."""
 
     name: str
     entries: Sequence[Entry]

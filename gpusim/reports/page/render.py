@@ -119,7 +119,7 @@ def _resource(name: str) -> str:
 
 
 def _embedded(document: Any) -> Any:
-    """Return plain data as JSON that may stand in a script element: no tag can begin in it."""
+    """Return plain data as JSON for a script element: without the beginning of any tag."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
     for mark in "<>&":
         text = text.replace(mark, f"\\u{ord(mark):04x}")

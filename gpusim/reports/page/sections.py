@@ -103,7 +103,7 @@ class Section:
 
 
 def section(subject: Subject, characters: int, spans: int) -> Section:
-    """Return a kernel's section, steps and timeline in at most so many characters each."""
+    """Return a kernel's section, steps and timeline, each of limited length."""
     trace, forecast, program = subject.trace, subject.forecast, subject.steps.program
     assert program is not None
     first = None if forecast is None else forecast.first

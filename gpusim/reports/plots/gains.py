@@ -27,10 +27,7 @@ def plot_gains(
     Raises InputError for a single kernel.
     """
     if len(predictions) < 2:
-        raise InputError(
-            f"gains are those of a kernel over another: name one or more beside "
-            f"{predictions[0].kernel}"
-        )
+        raise InputError(f"gains compare kernels: name one or more beside {predictions[0].kernel}")
     times = list(times_us) or [prediction.time_us for prediction in predictions]
     with canvas(theme, 11, 1.4 + 0.5 * len(times)) as (figure, ink):
         axes = figure.subplots()

@@ -29,7 +29,7 @@ def plot_sweep(rows: Sequence[Row], theme: str = "light") -> Any:
     lines = list(dict.fromkeys(_label(row, differing) for row in timed))
     if len(lines) > MOST_LINES:
         raise InputError(
-            f"{len(lines)} lines cannot be told apart in a picture; choose fewer kernels or "
+            f"{len(lines)} lines are too many for a picture; choose fewer kernels or "
             f"blocks, at most {MOST_LINES} together"
         )
     columns = min(PANELS_IN_A_ROW, len(devices))
