@@ -7,7 +7,7 @@ import io
 import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,14 +36,32 @@ SHOWN = [
 ]
 
 
-def prose(path: Path) -> str:
-    """Return the docstrings and comments of a file of Python."""
+@cache
+def read(path: Path) -> tuple[str, list[str]]:
+    """Return the docstrings and comments of a file of Python, and its other texts."""
     text = path.read_text(encoding="utf-8")
+    nodes = list(ast.walk(ast.parse(text)))
     kinds = ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
-    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, kinds)]
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
-    return "\n".join([*(ast.get_docstring(node) or "" for node in nodes), *comments])
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    others = [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone
+    ]
+    return "\n".join([*docstrings, *comments]), others
+
+
+def prose(path: Path) -> str:
+    """Return the docstrings and comments of a file of Python."""
+    return read(path)[0]
+
+
+def texts(path: Path) -> list[str]:
+    """Return the texts of a file of Python that are no docstrings."""
+    return read(path)[1]
 
 
 def rate(text: str) -> float:
@@ -93,15 +111,6 @@ def test_each_term_stands_once_among_the_words() -> None:
     )
     assert terms
     assert [term for term, count in terms.items() if count > 1] == []
-
-
-def texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file of Python that are no docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
-            yield node.value
 
 
 def sentences(folder: Path) -> str:

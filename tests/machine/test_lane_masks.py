@@ -85,7 +85,7 @@ def test_lanes_and_masks_that_do_not_fit_are_told_with_line_warp_and_lanes(
 
 
 ABSENT = [
-    (lanes_that_left, "shfl_down_sync: the mask names lanes 8-31 of warp 1 (block 0), which do"),
+    (lanes_that_left, "shfl_down_sync: the mask names lanes 8-31 of warp 1 (block 0), but they do"),
     (vote_in_a_branch, "ballot_sync: the mask names lanes 8-31 of warp 1 (block 0), but they do"),
 ]
 
