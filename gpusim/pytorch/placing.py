@@ -285,7 +285,7 @@ _METHODS: dict[str, Any] = {
 
 
 def install() -> None:
-    """Let tensors have places, in this thread and those that it starts."""
+    """Let tensors have places, in this thread and the threads started by it."""
     for name, method in _METHODS.items():
         setattr(torch.Tensor, name, method)
     for name, make in _MAKERS.items():

@@ -1,6 +1,6 @@
 """Accesses of lanes: the array of an address, its chunks, marks of sectors, and numbers alike.
 
-What is done for all lanes at once is vector code of `compiled/runtime.wat`.
+Work on all lanes at once is vector code of `compiled/runtime.wat`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class OwnDistances(Record):
 
 
 class Note(Record):
-    """A step of a watched warp: its lanes, those that are on, and that take a branch or share one.
+    """A step of a watched warp: its lanes, the predicated-on ones, and takers of a branch.
 
     Addresses lie behind it, of 64 bits in space 1 and 32 bits in space 2; above these, the lanes of
     a shuffle and its limits.

@@ -192,7 +192,7 @@ def gather(warp: Warp) -> None:
 
 
 def _go_on(warp: Warp, split: Split, are_apart: bool) -> None:
-    """Continue a split and those that wait with it."""
+    """Continue a split and the splits that wait with it."""
     number = 0
     while number < warp.splits:
         other = warp.split(number)

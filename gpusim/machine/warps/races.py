@@ -88,7 +88,7 @@ def _require(earlier: i64, mine: i64, met: u32) -> None:
 
 
 def _flags(known: i64, mine: i64, met: u32) -> int:
-    """Return the flags of an access: the scope of those before it in no order."""
+    """Return the flags of an access: the scope of unordered accesses before it."""
     apart = (known ^ mine) & OTHERS
     if apart >= OTHER_BLOCK:
         return BLOCKS_TOO

@@ -60,7 +60,7 @@ class _Words(Record):
 
 
 def prepare() -> None:
-    """Set what a module remembers to the begin of a batch."""
+    """Set a module's state to the begin of a batch."""
     NOW.notes = LAUNCH.notes
     NOW.copies = LAUNCH.copies
     NOW.free_copies = 0

@@ -53,7 +53,7 @@ class Launched(Record):
 
 
 class State(Record):
-    """What a module remembers while it runs.
+    """A module's state while it runs.
 
     `next_block` is the lowest block of code of the other splits of the running warp that are ready,
     `paths` the last path that was new. `runs`, `details` and `touched` are where the next record of

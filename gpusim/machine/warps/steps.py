@@ -58,7 +58,7 @@ class Touched(Record):
 
 
 class Told(Record):
-    """What was told of an access to global memory, of at most four records of touched bytes.
+    """An access to global memory, with at most four records of touched bytes.
 
     It is true of the next one by the same lanes, as far apart, whole lines further.
     """
@@ -105,7 +105,7 @@ def opened(warp: Warp) -> None:
 
 
 def decided(pc: u32, on: u32, taken: u32) -> None:
-    """Record an instruction with some lanes on, of which some take a branch."""
+    """Record an instruction with some lanes on, and the lanes that take a branch."""
     Detail(NOW.details).pc = pc | (on != 0) << ON | (taken != 0) << TAKEN
     NOW.details += DETAIL_BYTES
 
