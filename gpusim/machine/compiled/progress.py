@@ -56,7 +56,7 @@ class Progress:
         watched = self._watched.get(warp.row)
         if watched is None:
             if any(never_ends(self._program, pc) for pc in warp.pcs):
-                raise EndlessError("warps go round for ever")
+                raise EndlessError("warps loop for ever")
             above = warp.row - self._place.warps
             self._watched = {row: one for row, one in self._watched.items() if row > above}
             watched = self._watched[warp.row] = _Watched(MOST_LOOKS)
@@ -126,7 +126,7 @@ class _Watched:
         elif found == self._state:
             before, self._held = self._held, held()
             if before is not None and before == self._held:
-                raise EndlessError("warps go round for ever")
+                raise EndlessError("warps loop for ever")
 
 
 class _Warp:
