@@ -46,7 +46,7 @@ def test_a_search_takes_the_least_predicted_time_and_is_a_table(programs: Progra
         "BLOCK: 1024, num_warps: 4, num_stages: 3",
     ]
     assert {one["search"] for one in tried} == {1}
-    assert 1e-3 * ran.launches[-1]["kernel_us"] < float(one) < 1e-3 * ran.launches[-1]["time_us"]
+    assert float(one) == pytest.approx(1e-3 * ran.launches[-1]["time_us"], rel=1e-3)
     assert "scale: 2 configurations by predicted time" in ran.err
     assert of_torch == "nan"
     assert "it has PyTorch's own operations in it, such as mul" in ran.err
