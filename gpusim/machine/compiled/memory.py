@@ -210,7 +210,9 @@ def bring_batch(memory: Array, place: BatchMemory, batch: Batch, watched: Collec
         memory[place.sums_at : place.sums_at + place.rows * place.sum_bytes] = 0
     entries, blocks = place.entries(memory), place.placement.blocks
     entries[:, 0], entries[:, 1], entries[:, 2] = places_of(blocks, batch.launch.grid)
-    entries[:, 3] = np.isin(blocks, list(watched)) if watched else 0
+    entries[:, 3] = 0
+    for block in watched:  # np.isin imports numpy.ma: 20 ms
+        entries[blocks == block, 3] = 1
     end = place.warps_at + place.held * made.warp_bytes
     warps = memory[place.warps_at : end].reshape(place.held, made.warp_bytes)
     limits = memory[layout.SHARED_LIMIT : layout.SHARED_LIMIT + 8].view(np.int32)
