@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, partial
-from importlib import import_module
 from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
@@ -41,6 +40,7 @@ DType = np.dtype[Any]
 
 _ENTRIES = DiskCache("machine", 256 << 20)
 _MOST_KEPT = 256  # programs in this process
+_ROOT = Path(__file__).parents[2]  # of gpusim
 _MOST_IDLE_BYTES = 64 << 20  # of the memory that a module keeps between two launches
 _SOURCES = (
     "gpusim.isa",
@@ -355,8 +355,8 @@ def _sources() -> str:
     """Return the sizes and dates of the files with evaluators and with their translation."""
     stamps = []
     for package in _SOURCES:
-        folders = map(Path, import_module(package).__path__)
-        for file in sorted(file for one in folders for file in one.rglob("*.[pw]*")):
+        folder = _ROOT.joinpath(*package.split(".")[1:])  # an import would take longer
+        for file in sorted(folder.rglob("*.[pw]*")):
             if file.suffix in (".py", ".wat"):
                 stat = file.stat()
                 stamps.append(f"{file.name}{stat.st_size}{stat.st_mtime_ns}")
