@@ -77,7 +77,7 @@ def test_pairs_of_flags_have_no_order() -> None:
     found = gpusim.check(flag[1, 64], ints(1))
     assert not found.errors
     assert found.coverage.not_compared["strong"] >= 1
-    assert "not comparable (atomics and flags" in str(found.coverage)
+    assert "not comparable (races of atomics and flags" in str(found.coverage)
 
 
 @cuda.jit
