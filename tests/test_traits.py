@@ -32,6 +32,7 @@ NAMES = {*OPERATIONS, *OPS, *(op.kind for op in OPS.values())}
 # Where sets of ops stand that say nothing of the ops themselves, and what they are.
 LOCAL = {
     "tracing/iterations.py": "what ends an iteration for who reads line by line",
+    "checking/swapped_sums.py": "sums whose product is no operand of the sum",
     "lowering/choices.py": "the instructions that are chosen for each operation",
     "lowering/analysis/evaluate.py": "the instructions of operations that selection writes out",
     "lowering/analysis/index_sums.py": "each operation has its rule for sums of products",

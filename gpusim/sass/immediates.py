@@ -41,9 +41,10 @@ def whole(operand: Operand, row: Row) -> int:
 def wide(operand: Operand, row: Row) -> int | None:
     """Return the 64 bits of a whole number, None in a row whose numbers have 32 bits.
 
-    MOV.64 has 64 bits in the instruction, all others 32 with a sign.
+    A conversion's number is its upper word. MOV.64 has 64 bits in the instruction, all others 32
+    with a sign.
     """
-    if not row.modifiers or not {"64", "S64", "U64"} & set(row.modifiers):
+    if row.mnemonic == "I2F" or not {"64", "S64", "U64"} & set(row.modifiers):
         return None
     number = int(operand.number)
     number = -number if operand.negated else number

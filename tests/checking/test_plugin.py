@@ -79,7 +79,9 @@ def test_bank_conflicts_and_divergence_fail_with_their_lines() -> None:
     line = strided.source.first_line + 4
     with pytest.raises(AssertionError, match=f"bank conflicts:\n  line {line}: 31 "):
         assert_no_bank_conflicts(strided[1, 32], np.zeros(32, np.int32))
-    with pytest.raises(AssertionError, match=f"lanes disagree:\n  line {line + 1}: 1 "):
+    with pytest.raises(
+        AssertionError, match=f"strided has divergent conditions:\n  line {line + 1}: 1 "
+    ):
         assert_no_divergence(strided[1, 32], np.zeros(32, np.int32))
     assert_no_bank_conflicts(right[2, 32], ints(), ints())
     assert_no_divergence(right[2, 32], ints(), ints())
@@ -105,8 +107,9 @@ def test_every_launch_is_checked_until_the_end() -> None:
         racy[1, 64](ints(), out)
     right[2, 32](ints(), out)
     end()
+    out[:] = -1
     racy[1, 64](ints(), out)
-    assert out.tolist() == list(range(63, -1, -1))
+    assert (out >= 0).all()
 
 
 TESTS = """

@@ -85,7 +85,7 @@ def test_a_variable_holds_what_it_is_set_to(
         ("other::scale", 1, r"has no variable 'other::scale'; did you mean .*space::scale"),
         ("k", 1, "has no variable 'k'.*its variables: coefficients, counter, hidden"),
         ("", 1, "has no variable ''"),
-        ("twice", 1, "has 2 variables 'twice': say which"),
+        ("twice", 1, "has 2 variables 'twice': name one, "),
         ("counter", 2**31, "counter is a int, which 2147483648 is not"),
         ("counter", 1.5, "counter is a int, which 1.5 is not"),
         ("space::inner::small", 256, "is a unsigned char, which 256 is not"),

@@ -1360,6 +1360,8 @@ def _atomic_operands(values: list[Any], dtype: DType, *, by_address: bool) -> li
         return [_converted(value, dtype) for value in values]
     if dtype.itemsize == 4:
         return [value.view(dtype) for value in values]
+    if dtype.itemsize > 8:
+        raise NotDerivedError("an atomic of 16 bytes")
     pairs: Iterator[tuple[Any, Any]] = zip(values[::2], values[1::2], strict=True)
     made = []
     for low, high in pairs:
