@@ -59,6 +59,13 @@ EVERY_LANE = 0xFFFFFFFF
 MANY_NARROW = 1 << 24
 
 
+def _of_lanes_on(masks: Array, on: Array) -> Array:
+    """Return each lane's mask; a lane that is off holds an older one, and is given the first's."""
+    held = np.broadcast_to(masks.astype(np.uint32, copy=False), on.shape)
+    first = np.take_along_axis(held, np.argmax(on, axis=2, keepdims=True), axis=2)
+    return np.where(on, held, first)
+
+
 class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
@@ -621,7 +628,7 @@ class Checker(Observer):
             mask = np.full((1, 1, 1), program.masks[step.pc], np.uint32)
         else:
             assert step.registers is not None
-            mask = step.registers(program.mask_registers[step.pc]).astype(np.uint32, copy=False)
+            mask = _of_lanes_on(step.registers(program.mask_registers[step.pc]), step.on)
         batch.clocks.sync_warp(step._replace(mask=mask), self._time(step.pc))
         found = self._barriers.outside(step, mask)
         if (

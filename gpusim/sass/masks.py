@@ -42,10 +42,11 @@ def masks(
                 found[step] = number
             elif row.address in kernel.masks:
                 register = kernel.masks[row.address]
-                is_full = register is None and ptx is None and arch >= FIRST_ARCH_WITH_ALL
-                # A register's value there may be another iteration's mask.
-                if register is None or not is_judged:
+                if register is None:
+                    is_full = ptx is None and arch >= FIRST_ARCH_WITH_ALL
                     found[step] = EVERY_LANE if is_full else None
+                elif not is_judged:
+                    found[step] = f"R{register}"
     return found
 
 

@@ -220,13 +220,14 @@ extern "C" __global__ void k(int *y, unsigned m) {
 
 
 @pytest.mark.parametrize(
-    ("arch", "device", "lost"), [("sm_90", "h200", 2), ("sm_80", "a100-80gb", 3)]
+    ("arch", "device", "rules", "lost"),
+    [("sm_90", "h200", ["mask"], {}), ("sm_80", "a100-80gb", [], {"masks": 3})],
 )
-def test_masks_of_a_cubin_without_ptx_are_said_to_be_unknown(
-    arch: str, device: str, lost: int
+def test_masks_of_a_cubin_without_ptx_are_those_in_registers(
+    arch: str, device: str, rules: list[str], lost: dict[str, int]
 ) -> None:
     made = compiler.compiled(MASKED, "text.cu", [], arch).cubin
     kernel = CubinFile(made.replace(b"ptx_txt", b"hidden_"), "x.cubin")["k"]
     found = gpusim.check(kernel[1, 32], np.zeros(32, np.int32), np.uint32(255), device=device)
-    assert found.errors == []
-    assert found.coverage.to_dict()["not_compared"] == {"masks": lost}
+    assert [one.rule for one in found.errors] == rules
+    assert found.coverage.to_dict()["not_compared"] == lost
