@@ -194,7 +194,7 @@ def launch(lanes: list[int], blocks: int, **others: int) -> None:
     """Set a launch of blocks up, whose warps have some lanes."""
     memory.use(bytearray(END))
     values = dict.fromkeys(memory.fields_of(type(LAUNCH)), 0) | {
-        "sum_bytes": 256, "is_anew": 1, "warps_at": AT, "warp_bytes": SIZE, "warps": len(lanes),
+        "sum_bytes": 256, "warps_at": AT, "warp_bytes": SIZE, "warps": len(lanes),
         "blocks": blocks, "entries": ENTRIES, "shared_bytes": 16, "turns": 200, **others,
     }  # fmt: skip
     launched = memory.packed(type(LAUNCH), **values)

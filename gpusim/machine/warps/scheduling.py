@@ -67,24 +67,12 @@ def prepare() -> None:
 
 
 def run_in_turn() -> u32:
-    """Run the blocks of a batch, from their start or from where they stand; return how it ended."""
-    prepare()
-    if LAUNCH.is_anew:
-        return _run_anew()
-    warp = Warp(LAUNCH.warps_at)
-    for _ in range(LAUNCH.blocks):
-        end = run_block(warp)
-        if end:
-            return end
-        warp = Warp(warp.address + LAUNCH.warp_bytes * LAUNCH.warps)
-    return ENDED
-
-
-def _run_anew() -> int:
-    """Run blocks from their start, one after the other in the memory of one block.
+    """Run the blocks of a batch, one after the other in the memory of one block.
 
     A block with the sums of the one before it shares them: their number is written into its entry.
+    Return how the batch ended.
     """
+    prepare()
     first = Warp(LAUNCH.warps_at)
     sums = first.sums
     size = LAUNCH.warps * LAUNCH.sum_bytes

@@ -19,9 +19,9 @@ class Launched(Record):
 
     `shift` maps global memory to linear memory; `copies` are unused entries of the pool of
     asynchronous copies. Where warps run in the order of NumPy's machine, `group` is where their
-    turns are kept; so many turns and steps have been taken, of at most `most_steps`. A warp keeps
-    the keys of its splits from `keys_at` on, and each of the blocks of code has a byte of flags;
-    `awaits` tells that warps wait for others, `most_idle` how many may run while none writes.
+    turns are kept, and they take at most `most_steps`. A warp keeps the keys of its splits from
+    `keys_at` on, and each of the blocks of code has a byte of flags; `awaits` tells that warps wait
+    for others, `most_idle` how many may run while none writes.
     """
 
     shift: i64
@@ -30,7 +30,6 @@ class Launched(Record):
     notes: u32
     notes_end: u32
     sum_bytes: u32
-    is_anew: u32
     warps_at: u32
     warp_bytes: u32
     warps: u32
@@ -42,8 +41,6 @@ class Launched(Record):
     copies: u32
     copies_end: u32
     group: u32
-    turns_taken: u32
-    steps: u32
     most_steps: i32
     keys_at: u32
     flags_at: u32

@@ -492,11 +492,8 @@ def run_in_order() -> u32:
     NOW.keys = LAUNCH.group
     NOW.row_bits = NOW.keys + KEY_BYTES * LAUNCH.code_blocks
     NOW.list = NOW.row_bits + NOW.row_bytes * LAUNCH.code_blocks
-    NOW.turn = LAUNCH.turns_taken
-    NOW.steps = LAUNCH.steps
-    NOW.idle = NOW.asks = NOW.held = NOW.apart = 0
-    if LAUNCH.is_anew:
-        _begin_all()
+    NOW.turn = NOW.steps = NOW.idle = NOW.asks = NOW.held = NOW.apart = 0
+    _begin_all()
     fill(NOW.keys, 255, KEY_BYTES * LAUNCH.code_blocks)
     fill(NOW.row_bits, 0, NOW.list - NOW.row_bits)
     for row in range(rows):
