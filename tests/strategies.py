@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from hypothesis import strategies as st
 
 from gpusim import catalogue
 from gpusim.catalogue import REDUCTION, Call, Entry
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 ENTRIES = catalogue.entries()
 RIGHT = [entry for entry in ENTRIES if entry.defect is None]

@@ -19,7 +19,7 @@ PACKAGE = Path(gpusim.__file__).parent
 # From the ground up: a package imports of the floors below alone. The proof on hardware stands
 # above all of them.
 FLOORS = [
-    {"errors", "pytorch", "version"},
+    {"errors", "pytorch", "typing", "version"},
     {"isa", "host"},
     {"launch", "program", "wasm"},
     {"gpu", "catalogue", "compiler"},
@@ -38,7 +38,7 @@ FLOORS = [
 # Within lowering, from the ground up; what stands beside the packages belongs to no layer.
 LOWERING_LAYERS = ["analysis", "passes", "selection", "machine_code"]
 APART = set(permutations(("tracing", "prediction", "checking"), 2))
-KERNELS_USE = {"cuda", "catalogue", "kernels", "launch", "errors"}
+KERNELS_USE = {"cuda", "catalogue", "kernels", "launch", "errors", "typing"}
 
 
 def modules() -> dict[str, ast.Module]:
@@ -94,7 +94,7 @@ def test_every_package_and_module_at_the_top_has_a_floor() -> None:
 
 def test_modules_at_the_top_are_few() -> None:
     beside = {path.stem for path in PACKAGE.glob("*.py")}
-    assert beside == {"__init__", "__main__", "cuda", "errors", "version"}
+    assert beside == {"__init__", "__main__", "cuda", "errors", "typing", "version"}
 
 
 def test_imports_run_downwards_alone() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import Setup
-from gpusim.catalogue.oracle import Array
+from gpusim.typing import Array
 
 MOST_COPIES = 8
 MOST_BYTES = 2**29
@@ -83,7 +83,7 @@ class Arrays:
 
     def is_new(self, setup: Setup) -> bool:
         """Return whether a launch needs other input than the present one."""
-        return self.data.shape != (setup.n,) or self.data.dtype != setup.dtype
+        return bool(self.data.shape != (setup.n,) or self.data.dtype != setup.dtype)
 
     def poison(self, launches: Sequence[Ready]) -> None:
         """Overwrite the outputs of launches."""

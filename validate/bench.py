@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.typing import Array
+
 from .arrays import Buffer
 from .backend import CudaError, PycudaBackend
 from .statistics import quantile
 from .twins import Twin
 
-Array = np.ndarray[Any, Any]
 REPETITIONS = 5
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.advice.evidence import Evidence
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.tracing.execution import Execution
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class UnknownOrder(Exception):

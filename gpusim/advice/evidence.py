@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from gpusim.program.fast_paths import operation_lines
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import numbering
 from gpusim.tracing.records import LineCounters, Trace
+from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.prediction.records import Prediction
 
-Array = np.ndarray[Any, Any]
 
 SCHEDULERS = 4  # of an SM since compute capability 5.0 (CUDA's programming guide)
 SECTOR_CYCLES = 1.6  # of an SM's share of DRAM: 32 bytes of an H200's 4.8 TB/s at 1.755 GHz

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
-DType = np.dtype[Any]
+from gpusim.typing import Array, DType
 
 # As in CUDA C, the larger of a number and NaN is the number.
 COMBINE: dict[str, np.ufunc] = {"sum": np.add, "max": np.fmax, "min": np.fmin}

@@ -12,8 +12,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from gpusim.catalogue import Call, Request, Setup, oracle
-from gpusim.catalogue.oracle import Array, Expected
+from gpusim.catalogue.oracle import Expected
 from gpusim.errors import InputError
+from gpusim.typing import Array
 
 Outcome = TypeVar("Outcome")
 

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import oracle
-from gpusim.catalogue.oracle import Array, DType, Expected
+from gpusim.catalogue.oracle import Expected
 from gpusim.errors import InputError, LaunchError, did_you_mean
 from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.launch.grid import Launch, whole_number
+from gpusim.typing import Array, DType
 
 Kernel = Any  # the return type of cuda.jit; the catalogue does not import the dialect
 

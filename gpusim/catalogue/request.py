@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gpusim.catalogue.oracle import Array, DType
 from gpusim.catalogue.registry import REDUCTION, Entry, Setup, find
 from gpusim.errors import InputError, LaunchError
+from gpusim.typing import Array, DType
 
 PASSES = ("one", "all")
 

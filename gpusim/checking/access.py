@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from gpusim.checking.element_access import Array
 from gpusim.isa.ops import OPS, Instruction
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,12 @@ import numpy as np
 
 from gpusim.checking.access import Access
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.element_access import (
-    BLOCK_SHIFT,
-    LOCATION_SHIFT,
-    Array,
-    ElementAccess,
-    Heard,
-)
+from gpusim.checking.element_access import BLOCK_SHIFT, LOCATION_SHIFT, ElementAccess, Heard
 from gpusim.isa.ops import ANY_ARRAY, LOCAL_HIGH, OPS, SHARED_HIGH, Instruction, Memory, Program
 from gpusim.launch.events import Placement, Step
 from gpusim.launch.grid import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
+from gpusim.typing import Array
 
 LARGEST_ELEMENT = 8
 WIDEST_ACCESS = 16  # bytes

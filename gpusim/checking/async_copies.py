@@ -15,7 +15,8 @@ import numpy as np
 
 from gpusim.checking.access import Access
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.element_access import Array, ElementAccess, Heard, thread_of
+from gpusim.checking.element_access import ElementAccess, Heard, thread_of
+from gpusim.typing import Array
 
 # Waits until at most some groups are pending, by words of a source that uses them.
 WAITS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.checking.clocks import LANE_BITS, Clocks, names, participants
-from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.python_returns import left_python_early
 from gpusim.checking.sink import Sink
@@ -15,6 +14,7 @@ from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.launch.languages import PYTHON
 from gpusim.program.flow import reachable
 from gpusim.sass.control_statements import statements_of
+from gpusim.typing import Array
 
 SourceText = tuple[str, str]  # the text, "" where it is not known, and its language
 

@@ -14,11 +14,11 @@ from gpusim.checking.accessed_elements import threads_of
 from gpusim.checking.async_copies import Groups, InFlight
 from gpusim.checking.barriers import STAYED
 from gpusim.checking.clocks import Clocks
-from gpusim.checking.element_access import Array
 from gpusim.checking.history import History
 from gpusim.checking.origins import Origins
 from gpusim.checking.shadow import Shadow
 from gpusim.launch.events import Placement, Step
+from gpusim.typing import Array
 
 
 @dataclass

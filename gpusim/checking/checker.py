@@ -21,7 +21,7 @@ from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers, SourceText
 from gpusim.checking.batch import Batch
 from gpusim.checking.coverage import ARRAYS, LOCAL, MASKS, Coverage
-from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, Array, ElementAccess
+from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
 from gpusim.checking.float_sums import FloatSums
@@ -50,6 +50,7 @@ from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
 from gpusim.program.polling import optimistic_loads, polls, signals, tested_loads
+from gpusim.typing import Array
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
 WORD = 4

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.element_access import (
-    BLOCK_SHIFT,
-    LOCATION_SHIFT,
-    Array,
-    ElementAccess,
-    warp_of,
-)
+from gpusim.checking.element_access import BLOCK_SHIFT, LOCATION_SHIFT, ElementAccess, warp_of
+from gpusim.typing import Array
 
 # Columns. KEY is the lookup key of a row; MET is when the thread met any other last, TURN counts
 # accesses to flags, also within one step; NARROW is 1 for flags of block scope, AWAITS for accesses

@@ -9,15 +9,13 @@ barriers for some warps of a block for each pair of warps.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.checking.vector_clocks import VectorClocks
 from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.machine.state import NAMED_BARRIERS
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 LANE_BITS = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32))
 
 

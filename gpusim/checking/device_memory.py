@@ -10,15 +10,14 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from gpusim.checking.accessed_elements import Values
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.touched_memory import READ, UPDATED, WORD, WRITTEN, Touched
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 Lines = Mapping[int, tuple[int, ...]]  # of a kernel's accesses, by mark
 

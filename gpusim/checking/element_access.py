@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # The scope of other accesses of the same kind, unordered with the kept one: lanes of its warp,
 # warps of its block, other blocks. ATOMIC marks an atomic write.

@@ -12,8 +12,8 @@ import numpy as np
 
 from gpusim.catalogue import REDUCTION, Setup
 from gpusim.catalogue.oracle import exclusive_scan
-from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place
+from gpusim.typing import Array
 
 FIELD_BITS = 8  # of a result, for one element: counted up to 255
 MOST_ELEMENTS = 2048  # are tested one by one

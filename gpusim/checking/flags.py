@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gpusim.checking.access import Access
-from gpusim.checking.element_access import Array, ElementAccess
+from gpusim.checking.element_access import ElementAccess
 from gpusim.checking.missing_order import FlagLog
 from gpusim.checking.releases import FlagAccess, Releases
 from gpusim.isa.ops import OPS, Instruction, Memory
+from gpusim.typing import Array
 
 
 class Flags:

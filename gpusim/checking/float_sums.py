@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.checking.accessed_elements import Spread, owners
-from gpusim.checking.element_access import Array
 from gpusim.launch.events import Step
+from gpusim.typing import Array
 
 MOST_SUMS, MOST_OF_ALL = 32, 4096  # elements that are followed: of a step, of a launch
 # The part of a sum, and the part of its additions, from which on its last bits are not all that

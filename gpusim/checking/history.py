@@ -17,7 +17,6 @@ from gpusim.checking.access import Access, Timeline
 from gpusim.checking.element_access import (
     BLOCK_SHIFT,
     THREAD_SHIFT,
-    Array,
     ElementAccess,
     thread_of,
     time_of,
@@ -25,6 +24,7 @@ from gpusim.checking.element_access import (
 )
 from gpusim.checking.ledger import Ledger, last_of_each
 from gpusim.isa.ops import OPS, Program
+from gpusim.typing import Array
 
 ALL_LANES = 0xFFFFFFFF
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from gpusim.checking.accessed_elements import Spread
-from gpusim.checking.element_access import Array
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.races import thread_named
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Step
 from gpusim.program.dataflow import reachable
 from gpusim.program.memoisation import once
+from gpusim.typing import Array
 
 WRAP = 1 << 32
 _AFFINE = ("sum", "product", "high")

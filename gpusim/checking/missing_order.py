@@ -23,9 +23,10 @@ from gpusim.checking.clock_rows import (
     TURN,
     is_ordered,
 )
-from gpusim.checking.element_access import BLOCK_SHIFT, Array
+from gpusim.checking.element_access import BLOCK_SHIFT
 from gpusim.checking.ledger import even
 from gpusim.checking.releases import FlagAccess
+from gpusim.typing import Array
 
 # What is missing, by name: a fence on the side of the release or of the acquire; a fence or a flag
 # of wide enough a scope; the order, where the fence or the flag comes before the access; a barrier

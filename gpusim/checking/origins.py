@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.checking.access import Access
-from gpusim.checking.element_access import Array, ElementAccess
+from gpusim.checking.element_access import ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.races import Name
 from gpusim.checking.single_access import never_written
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement, Step
+from gpusim.typing import Array
 
 Lanes = tuple[Array, Array, Array]  # copies, rows of the batch, lanes
 # Bits of 64: none and all, the largest and least signed numbers of 32, infinities, alternating.

@@ -15,7 +15,6 @@ from gpusim.checking.coverage import STRONG, Coverage
 from gpusim.checking.element_access import (
     ATOMIC,
     BLOCK_SHIFT,
-    Array,
     ElementAccess,
     Unordered,
     thread_of,
@@ -31,6 +30,7 @@ from gpusim.checking.releases import FlagPair, Releases
 from gpusim.checking.rules import ERROR, RULES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
+from gpusim.typing import Array
 
 DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
 COPIES = {"load": "copies from", "store": "copies to"}

@@ -35,14 +35,10 @@ from gpusim.checking.clock_rows import (
     is_ordered,
     locations,
 )
-from gpusim.checking.element_access import (
-    BLOCK_SHIFT,
-    LOCATION_SHIFT,
-    Array,
-    ElementAccess,
-)
+from gpusim.checking.element_access import BLOCK_SHIFT, LOCATION_SHIFT, ElementAccess
 from gpusim.checking.known_times import KnownTimes, ReleasedTimes, of_thread
 from gpusim.checking.ledger import Ledger
+from gpusim.typing import Array
 
 # Acquisitions at a contended place are searched from the last ones on, this many first.
 FIRST_LOOKED_AT = 64

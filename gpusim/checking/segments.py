@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.element_access import THREAD_SHIFT, Array
+from gpusim.checking.element_access import THREAD_SHIFT
 from gpusim.host import lazy_memory
+from gpusim.typing import Array
 
 SHIFT = 5
 SEGMENT = 1 << SHIFT  # elements

@@ -19,13 +19,13 @@ from gpusim.checking.element_access import (
     SEVERAL,
     THREAD_SHIFT,
     WARPS,
-    Array,
     ElementAccess,
     thread_of,
     time_of,
 )
 from gpusim.checking.history import History
 from gpusim.checking.segments import Segments, zeros
+from gpusim.typing import Array
 
 ANY = LANES | WARPS | BLOCKS
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from gpusim.checking.access import Access
 from gpusim.checking.accessed_elements import Spread
-from gpusim.checking.element_access import ATOMIC, Array, ElementAccess, thread_of
+from gpusim.checking.element_access import ATOMIC, ElementAccess, thread_of
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.float_sums import Sum
 from gpusim.checking.races import Name, thread_named
 from gpusim.checking.rules import RULES
 from gpusim.checking.shadow import Shadow
 from gpusim.launch.events import Step
+from gpusim.typing import Array
 
 
 def never_written(

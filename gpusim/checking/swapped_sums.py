@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.checking.element_access import Array
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Step
 from gpusim.program.memoisation import once
+from gpusim.typing import Array
 
 SUMS: Mapping[str, type[np.floating[Any]]] = {
     "bits.FADD": np.float32, "bits.FFMA": np.float32, "bits.DADD": np.float64,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import mmap
 import sys
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Observer, Step
 from gpusim.launch.grid import Launch
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 WORD = 4
 READ, WRITTEN, UPDATED = 1, 2, 4  # by loads; by stores; by atomics and volatile accesses

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.checking.element_access import Array
 from gpusim.machine.state import NAMED_BARRIERS
+from gpusim.typing import Array
 
 
 class VectorClocks:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.cli.arrays import Array, numbers
+from gpusim.cli.arrays import numbers
 from gpusim.cli.expressions import NO_NAMES, is_expression, number_of, parts_of, size_of
-from gpusim.cli.inputs import DType, dtype, fits, number, whole_number
+from gpusim.cli.inputs import dtype, fits, number, whole_number
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host.files import shown
 from gpusim.host.lazy_memory import zeros
 from gpusim.launch.arguments import MAX_ARRAY, MAX_ELEMENTS, ArraySpec, array_spec
+from gpusim.typing import Array, DType
 
 _NAMED = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?")

@@ -13,18 +13,18 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
 
-from gpusim.cli.inputs import DTYPES, MAX_LETTERS, DType, fits, number
+from gpusim.cli.inputs import DTYPES, MAX_LETTERS, fits, number
 from gpusim.errors import InputError
 from gpusim.host import files
 from gpusim.host.files import shown
 from gpusim.launch.arguments import MAX_ELEMENTS
+from gpusim.typing import Array, DType
 
-Array = np.ndarray[Any, Any]
 Row = tuple[int, list[str]]  # the number of a line, and its words
 
 MAX_TEXT_BYTES = 2**27  # some 20 s; words of one line take up to 16 times its length

@@ -21,11 +21,12 @@ from gpusim.catalogue import Entry
 from gpusim.cli.arguments import FILLINGS, argument, parted_by_name
 from gpusim.cli.data import ZEROS
 from gpusim.cli.expressions import parts_of
-from gpusim.cli.inputs import DType, fits, whole_number
+from gpusim.cli.inputs import fits, whole_number
 from gpusim.cli.launches import grid_of, named_in_order, sizes_given
 from gpusim.isa.ops import OPS, Program
 from gpusim.program.influence import Influence, influence
 from gpusim.program.polling import polls
+from gpusim.typing import DType
 
 WARP = 32
 LIKELY = 2  # of so many options one is changed where several are

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import numpy as np
 
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host.files import shown
 from gpusim.launch.arguments import MAX_ELEMENTS
-
-DType = np.dtype[Any]
+from gpusim.typing import DType
 
 DTYPES: dict[str, DType] = {
     name: np.dtype(name)

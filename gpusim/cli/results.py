@@ -12,8 +12,7 @@ from gpusim import machine
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.prepared import Prepared
 from gpusim.reports.layout import plural
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 EQUAL, ROUNDED, DIFFERENT = "equal", "equal within rounding", "different"
 TOTALS = "equal in total: a value for each block"

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusim.codegen import generators
 from gpusim.compiler.build import build
-from gpusim.compiler.ir import Array, DType, Function
+from gpusim.compiler.ir import Array, Function
 from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
 from gpusim.cuda import Kernel
@@ -25,6 +25,7 @@ from gpusim.launch.configured import ConfiguredKernel, MachineCode
 from gpusim.launch.grid import ComputeCapability, Launch, bound_arguments
 from gpusim.launch.languages import PYTHON
 from gpusim.launch.prepared import Prepared
+from gpusim.typing import DType
 
 if TYPE_CHECKING:
     from gpusim.lowering.stages import Stage

@@ -8,7 +8,8 @@ from typing import Any
 
 from gpusim.compiler.arithmetic import floating
 from gpusim.compiler.builder import Builder, common_type
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import Value
+from gpusim.typing import DType
 
 
 def need(builder: Builder, values: Sequence[Any], node: ast.Call, *counts: int) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 from gpusim.compiler.builder import Builder, Operand, common_type, type_of
 from gpusim.compiler.constants import fold, static_number
-from gpusim.compiler.ir import BOOL, FLOAT64, DType, Value
+from gpusim.compiler.ir import BOOL, FLOAT64, Value
 from gpusim.compiler.types import promoted
+from gpusim.typing import DType
 
 BINARY: Mapping[type[ast.operator], str] = {
     ast.Add: "add",

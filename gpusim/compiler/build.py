@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 from gpusim.compiler import arrays, names
 from gpusim.compiler.builder import Builder
-from gpusim.compiler.ir import INT32, Array, DType, Function
+from gpusim.compiler.ir import INT32, Array, Function
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.syntax import MEANINGS
+from gpusim.typing import DType
 
 MOST_BUILDS = 20
 

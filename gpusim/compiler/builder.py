@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.ir import BOOL, INT32, Array, Block, DType, Function, Value
+from gpusim.compiler.ir import BOOL, INT32, Array, Block, Function, Value
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.ssa import Graph
 from gpusim.compiler.symbols import SpecialRegister
@@ -28,6 +28,7 @@ from gpusim.compiler.types import (
 )
 from gpusim.errors import KernelSourceError
 from gpusim.isa.lines import Call, SourceLine
+from gpusim.typing import DType
 
 Operand = Value | Number
 

@@ -15,11 +15,12 @@ from gpusim.compiler.arguments import floats_of, need, value_of
 from gpusim.compiler.builder import Builder, Operand, common_type, type_of
 from gpusim.compiler.inline import inline
 from gpusim.compiler.intrinsics import INTRINSICS
-from gpusim.compiler.ir import BOOL, FLOAT64, Array, DType, Value
+from gpusim.compiler.ir import BOOL, FLOAT64, Array, Value
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.symbols import Intrinsic
 from gpusim.compiler.types import Number, dtype_of, promoted
 from gpusim.isa import floats
+from gpusim.typing import DType
 
 # Arguments that may be passed by keyword, in positional order.
 KEYWORDS = ("shape", "dtype", "mask")

@@ -10,11 +10,12 @@ import numpy as np
 
 from gpusim.compiler import names
 from gpusim.compiler.builder import Builder, Frame, type_of
-from gpusim.compiler.ir import Array, DType
+from gpusim.compiler.ir import Array
 from gpusim.compiler.signatures import ArrayType, ScalarType, Signature
 from gpusim.compiler.source import KernelSource
 from gpusim.compiler.types import converted, fits_kind
 from gpusim.isa.lines import Call
+from gpusim.typing import DType
 
 
 def inline(

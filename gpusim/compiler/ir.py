@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.compiler.operations import OPERATIONS, Operation
-
-DType = np.dtype[Any]
+from gpusim.typing import DType
 
 BOOL: DType = np.dtype(np.bool_)
 INT8: DType = np.dtype(np.int8)

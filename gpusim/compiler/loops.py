@@ -9,9 +9,10 @@ from gpusim.compiler import names
 from gpusim.compiler.builder import Builder, Loop, Operand, common_type, type_of
 from gpusim.compiler.conditions import branch, decide, static_condition
 from gpusim.compiler.constants import static
-from gpusim.compiler.ir import BOOL, INT64, Block, DType, Value
+from gpusim.compiler.ir import BOOL, INT64, Block, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.compiler.types import converted, weak_common
+from gpusim.typing import DType
 
 
 def leave_loop(builder: Builder, node: ast.Break) -> None:

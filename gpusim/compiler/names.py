@@ -12,10 +12,11 @@ import numpy as np
 from gpusim.compiler import arrays
 from gpusim.compiler.builder import Builder
 from gpusim.compiler.constants import attribute_of
-from gpusim.compiler.ir import FLOAT64, Array, DType, Value
+from gpusim.compiler.ir import FLOAT64, Array, Value
 from gpusim.compiler.symbols import SpecialRegister
 from gpusim.compiler.types import Number, default_type, unify, weak_common
 from gpusim.compiler.unsupported import AbsentWordError
+from gpusim.typing import DType
 
 
 @dataclass(frozen=True)

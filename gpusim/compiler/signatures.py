@@ -25,9 +25,9 @@ from gpusim.compiler.ir import (
     UINT16,
     UINT32,
     UINT64,
-    DType,
 )  # fmt: skip
 from gpusim.errors import GpusimError
+from gpusim.typing import DType
 
 MOST_CHARACTERS = 10_000
 HOW = 'a signature is written as "void(float32[:], int64)"'

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpusim.compiler.ir import Block, DType, Function, Value, constant
+from gpusim.compiler.ir import Block, Function, Value, constant
+from gpusim.typing import DType
 
 
 class Graph:

@@ -22,10 +22,10 @@ from gpusim.compiler.ir import (
     UINT16,
     UINT32,
     UINT64,
-    DType,
 )
 from gpusim.compiler.signatures import ScalarType, foreign_type
 from gpusim.isa.conversions import convert
+from gpusim.typing import DType
 
 DTYPES: tuple[DType, ...] = (
     BOOL, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, FLOAT32, FLOAT64,

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
+from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
+from gpusim.typing import DType
 
 UNSET = "unset-variable"
 

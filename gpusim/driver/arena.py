@@ -12,11 +12,10 @@ import mmap
 import os
 from bisect import bisect_right, insort
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Where device memory lies: above code that lies at fixed places, below the system's mappings.
 BEGIN = 1 << 36

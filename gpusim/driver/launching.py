@@ -24,8 +24,7 @@ from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.initial_memory import InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
 from gpusim.sass.structures import TYPES
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _POINTER = struct.Struct("<Q")
 

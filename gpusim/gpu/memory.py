@@ -6,13 +6,12 @@ Arrays have 32 lanes in their last axis; any axes may stand before it.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.launch.choice import chosen
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 SECTOR_BYTES = 32
 SECTOR_BITS, LINE_BITS = 5, 7  # a shift takes a third of the time of a division

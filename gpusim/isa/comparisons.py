@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from gpusim.isa import floats
 from gpusim.isa.lookup_tables import logic
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Comparison = Callable[[Array, Array], Array]
 
 # By C's operators: a NaN is unequal to each number, and neither less nor greater.

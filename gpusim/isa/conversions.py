@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.rounding import SINGLE, rounded
-
-Array = np.ndarray[Any, Any]
-DType = np.dtype[Any]
+from gpusim.typing import Array, DType
 
 
 def convert(value: Array, dtype: DType) -> Array:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from gpusim.isa import floats
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def truncated_division(a: Array, b: Array) -> Array:

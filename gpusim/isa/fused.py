@@ -7,11 +7,10 @@ half way between two numbers, or beyond the range of pairs, are computed once mo
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Lanes at a time: intermediate arrays stay in the cache, which makes 131,072 lanes 3 times as fast.
 AT_A_TIME = 8192

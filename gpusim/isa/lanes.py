@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 LANES = np.arange(32)
 LANE_BITS = np.left_shift(np.uint32(1), LANES.astype(np.uint32))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # The tables of the inputs themselves: applied to them, a function gives its own table.
 INPUTS = 0xF0, 0xCC, 0xAA

@@ -20,8 +20,7 @@ import numpy as np
 
 from gpusim.isa.fused import fused_multiply_add
 from gpusim.isa.rounding import BRAIN, F64, HALF, SINGLE, U32, rounded
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 GROUPS, QUADS = 8, 4  # lane 4 g + t: row g of A and C, column g of B; place t along the other axis
 WARPS_AT_ONCE = 32  # as many as have their products in the cache

@@ -17,10 +17,9 @@ from gpusim.isa import comparisons, conversions, functions, integers
 from gpusim.isa.conversions import convert
 from gpusim.isa.fused import fused_multiply_add
 from gpusim.isa.lookup_tables import logic
+from gpusim.typing import Array, DType
 from gpusim.version import __version__
 
-DType = np.dtype[Any]
-Array = np.ndarray[Any, Any]
 Evaluate = Callable[..., Array | tuple[Array, ...]]
 
 SPACES = ("shared", "local", "generic")

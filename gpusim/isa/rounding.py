@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 F16, F32, F64 = np.float16, np.float32, np.float64
 U16, U32 = np.uint16, np.uint32

@@ -6,11 +6,9 @@ long as it takes to go by bits.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 FEW_LANES = 512  # for fewer, one call of NumPy is done before five are
 

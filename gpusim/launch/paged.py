@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 PAGE_BYTES = 4096
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64, DType
+from gpusim.compiler.ir import BOOL, FLOAT32, FLOAT64
 from gpusim.compiler.operations import COMPARISONS
+from gpusim.typing import DType
 
 
 @dataclass(frozen=True)

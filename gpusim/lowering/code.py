@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.ir import Block, DType, Function
+from gpusim.compiler.ir import Block, Function
 from gpusim.isa.ops import OPS, Instruction, Memory
+from gpusim.typing import DType
 
 
 @dataclass(eq=False, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from gpusim.machine.storage import Allocation, with_copies
 from gpusim.machine.takeover import STEPS_FOR_A_MODULE, Takeover
 from gpusim.machine.turns import Turns
 from gpusim.program.liveness import Liveness
+from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.machine.compiled.evaluator import CompiledLaunch
@@ -47,7 +48,6 @@ LOCAL_BYTES_PER_CHUNK = 1 << 28
 QUANTUM = 5_000
 TURNS = 16  # before a block reaches its step limit, others have had theirs
 
-Array = np.ndarray[Any, Any]
 Progress = Callable[[int], None]
 
 

@@ -17,8 +17,8 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
 from gpusim.machine.livelock import BEGIN
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 LANES = np.arange(32)
 
 

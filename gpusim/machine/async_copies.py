@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.isa.ops import Instruction
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def lanes_of(group: Group) -> Array:

@@ -16,8 +16,7 @@ from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import Allocation, allocate
 from gpusim.program.memoisation import Same
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 BANK_BYTES = 64 << 10
 MOST_LAUNCHES = 64  # programs and grids with words that are kept

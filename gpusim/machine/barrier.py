@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from gpusim.isa.ops import Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_BARRIER, READY
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # The result of a barrier for its threads, from the counts of true predicates and of threads.
 RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {

@@ -10,11 +10,11 @@ compilers write for mbarrier.init and mbarrier.pending_count.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
+
 U64 = np.uint64
 COUNT = U64((1 << 20) - 1)
 PENDING, EXPECTED = U64(43), U64(1)

@@ -7,11 +7,9 @@ two of them succeed in an iteration.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Warps that load before the first swaps: blocks of 1 to 32 warps that add floats to one word of
 # shared memory go round 32 times for each of up to 8 warps, and half as often from 16 on (H200).

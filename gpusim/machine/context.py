@@ -15,8 +15,8 @@ from gpusim.machine.group import Group
 from gpusim.machine.livelock import Changes
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 OnFault = Callable[[KernelFault], None]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.errors import KernelFault
@@ -14,8 +12,7 @@ from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
 from gpusim.machine.value_divergence import agreed_words, diverge_by
 from gpusim.program.jumps import ROW_BYTES
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def source_branch(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

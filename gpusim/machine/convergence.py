@@ -7,8 +7,6 @@ uses the barrier itself, is one that its lanes still have: they come to the BSYN
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
@@ -17,8 +15,8 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, Batch, lanes_of_bits
 from gpusim.program.loops import yielding
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 NO_TOKEN = np.zeros((1, 1, 1), dtype=np.int64)
 
 

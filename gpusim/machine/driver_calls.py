@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +20,8 @@ from gpusim.machine.context import Context
 from gpusim.machine.device_printf import formatted
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 # A conversion in a format, and a width or precision that is an argument too.
 _CONVERSION = re.compile(rb"%[-+ #0]*(\*|\d+)?(?:\.(\*|\d*))?(?:hh?|ll?|[Lqjzt])?(.)", re.DOTALL)
 LONGEST_FORMAT = 1 << 16

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,12 +25,12 @@ from gpusim.machine.state import Batch
 from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import Same
+from gpusim.typing import Array
 
 if TYPE_CHECKING:
     from gpusim.machine.compiled.detection import Cells, Detection, Examined
     from gpusim.machine.storage import Allocation
 
-Array = np.ndarray[Any, Any]
 
 # Steps of a check take 0.1 to 0.4 ms on a Xeon of 2.1 GHz. Loading a module takes 10 ms, the first
 # of a process 60 more; making one takes 15 ms and 0.5 ms an instruction.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.isa import lanes
 from gpusim.isa.ops import OPS, Instruction
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class Exchange(NamedTuple):

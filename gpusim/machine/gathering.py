@@ -22,8 +22,8 @@ from gpusim.machine.exchanges import exchanged, is_exchange
 from gpusim.machine.group import Group, agreed
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, union_of_runs
 from gpusim.program.memoisation import once
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 # Instructions that only wait for lanes, by kind: equal numbers correspond, at any pc (seen on an
 # H200). Exchanges among lanes have lower ones.
 CORRESPONDING = {"warpsync": -1, "collect": -2}

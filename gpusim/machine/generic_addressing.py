@@ -7,7 +7,6 @@ is a fault that names the nearest one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from gpusim.launch.arguments import NullPointer
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.storage import Allocation, Lanes, Misfit, element_index
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 WORD = np.dtype(np.uint32)
 
 

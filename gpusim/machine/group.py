@@ -11,8 +11,7 @@ import numpy as np
 from gpusim.isa.ops import Instruction
 from gpusim.launch.choice import chosen
 from gpusim.machine.state import Batch, bits_of_lanes
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class BlocksDisagreeError(Exception):

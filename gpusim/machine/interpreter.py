@@ -35,6 +35,7 @@ from gpusim.machine.storage import Allocation
 from gpusim.machine.turns import Turns
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
+from gpusim.typing import Array
 
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
@@ -42,7 +43,6 @@ WAITING_FOR = {
     AT_CONVERGENCE: "for its other lanes to reconverge before line {}",
     AT_WARP: "for lanes of the mask on line {}",
 }
-Array = np.ndarray[Any, Any]
 
 FIRST_LOOK = 4
 FEW_FAILURES, MANY_CHANGES, MANY_SHORT = 2, 4, 8  # in a search for iterations that are alike

@@ -25,8 +25,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
 from gpusim.program.decisions import Decisions
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 ENDLESS = np.int64(2**62)
 LONGEST_PERIOD = 32

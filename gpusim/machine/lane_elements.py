@@ -7,11 +7,10 @@ mostly neighbours, and a slice serves all blocks at once: ten times as fast as a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

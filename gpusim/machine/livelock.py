@@ -8,14 +8,12 @@ after 1, 2, 4 ... times as many instructions (Brent), and looked at again at the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 BEGIN = 4096  # instructions before the first snapshot: nearly all kernels end before
 SHORT = 64  # instructions before the next snapshot after a release

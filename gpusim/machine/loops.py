@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from gpusim.machine.group import Group
 from gpusim.machine.iteration import ENDLESS, DiffersError, Recurrence, follow
 from gpusim.program.decisions import decisions
 from gpusim.program.loops import heads
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # A shorter skip is not worth the search; a nested loop may then be skipped with the outer one.
 LEAST_LEFT_OUT = 16

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from gpusim.isa import matrices
 from gpusim.isa.ops import Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def product(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

@@ -6,8 +6,6 @@ none; a warp that comes whole counts for 32 threads (PTX ISA, bar).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.isa.ops import Instruction
@@ -16,9 +14,7 @@ from gpusim.machine.barrier import barrier, held
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group, agreed
 from gpusim.machine.state import AT_NAMED_BARRIER, NAMED_BARRIERS, READY, Batch
-
-Array = np.ndarray[Any, Any]
-
+from gpusim.typing import Array
 
 _MOST_NUMBER = NAMED_BARRIERS - 1
 

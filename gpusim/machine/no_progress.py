@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-import numpy as np
 
 from gpusim.errors import FaultPlace, NoProgressError
 from gpusim.isa.ops import OPS, Program
 from gpusim.program.flow import all_successors
 from gpusim.program.loops import innermost
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def livelock(program: Program, pcs: Sequence[int], blocks: Array) -> NoProgressError:

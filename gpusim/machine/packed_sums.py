@@ -7,11 +7,11 @@ one bit pattern of its type that GPUs give.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
+
 NAN_OF_FLOAT = np.uint32(0x7FFFFFFF)
 NAN_OF_DOUBLE = np.uint64(0xFFF8 << 48).view(np.float64)
 NAN_OF_HALF = np.uint16(0x7FFF)

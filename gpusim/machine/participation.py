@@ -11,7 +11,6 @@ Lanes that the block does not have may be named; they hold no value.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,8 @@ from gpusim.isa.lanes import LANE_BITS
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 EVERY_LANE = 0xFFFFFFFF
 
 # Their names in the source, by kind and detail of the instruction.

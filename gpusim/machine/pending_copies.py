@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

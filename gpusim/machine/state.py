@@ -15,7 +15,6 @@ split until all lanes of the warp that have its token are there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -25,8 +24,7 @@ from gpusim.launch.grid import WARP_SIZE, Launch
 from gpusim.machine.pending_copies import PendingCopies
 from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import once
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_NAMED_BARRIER = range(5)
 NAMED_BARRIERS = 16

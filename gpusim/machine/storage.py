@@ -21,8 +21,7 @@ from gpusim.launch.grid import Dim3, places_of
 from gpusim.launch.paged import PagedCopy
 from gpusim.launch.prepared import Place
 from gpusim.machine import barrier_words, packed_sums
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 FIRST_ADDRESS = 1 << 32
 ALIGNMENT = 512

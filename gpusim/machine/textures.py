@@ -9,7 +9,7 @@ surface's first coordinate counts bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from gpusim.launch.textures import BORDER, MIRROR, TEXTURES, WRAP, Texture
 from gpusim.machine import generic_addressing
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 WEIGHTS = 256  # steps of a weight
 
 

@@ -5,13 +5,10 @@ Results that depend on the order of threads differ under them; a seed gives the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.launch.grid import whole_number
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 FAIR_TURNS = 4
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.isa.ops import Instruction
 from gpusim.machine.group import Group, agreed
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def diverge_by(group: Group, named: Array, pc: int) -> None:

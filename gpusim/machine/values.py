@@ -14,8 +14,8 @@ from gpusim.launch.grid import Dim3, places_of
 from gpusim.machine import generic_addressing
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 AXES = "xyz"
 WIDEST = 16  # bytes of an access
 SHARED_UNIT = 128  # bytes; 256 before compute capability 8.0

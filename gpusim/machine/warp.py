@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.isa import lanes
@@ -14,8 +12,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.exchanges import exchanged
 from gpusim.machine.group import Group
 from gpusim.machine.value_divergence import agreed_words, diverge_by
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def exchange(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:

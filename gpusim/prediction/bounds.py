@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import astuple, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.memory import MemoryShare
 from gpusim.prediction.streams import BlockStream, Classes, InstructionTable, WarpStream
 from gpusim.prediction.traffic import Traffic
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 LAUNCH_OVERHEAD = "launch overhead"
 SPINNING = "spinning"  # the lower bound of blocks that spin on each other

@@ -22,8 +22,7 @@ from gpusim.prediction.memory.measured import (
     LAUNCH_SECTORS,
 )
 from gpusim.prediction.streams import Classes
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 CACHED = ("global", "local")  # memory cached in the L1
 

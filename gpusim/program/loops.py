@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from gpusim.isa.ops import OPS, SPIN, Program
 from gpusim.program.flow import loop_bodies
 from gpusim.program.memoisation import once
 from gpusim.program.uses import Slices
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @once

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.memoisation import once
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 TRIES = np.array([1 << 20, 1 << 21], np.uint32)  # stack pointers: sums of them differ as they do
 

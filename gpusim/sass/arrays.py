@@ -12,8 +12,7 @@ from gpusim.errors import LaunchError
 from gpusim.launch.arguments import ArraySpec
 from gpusim.sass.signature import Declared
 from gpusim.sass.structures import TYPES, Member, Structures, members
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 LARGEST_FLOAT_BYTES = 8
 # Kinds of NumPy's types that are no numbers to a GPU, and the way to numbers.

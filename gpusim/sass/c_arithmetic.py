@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import Value
 from gpusim.sass.c_functions import NAMESPACE
 from gpusim.sass.c_types import of_dtype, unsigned
 from gpusim.sass.intervals import Intervals
+from gpusim.typing import DType
 
 # A value, the text of each of its operands, and the launch's intervals of its numbers.
 Writer = Callable[[Value, Sequence[str], Intervals], str]

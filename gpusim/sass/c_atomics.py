@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gpusim.compiler.ir import DType
 from gpusim.sass.c_functions import NAMESPACE
 from gpusim.sass.c_types import of_dtype, unsigned
+from gpusim.typing import DType
 
 FUNCTIONS: Mapping[str, str] = {
     "add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "exch": "atomicExch",

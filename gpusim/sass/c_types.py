@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import Value
+from gpusim.typing import DType
 
 C_TYPES: Mapping[str, str] = {
     "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.integers import signed_sum
-from gpusim.isa.ops import Array, Instruction
+from gpusim.isa.ops import Instruction
 from gpusim.isa.rounding import DIRECTIONS
+from gpusim.typing import Array
 
 WORD = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

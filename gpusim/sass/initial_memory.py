@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from gpusim.errors import LaunchError
 from gpusim.isa.ops import CONSTANT_BANK, Link
 from gpusim.sass.cubin import Cubin, Variable
 from gpusim.sass.translate import HEAP_BYTES, Code
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class InitialMemory(NamedTuple):

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.compiler.dominators import dominators
-from gpusim.compiler.ir import Block, DType, Function, Value
+from gpusim.compiler.ir import Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.launch.grid import Launch
+from gpusim.typing import DType
 
 DEPTH = 24  # the depth to which operands are followed
 

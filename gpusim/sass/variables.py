@@ -15,8 +15,7 @@ from gpusim.sass.cubin import Variable
 from gpusim.sass.signature import Declared, type_of
 from gpusim.sass.source_text import parts, plain_text
 from gpusim.sass.structures import TYPES
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _DECLARED = re.compile(r"\b__(?:device|constant|managed)__\b([^;(]*)([;(])")
 _ALIGNED = re.compile(r"\b(?:alignas|__align__|__builtin_align__)\s*\([^)]*\)")

@@ -12,8 +12,7 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
 from gpusim.tracing.block_part import part_of
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MAX_ENTRIES = 100_000
 

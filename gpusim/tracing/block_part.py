@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.launch.events import Array, Step
+from gpusim.launch.events import Step
 from gpusim.launch.grid import WARP_SIZE
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

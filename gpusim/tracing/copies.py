@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES
 from gpusim.launch.events import Step
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 NOT_MOVED = np.zeros((1, 1, 1), dtype=np.int64)
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from gpusim.isa.ops import OPS
 from gpusim.tracing.tally import Tally
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Applies = Callable[[str, str], bool]  # of an op, and of the space that it accesses, "" for none
 
 

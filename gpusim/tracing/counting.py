@@ -17,8 +17,7 @@ from gpusim.program.memoisation import Same
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS, CounterSpec
 from gpusim.tracing.tally import Access, Seen, SummedTally, Tally
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_WAITING_BYTES = 1 << 22  # of masks and addresses not yet added up
 Wanted = tuple[int, ...]  # numbers of counters

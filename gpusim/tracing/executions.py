@@ -12,8 +12,7 @@ from gpusim.host.garbage import uncollected
 from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.tracing.block_log import Entry
 from gpusim.tracing.execution import Execution
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @uncollected()

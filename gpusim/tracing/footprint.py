@@ -14,8 +14,8 @@ from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
 from gpusim.machine.storage import Allocation
 from gpusim.tracing.copies import LastCopies
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Place = tuple[int, str, str]  # line, access, array
 
 SECTOR_BITS = np.int64(SECTOR_BYTES.bit_length() - 1)

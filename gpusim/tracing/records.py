@@ -21,8 +21,7 @@ from gpusim.tracing.footprint import Footprint
 from gpusim.tracing.iterations import iterations
 from gpusim.tracing.repeat import Repeat
 from gpusim.tracing.source_decisions import source_decisions
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from gpusim.gpu import memory
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.events import Step, Sums
 from gpusim.tracing.copies import LastCopies
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Kept = TypeVar("Kept")
 
 NO_LANES = np.zeros((1, 0, 32), dtype=bool)

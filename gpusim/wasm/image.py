@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.typing import Array
 from gpusim.wasm.layouts import Layouts, special_slots
 from gpusim.wasm.value_types import FLOAT, INT, SLOT, Kind, ListOf, Reference
 
@@ -16,7 +17,6 @@ BASE = 1024  # where the first object lies; None is 0
 _LIST_SLOTS = 3  # of a list: address of its elements, length, capacity
 _ADDRESS = (1 << 32) - 1  # the bits of a slot that hold an address or a length
 Read = Callable[[int, int], "array[int]"]  # the given number of slots from an address on
-Array = np.ndarray[Any, Any]
 
 
 class Image:

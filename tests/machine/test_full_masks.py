@@ -23,8 +23,8 @@ from gpusim.cuda import Kernel
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
 from gpusim.sass import wheels
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 ALL = 0xFFFFFFFF
 BALLOTS = """
 __global__ void ballots(int *out) {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim import cuda, machine
@@ -12,8 +10,8 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.paged import PAGE_BYTES, PagedCopy
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate, with_copies
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 WORDS = PAGE_BYTES // 4
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from gpusim.launch.textures import BORDER, CLAMP, MIRROR, WRAP, Texture
 from gpusim.machine.textures import Access, Fetch, _bytes_of, _sampled, _weights
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 LINE = np.array([10, 20, 40, 80], np.float32)
 
 

@@ -37,10 +37,10 @@ from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.miss_ratios import Source
 from gpusim.prediction.streams import classify
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
+from gpusim.typing import Array
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
 
-Array = np.ndarray[Any, Any]
 
 H200 = device.load("h200")
 CC = ComputeCapability(9, 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.memory import SAMPLED
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def discrepancy(points: Array) -> float:

@@ -35,10 +35,10 @@ from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
 from gpusim.prediction.spinning.words import Words
 from gpusim.program.polling import spins
+from gpusim.typing import Array
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
 
-Array = np.ndarray[Any, Any]
 
 H200 = device.load("h200")
 LATENCY = H200.latency_cycles

@@ -16,10 +16,10 @@ from gpusim.machine import run
 from gpusim.prediction.predict import predict
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_file
+from gpusim.typing import Array
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 CORPUS = Path(__file__).parent / "corpus"
-Array = np.ndarray[Any, Any]
 I32, U32, I64, U64, F32, F64 = np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64
 LANES = np.arange(32)
 

@@ -11,8 +11,8 @@ from gpusim.isa import matrices
 from gpusim.isa.matrices import MatrixProduct
 from gpusim.sass.decode import Decoder, UnknownFormError
 from gpusim.sass.listing import row_of_text
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 F16, F32, F64, U32 = np.float16, np.float32, np.float64, np.uint32
 
 

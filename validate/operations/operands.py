@@ -10,13 +10,13 @@ import itertools
 import zlib
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from gpusim.typing import Array
+
 from .operation import THREADS, TYPES, Operation
 
-Array = np.ndarray[Any, Any]
 # Edges of each operand to combine, by the number of operands.
 CROSSED = {1: 10_000, 2: 32, 3: 12}
 

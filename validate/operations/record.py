@@ -19,8 +19,8 @@ import numpy as np
 
 from gpusim.errors import InputError
 from gpusim.host import files
+from gpusim.typing import Array
 
-from .operands import Array
 from .operation import THREADS, TYPES, Operation
 
 FORMAT = "gpusim operations 1"

@@ -10,8 +10,9 @@ from typing import Any
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import compiler, cubin
 from gpusim.sass.kernels import CodeFile, cuda_source
+from gpusim.typing import Array
 
-from .operands import Array, operands
+from .operands import operands
 from .operation import BLOCK, THREADS, Operation, empty, source
 from .rooms import room
 

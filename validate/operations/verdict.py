@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import GpusimError
+from gpusim.typing import Array
 
 from . import record
-from .operands import Array, operands
+from .operands import operands
 from .operation import THREADS, TYPES, Operation
 from .record import Record
 from .running import Simulator

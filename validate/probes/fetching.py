@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bench import Array, Bench
+from gpusim.typing import Array
+
+from ..bench import Bench
 from .probing import KB, Values, line, probe
 
 APART_BYTES = 64

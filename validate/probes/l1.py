@@ -6,8 +6,9 @@ import numpy as np
 
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.memory.carve_out import l1_left
+from gpusim.typing import Array
 
-from ..bench import Array, Bench
+from ..bench import Bench
 from .probing import DRAM_BYTES, KB, LINE, WARPS, Values, in_order, probe
 
 HIT_CYCLES = 150  # a load below this time is an L1 hit

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..bench import Array, Bench
+from gpusim.typing import Array
+
+from ..bench import Bench
 from .probing import DRAM_BYTES, LINE, MB, Values, in_order, line, probe
 
 BLOCKS, BLOCK = 8, 256  # per SM, enough to saturate its path to the L2

@@ -10,7 +10,6 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 
@@ -28,11 +27,10 @@ from gpusim.prediction.uncertainty.certainty import (
     step_of,
 )
 from gpusim.prediction.uncertainty.gpus import MEASURED
+from gpusim.typing import Array
 
 from ..table import table
 from .records import FOLDER, H200, rows_of
-
-Array = np.ndarray[Any, Any]
 
 LAUNCHES = FOLDER / "pairs.csv"
 VALIDATE = FOLDER.parent

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import Value
+from gpusim.typing import DType
 
 
 def same(a: Value, b: Value) -> bool:

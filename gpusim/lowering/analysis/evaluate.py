@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.ir import FLOAT64, DType, Value
+from gpusim.compiler.ir import FLOAT64, Value
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.lowering.choices import CHOICES, Choice, type_class
+from gpusim.typing import DType
 
 # Operations that selection writes out in ways of its own; these rows compute the same.
 COMPUTES_ALIKE: Mapping[str, Choice] = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import Value
 from gpusim.lowering.analysis.known_bits import zero_bits
 from gpusim.lowering.analysis.value_range import largest
+from gpusim.typing import DType
 
 
 def split_constant(index: Value, space: str) -> tuple[Value | None, int]:

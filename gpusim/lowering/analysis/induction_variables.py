@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.compiler.ir import DType, Value
+from gpusim.compiler.ir import Value
 from gpusim.lowering.analysis.algebra import number
 from gpusim.lowering.analysis.loops import Loop
+from gpusim.typing import DType
 
 
 @dataclass(frozen=True)

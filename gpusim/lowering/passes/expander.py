@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import Block, DType, Value, constant
+from gpusim.compiler.ir import Block, Value, constant
 from gpusim.lowering.analysis.linear import Linear
+from gpusim.typing import DType
 
 
 class Writer:

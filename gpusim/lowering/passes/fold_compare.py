@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.compiler.ir import BOOL, DType, Value, constant
+from gpusim.compiler.ir import BOOL, Value, constant
 from gpusim.lowering.analysis.algebra import (
     bits,
     is_int,
@@ -16,6 +16,7 @@ from gpusim.lowering.analysis.algebra import (
     wrapped,
 )
 from gpusim.lowering.passes.folder import Folder
+from gpusim.typing import DType
 
 
 def fold_extreme(folder: Folder, value: Value) -> Value | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from gpusim.compiler.ir import DType, Function, Value, constant
+from gpusim.compiler.ir import Function, Value, constant
 from gpusim.lowering.analysis.evaluate import constant_result
+from gpusim.typing import DType
 
 Rule = Callable[["Folder", Value], Value | None]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
+from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
 from gpusim.lowering.analysis.induction_variables import InductionVariable
 from gpusim.lowering.analysis.loops import Loop
 from gpusim.lowering.graph import (
@@ -21,6 +21,7 @@ from gpusim.lowering.graph import (
     split_edge,
 )
 from gpusim.lowering.passes.ssa_repair import Variable, insert_phis, repair
+from gpusim.typing import DType
 
 
 class LoopCopies:

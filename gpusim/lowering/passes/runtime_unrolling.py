@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.compiler.ir import BOOL, Block, DType, Function, Value, constant
+from gpusim.compiler.ir import BOOL, Block, Function, Value, constant
 from gpusim.lowering.analysis.induction_variables import InductionVariable, induction_variable
 from gpusim.lowering.analysis.loops import Loop, natural_loops
 from gpusim.lowering.graph import remove_edge
 from gpusim.lowering.passes.full_unrolling import body_size
 from gpusim.lowering.passes.iteration_count import IterationCount, emit_iteration_count
 from gpusim.lowering.passes.loop_copies import LoopCopies, branch
+from gpusim.typing import DType
 
 FACTOR = 4
 # Found by compiling loops with nvcc 13.0 -O3 for sm_90: a body of 43 operations is unrolled by

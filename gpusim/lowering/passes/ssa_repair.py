@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gpusim.compiler.ir import Block, DType, Function, Value
+from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.graph import remove_values, replace_uses
+from gpusim.typing import DType
 
 
 class Variable:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.compiler.ir import BOOL, FLOAT32, INT32, UINT32, DType
+from gpusim.compiler.ir import BOOL, FLOAT32, INT32, UINT32
 from gpusim.isa.ops import OPS
 from gpusim.lowering.code import Code, Row
+from gpusim.typing import DType
 
 SHARED = frozenset(("SHF", "LEA.HI", "IABS"))
 

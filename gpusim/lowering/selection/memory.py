@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from gpusim.compiler.ir import INT32, INT64, UINT32, Array, DType, Value
+from gpusim.compiler.ir import INT32, INT64, UINT32, Array, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.isa.ops import COUNT_UP, OPS, Memory
 from gpusim.lowering.analysis.alias import array_of
 from gpusim.lowering.code import Row
 from gpusim.lowering.selection.selection import REGISTER_BYTES, WIDE, Selection
+from gpusim.typing import DType
 
 LOADS = {"global": "LDG", "shared": "LDS", "local": "LDL"}
 STORES = {"global": "STG", "shared": "STS", "local": "STL"}

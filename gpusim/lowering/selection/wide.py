@@ -6,9 +6,10 @@ on its way (LEA.HI.X.SX32), and the upper half of a register pair is there witho
 
 from __future__ import annotations
 
-from gpusim.compiler.ir import INT32, UINT32, DType, Value
+from gpusim.compiler.ir import INT32, UINT32, Value
 from gpusim.lowering.analysis.algebra import number, range_of
 from gpusim.lowering.selection.selection import WIDE, Selection
+from gpusim.typing import DType
 
 HALF_BITS = 32
 

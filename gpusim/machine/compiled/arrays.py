@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,7 @@ from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, BROUGHT, MOST_ARRAYS
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_BYTES = 1 << 30  # of linear memory
 # An array is brought in chunks if it has as many bytes, or these and no name in the program. A

@@ -9,14 +9,9 @@ with more copies on their way than the pool has entries traps: it is NumPy's.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from gpusim.machine.compiled.layout import operand
 from gpusim.machine.warps.state import read, written
-
-Array = np.ndarray[Any, Any]
 
 ENTRIES = 4096  # of the pool
 MOST_WORDS = 4

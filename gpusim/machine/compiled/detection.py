@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.compiled.layout import IN
 from gpusim.machine.warps.state import read, written
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 CELL_BYTES, STAMP_BYTES = 16, 4  # of an element; of one of local memory
 # The bits of an access's block, thread, thread and flags; the flag of accesses by several blocks.

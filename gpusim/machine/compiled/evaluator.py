@@ -6,7 +6,6 @@ Arrays are copied back when these have ended; otherwise NumPy runs them, from th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from gpusim.machine.storage import Allocation
 from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import Same, once
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Of blocks that run at a time: their sums, and the progress that is told in between.
 MOST_SUMS_BYTES = 64 << 20

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order
 from gpusim.machine.context import Context
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class RefusedError(Exception):

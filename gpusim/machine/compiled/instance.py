@@ -28,12 +28,12 @@ from gpusim.machine.warps import state
 from gpusim.machine.warps import turns as order
 from gpusim.machine.warps.accesses import DISORDER, NOTE_BYTES
 from gpusim.program.liveness import Liveness
+from gpusim.typing import Array
 from gpusim.wasm import memory
 
 if TYPE_CHECKING:
     import wasmtime
 
-Array = np.ndarray[Any, Any]
 PAGE = 1 << 16
 MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
 _LANES = np.arange(32, dtype=np.uint32)

@@ -28,8 +28,7 @@ from gpusim.machine.state import Batch
 from gpusim.machine.warps.accesses import NOTE_BYTES
 from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
 from gpusim.machine.warps.turns import KEY_BYTES, LISTED_BYTES
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_BEGUN_BYTES = 1 << 16  # of warps at their start that are kept with a program
 _NO_BANK = np.zeros(0, np.uint8)

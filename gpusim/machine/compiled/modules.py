@@ -31,12 +31,12 @@ from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order, translated
 from gpusim.program.memoisation import Same, once
+from gpusim.typing import DType
 from gpusim.version import __version__
 
 if TYPE_CHECKING:
     import wasmtime
 
-DType = np.dtype[Any]
 
 _ENTRIES = DiskCache("machine", 256 << 20)
 _MOST_KEPT = 256  # programs in this process

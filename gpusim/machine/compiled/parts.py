@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.storage import Allocation
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS, MOST_ARRAYS
 from gpusim.program.memoisation import once
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_COPIED_BYTES = 32 << 20  # of arrays, for each thread but the first
 # Warp instructions of blocks for threads to be worth it: 0.1 s one after the other.

@@ -8,7 +8,6 @@ then tells who waits for whom. Any other loop may go on, up to a limit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,7 @@ from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.no_progress import never_ends, too_long
 from gpusim.machine.warps import state
 from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
 # Backward branches of a warp, times the step limit: some ten seconds of a loop of few instructions.

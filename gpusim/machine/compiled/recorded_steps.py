@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Accesses, Placement, Steps
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.warps.steps import DETAIL_BYTES, ON, RUN_BYTES, TAKEN, TOUCHED_BYTES
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Words of a record of a basic block, and of one of an instruction.
 _PC, _ROW, _LANES, _DETAILS = range(4)

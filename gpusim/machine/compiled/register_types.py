@@ -9,8 +9,8 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.machine.compiled.symbols import NotDerivedError
+from gpusim.typing import DType
 
-DType = np.dtype[Any]
 WORD = np.dtype(np.uint32)
 _BOOL = np.dtype(np.bool_)
 # Results of instructions that are neither computed nor loaded, where no type is stated.

@@ -14,8 +14,7 @@ import numpy as np
 
 from gpusim.machine.compiled.symbols import Graph, NotDerivedError, Symbol
 from gpusim.machine.compiled.vectors import Vectors, is_wide, masks
-
-DType = np.dtype[Any]
+from gpusim.typing import DType
 
 _LANE_BITS = "(v128.const i32x4 1 2 4 8)"
 # What a loop counts beside the first of its four lanes, $g: bytes of words from a warp or 0 on.

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gpusim.isa.fused import fused_multiply_add
+from gpusim.typing import DType
 
-DType = np.dtype[Any]
 _ROWS = ("gpusim.isa", "gpusim.sass")  # packages with evaluators
 _LOCK = threading.Lock()
 MOST_NODES = 4000  # of a graph: a few hundred are an instruction's, at most

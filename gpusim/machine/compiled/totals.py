@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,7 @@ from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.state import Batch
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def totals_of(instance: Instance, place: BatchMemory, batch: Batch) -> Ran:

@@ -34,9 +34,7 @@ from gpusim.program.flow import all_successors, leaders
 from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
-
-Array = np.ndarray[Any, Any]
-DType = np.dtype[Any]
+from gpusim.typing import Array, DType
 
 WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)

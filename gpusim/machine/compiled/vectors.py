@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol
+from gpusim.typing import DType
 
-DType = np.dtype[Any]
 Parts = list[str]
 
 _EVEN = "i8x16.shuffle 0 1 2 3 8 9 10 11 16 17 18 19 24 25 26 27"

@@ -6,11 +6,10 @@ Sorting by column takes a tenth of the time of NumPy's `unique` along an axis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _FACTOR = 0x9E3779B97F4A7C15  # odd, with bits of both kinds everywhere
 _MOST_SLOT_BITS = 16  # above it slots leave the cache

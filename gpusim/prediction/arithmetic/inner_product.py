@@ -6,11 +6,7 @@ on a busy machine. The rounding would depend on their number.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_AT_ONCE = 8192
 

@@ -8,11 +8,10 @@ number of points is spread to a Latin hypercube.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 GOLDEN = (math.sqrt(5) - 1) / 2  # fills one dimension
 # By dimension d, the root of x^(d + 1) = x + 1.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from gpusim.prediction.clock.builder import Builder, Left, State, Told
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.requests import Requests
 from gpusim.prediction.clock.step_table import DistinctSteps, Ended
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Codes of instructions: all that their steps are built from.
 CODE_BYTES = 4

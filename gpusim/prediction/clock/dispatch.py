@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from heapq import heapreplace
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Excess of an SM with every n-th block over the mean, up to which blocks are not followed singly.
 UNEVEN = 0.01

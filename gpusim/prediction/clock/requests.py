@@ -22,8 +22,7 @@ from gpusim.prediction.memory import NO_ACCESS, Access, draws
 from gpusim.prediction.memory.measured import LATENCY
 from gpusim.prediction.streams import MOST_BEHIND, WarpStream
 from gpusim.prediction.streams.instruction_table import COLUMNS, InstructionTable
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 SECTOR_WORDS = SECTOR_BYTES // WORD_BYTES
 _TO_GLOBAL = (Action.GLOBAL_STORE, Action.GLOBAL_ATOMIC)

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.stalls import REASONS, SELECTED, WAIT
 from gpusim.prediction.clock.steps import MARKS, Step
 from gpusim.prediction.clock.warp_steps import WarpSteps
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from gpusim.host.fast import is_wanted
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
 from gpusim.prediction.clock.observation import Observed, Unobserved
-from gpusim.prediction.clock.runs import Array, Extrapolated, Runs, extrapolated
+from gpusim.prediction.clock.runs import Extrapolated, Runs, extrapolated
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.sums import Sums, sums
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.compiled.evaluator import is_played
 from gpusim.prediction.memory import MemoryShare
+from gpusim.typing import Array
 
 MOST_KEPT_STEPS = 25_000  # of some 80 bytes each, with an outcome whose sums nobody has asked for
 

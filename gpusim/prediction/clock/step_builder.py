@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from gpusim.prediction.clock.requests import Asking
 from gpusim.prediction.clock.step_table import StepTable
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import WarpStream
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 FEWEST = 16  # instructions of a piece that ends at a jump forward
 _CACHED: Mapping[int, int] = MappingProxyType({})  # all code and constants hit
 

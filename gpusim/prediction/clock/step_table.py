@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from gpusim.prediction.arithmetic.grouping import groups, numbers
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.memory import NO_ACCESS, Access
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 T = TypeVar("T", bound=Hashable)
 
 _ACTIONS = tuple(Action)

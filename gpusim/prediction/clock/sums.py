@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.clock.runs import Runs
 from gpusim.prediction.clock.stalls import REASONS, SELECTED, STALLS, WAIT
 from gpusim.prediction.clock.steps import Action
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.clock.step_table import StepTable
 from gpusim.prediction.clock.steps import Action, LoopMarks
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

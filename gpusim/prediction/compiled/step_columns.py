@@ -11,10 +11,9 @@ from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.clock.step_table import DistinctSteps, StepTable
 from gpusim.prediction.clock.steps import READS, Action, Step
 from gpusim.prediction.memory import Access
+from gpusim.typing import Array
 from gpusim.wasm.image import Image
 from gpusim.wasm.value_types import INT, Kind, ListOf, Reference
-
-Array = np.ndarray[Any, Any]
 
 
 def add_steps(image: Image, tables: Sequence[StepTable]) -> None:

@@ -24,8 +24,8 @@ from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, ST
 from gpusim.prediction.streams.local_rows import are_rows
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.program.memoisation import Same
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Kinds = tuple[int, ...]
 
 MOST = 1 << 18  # separate intervals of memory

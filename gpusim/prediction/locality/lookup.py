@@ -20,8 +20,8 @@ from gpusim.prediction.arithmetic.grouping import groups, numbers
 from gpusim.prediction.locality.standing import Places, Standing
 from gpusim.prediction.locality.wanted import NEVER, SOON, Pairs, Wanted, within
 from gpusim.prediction.streams.stretches import Stretches
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 MOST_CANDIDATES = 1 << 21  # per NumPy call
 MOST_PLACES = 1 << 22  # of one group of stretches; above it, places are enumerated by windows
 FEW_PLACES = 4  # of a stretch that can cover wanted bytes, about

@@ -24,8 +24,7 @@ from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 from gpusim.program.memoisation import Same
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MANY_CLASSES = 12  # with more, as at edges along three axes, equal accesses are merged
 MOST_CLASSES = 32  # with more, only sampled blocks are told apart

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.streams.ordering import stable_order
 from gpusim.prediction.streams.stretches import Stretches
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_ITERATIONS = 64  # iterations of a loop with sectors of their own, by sampled block
 _BLOCK_BITS, _PC_BITS = 6, 16  # of a key; sector numbers have 41

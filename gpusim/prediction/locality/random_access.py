@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from gpusim.prediction.locality.sample import Sample
 from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Schedule
 from gpusim.prediction.locality.wanted import NEVER, Wanted
 from gpusim.prediction.streams.kinds_of_touches import STORE
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MANY = 8  # pieces of equal count: the least for an estimate of their rate
 ONCE = 1 - 1e-9  # the rate of a piece touched by each block

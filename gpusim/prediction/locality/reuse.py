@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -41,8 +40,8 @@ from gpusim.prediction.streams.kinds_of_touches import ATOMIC, FENCE, PAST_L1, S
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.program.memoisation import Same
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Last = Callable[[Wanted, float], Array]
 
 NOW = 1e-6  # block durations within which a touch is the same

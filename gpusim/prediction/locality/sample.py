@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
 from gpusim.prediction.locality.table import Columns, by_number
 from gpusim.prediction.streams.kinds_of_touches import FENCE
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 SAMPLED = 48  # touches of each instruction
 DRAWS = 8  # draws for each touch at a data-dependent address

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.locality.wanted import NEVER, SOON, Pairs, Wanted, within
 from gpusim.prediction.streams.ordering import stable_order
 from gpusim.prediction.streams.stretches import Stretches
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class Places:

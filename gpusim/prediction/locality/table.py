@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class Columns(dict[str, Array]):

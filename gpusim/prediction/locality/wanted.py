@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.prediction.streams.kinds_of_touches import STORE
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Pairs = tuple[Array, Array]  # indices of wanted bytes, and of stretches
 NEVER = -np.inf
 SOON = 1e-10  # block durations: a touch is before another one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.measured import ATOMIC_UNIT_BYTES
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC
 from gpusim.prediction.streams.stretches import Stretches
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_BLOCKS = 256  # adjacent blocks in the sample of atomics
 

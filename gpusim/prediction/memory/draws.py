@@ -6,8 +6,6 @@ are in hundredths of a latency.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.prediction.memory.measured import (
@@ -17,8 +15,7 @@ from gpusim.prediction.memory.measured import (
     SECTORS_OF_A_HALF,
 )
 from gpusim.prediction.streams.distances import counts_of, nearest
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _BY_DISTANCE = np.array(LATENCY_BY_DISTANCE)
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from gpusim.prediction.memory.measured import (
     WRITTEN_EDGES,
 )
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 SHORT = 1 / 8  # of all touches: shorter intervals are not resolved by the sample
 STEPS_OF_A_LIFE = 512  # time resolution for blocks of one wave

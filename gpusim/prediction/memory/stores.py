@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.memory.miss_ratios import Caches, mean
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

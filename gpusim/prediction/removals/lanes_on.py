@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim import machine
@@ -12,8 +10,7 @@ from gpusim.launch.events import Observer, Skip, Step
 from gpusim.launch.grid import WARP_SIZE, Launch
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import without_results
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_BLOCKS = 2
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from gpusim.prediction.streams import WarpStream
 from gpusim.prediction.streams.instruction_ids import numbered_columns
 from gpusim.prediction.streams.instruction_table import COLUMNS
 from gpusim.prediction.streams.stream import Loop
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 def are_at(stream: WarpStream, pcs: Iterable[int]) -> Array:

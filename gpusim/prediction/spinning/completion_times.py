@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.arithmetic.ticks import TICKS
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 EVEN = 0.01  # tolerated relative difference between the durations of quarters of the blocks
 

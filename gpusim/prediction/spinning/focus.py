@@ -11,8 +11,7 @@ import numpy as np
 
 from gpusim.launch.events import Observer, Placement, Skip, Step, hooks
 from gpusim.machine.loops import OnSkip
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 LANES = "active", "on", "addresses", "taken", "mask", "left", "sources", "constants"
 _lanes = attrgetter(*LANES)

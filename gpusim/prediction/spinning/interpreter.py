@@ -29,8 +29,7 @@ from gpusim.prediction.spinning.spins import Spinning
 from gpusim.prediction.spinning.unloaded_timing import UnloadedTiming
 from gpusim.prediction.spinning.words import Words
 from gpusim.program.flow import loop_bodies
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Warps that reach a communicating instruction within this time run it together: a fraction of an
 # L2 latency, the wait of a warp that comes too late. Other instructions are run together at any

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.launch.events import Skip
 from gpusim.machine.group import Group
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class Iteration:

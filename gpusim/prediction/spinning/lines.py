@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES
 from gpusim.machine.storage import Allocation
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_AT_ONCE = 1 << 20  # lines per NumPy call
 

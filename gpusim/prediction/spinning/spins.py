@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from gpusim.launch.events import Step
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 NEVER_ASKED = -1
 

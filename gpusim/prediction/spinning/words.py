@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 Wake = Callable[[Array, int], None]  # warps by their rows, at a time
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from gpusim.launch.grid import Dim3, places_of
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Places = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.streams.cells import Cells
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_PIECES = 1 << 20  # ranges of block numbers of one class
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,7 @@ from gpusim.prediction.streams.kinds_of_touches import TouchKinds
 from gpusim.prediction.streams.local_rows import EVERYWHERE
 from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.touch_columns import TouchColumns, type_of
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction, Program
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 LINE_BYTES = 64
 NOWHERE = -1

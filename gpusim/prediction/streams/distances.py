@@ -5,13 +5,10 @@ The classes are the same line, near, middle, and beyond.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.gpu.memory import LINE_BITS, LINE_BYTES, MIDDLE_BYTES, NEAR_BYTES, NOWHERE
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 CLASSES = 4
 # Warps of a block that fetch within a KB at once wait almost equally long.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,7 @@ from gpusim.prediction.streams.instruction_table import (
 from gpusim.prediction.streams.ordering import stable_order
 from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
 from gpusim.prediction.streams.touches import Touches, first_touches
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # The skipped loops of a block's warps, by its position.
 LoopsOf = Callable[[int], list[list[Loop]]]

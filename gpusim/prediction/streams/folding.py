@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.prediction.streams.ordering import stable_order
 from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 FEWEST_TIMES = 16  # periods after the first: shorter loops are simulated whole anyway
 FEWEST_INSTRUCTIONS = 4_096  # of a block: a smaller one takes no time

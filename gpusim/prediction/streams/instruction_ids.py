@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from gpusim.prediction.streams.instruction_table import (
     contents_of,
     hashed,
 )
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _WORD_BITS = 64
 _MOST_OF_16_BITS = 1 << 16

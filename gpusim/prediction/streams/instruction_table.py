@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from gpusim.prediction.arithmetic.grouping import hashed_with
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_BEHIND = 32  # loads: a higher limit would only make equal iterations differ
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.local_rows import LocalRows
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @dataclass(frozen=True)

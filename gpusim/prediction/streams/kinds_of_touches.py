@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.gpu.memory import WORD_BYTES
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Placement
 from gpusim.prediction.streams.local_rows import LocalRows
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 LOAD, STORE, ATOMIC, PAST_L1, FENCE = range(5)
 _KINDS = {"load": LOAD, "store": STORE, "atomic": ATOMIC}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from gpusim.isa.ops import ANY_ARRAY, OPS, Program
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.classes import Classes
 from gpusim.prediction.streams.probe import Probe, without_results
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_WORDS = 8  # counters that one block adds to
 COUNTING = ("add", "inc")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from gpusim.launch.grid import Dim3, places_of
 from gpusim.prediction.streams.cells import Cells, is_line
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Parts into which the gap between two coordinates is divided: on a grid of one axis, and on others,
 # where each coordinate is combined with all of the other axes.

@@ -6,16 +6,13 @@ resident warps.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gpusim.gpu import memory
 from gpusim.launch.events import Step
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.launch.prepared import Prepared
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 BEYOND = 1 << 44  # no array has this address, nor any above
 EVERYWHERE = 2 * BEYOND  # the pseudo-address of fences between blocks

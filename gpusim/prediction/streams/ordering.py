@@ -5,11 +5,9 @@ NumPy counts sixteen bits, and merges wider numbers: of random ones, a sixth of 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _DIGIT_BITS = 16
 _NARROW_BITS = 32

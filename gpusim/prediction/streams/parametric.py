@@ -36,8 +36,8 @@ from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
 from gpusim.program.decisions import decisions
 from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import Same, once
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 Key = tuple[Hashable, ...]
 
 MOST_STEPS = 4_000  # of a followed block: longer ones may go over to compiled code

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from gpusim.prediction.streams.ordering import ranges, stable_order
 from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.touches import Touches, joined
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_AT_ONCE = 1 << 17  # instructions; above it columns leave the cache
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from gpusim.prediction.streams.parametric import Parameters, runs_of
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
+from gpusim.typing import Array
 
-Array = np.ndarray[Any, Any]
 AnyRecorder = TypeVar("AnyRecorder", Recorder, TouchRecorder)
 
 # Blocks executed together after their predecessors: the machine takes about as long for them as

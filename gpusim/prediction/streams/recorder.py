@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +29,7 @@ from gpusim.prediction.streams.touches import (
     joined,
     sectors_touched,
 )
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Columns of an access with equal values for all warps.
 ZERO = np.zeros((1, 1), dtype=np.int64)

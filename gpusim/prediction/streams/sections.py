@@ -8,14 +8,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.launch.events import Placement, Steps
 from gpusim.prediction.streams.ordering import ranges, stable_order, starts
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _NONE = np.zeros((0, 2), dtype=np.int64)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpusim.launch.events import Placement
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 # Columns of an access, with their types.
 TYPES: Mapping[str, type[np.generic]] = {

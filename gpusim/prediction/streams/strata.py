@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gpusim.launch.grid import Dim3
 from gpusim.prediction.arithmetic.quasirandom import multipliers
 from gpusim.prediction.streams.cells import Cells
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_ROWS = 1 << 14  # rows of a grid divided along all axes; grids with more are taken as one row
 EVENLY = multipliers(3)  # quasi-random position in the cell, along each axis

@@ -12,8 +12,7 @@ import numpy as np
 
 from gpusim.prediction.streams.instruction_ids import numbered_columns
 from gpusim.prediction.streams.instruction_table import InstructionTable
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 class Loop(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from gpusim.prediction.streams.compiled_touches import CompiledTouches, columns_
 from gpusim.prediction.streams.kinds_of_touches import FENCE, TouchKinds, is_fence, kind_of
 from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
 from gpusim.prediction.streams.touch_columns import TouchColumns, by_block
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 _ADDRESS_BITS = 46
 _ADDRESS = (1 << _ADDRESS_BITS) - 1

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 MOST_TOGETHER = 1 << 18  # touches of several blocks put in order at a time
 _TYPES: dict[str, np.dtype[Any]] = {"block": np.dtype(np.int16), "begin": np.dtype(np.int64)}

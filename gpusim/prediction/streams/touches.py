@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import small_numbers
 from gpusim.prediction.streams.local_rows import BEYOND
 from gpusim.prediction.streams.ordering import stable_order, starts
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 FAR = 1 << 40  # larger than the distance of sectors in one array
 LATE = (1 << 63) - 1  # the rank of no touch

@@ -16,12 +16,11 @@ from gpusim.tracing import lanes
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import ITERATION, numbering
 from gpusim.tracing.records import Trace
+from gpusim.typing import Array
 
 MOST_ROWS = 40
 WEAKEST = 0.2  # of the ramp
 LIGHT = 0.35  # from here on black text is readable, white text before
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.tracing import lanes
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.records import Trace
+from gpusim.typing import Array
 
 ABSENT, NOT_TAKEN, TAKEN = 0, 1, 2
 MOST_STEPS = 64
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,11 @@ from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, WarpLife, joined
 from gpusim.reports.plots.canvas import canvas, matplotlib, title
 from gpusim.reports.stall_styles import STALL_STYLES
+from gpusim.typing import Array
 
 BLOCK = 0
 MOST_SHAPES_OF = 32  # warps
 COLUMNS = 600  # of the time, in which warps at a source line are counted
-
-Array = np.ndarray[Any, Any]
 
 
 def plot_timeline(prediction: Prediction, *, theme: str = "light") -> Any:

@@ -11,13 +11,14 @@ import numpy as np
 
 from gpusim.isa.conversions import convert, saturated
 from gpusim.isa.fused import exact_sum, sum_to_odd
-from gpusim.isa.ops import OPS, Array
+from gpusim.isa.ops import OPS
 from gpusim.isa.rounding import BRAIN, F32, F64, HALF, SINGLE, U32, Precision, rounded, towards
 from gpusim.sass.form import ROUNDINGS, Form
 from gpusim.sass.mnemonics.double import with_quiet_nans
 from gpusim.sass.mnemonics.floating import flushed
 from gpusim.sass.mnemonics.half import HALF_OPERAND
 from gpusim.sass.table import add
+from gpusim.typing import Array
 
 ROUND_TO_WHOLE: Mapping[str, Callable[[Array], Array]] = {
     "TRUNC": np.trunc,

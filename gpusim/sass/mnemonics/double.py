@@ -10,12 +10,13 @@ from gpusim.isa.comparisons import UNORDERED, least_or_most
 from gpusim.isa.functions import LIBRARY, reciprocal
 from gpusim.isa.fused import fused_multiply_add, left_out
 from gpusim.isa.integers import signed_sum
-from gpusim.isa.ops import OPS, Array
+from gpusim.isa.ops import OPS
 from gpusim.isa.rounding import F64, SINGLE, towards
 from gpusim.sass.form import ROUNDINGS, Form
 from gpusim.sass.mnemonics.floating import COMPARES
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
 from gpusim.sass.table import row
+from gpusim.typing import Array
 
 NO_NUMBER = np.array(0xFFF8000000000000, dtype=np.uint64).view(F64)  # of an invalid operation
 LEAST_NORMAL = np.finfo(F64).tiny

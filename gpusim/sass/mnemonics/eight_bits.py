@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusim.isa.ops import Array
 from gpusim.isa.rounding import F16, F64, HALF, U16, U32, rounded
 from gpusim.sass.form import Form
 from gpusim.sass.table import row
+from gpusim.typing import Array
 
 NAN = U32(0x7F)
 NARROW = ["SATFINITE.E4M3", "SATFINITE.E5M2"]

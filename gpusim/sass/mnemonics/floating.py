@@ -11,11 +11,12 @@ from gpusim.isa.comparisons import UNORDERED, least_or_most, select
 from gpusim.isa.functions import SPECIAL
 from gpusim.isa.fused import fused_multiply_add, sum_to_odd
 from gpusim.isa.integers import signed_sum
-from gpusim.isa.ops import OPS, Array
+from gpusim.isa.ops import OPS
 from gpusim.isa.rounding import F32, F64, canonical, single, with_sign_of_zero
 from gpusim.sass.form import ROUNDINGS, Form
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
 from gpusim.sass.table import row
+from gpusim.typing import Array
 
 LEAST_NORMAL = F32(np.finfo(np.float32).tiny)
 

@@ -9,13 +9,14 @@ import numpy as np
 from gpusim.isa.comparisons import UNORDERED
 from gpusim.isa.functions import SPECIAL
 from gpusim.isa.fused import sum_to_odd
-from gpusim.isa.ops import OPS, Array
+from gpusim.isa.ops import OPS
 from gpusim.isa.rounding import BRAIN, F32, F64, HALF, SINGLE, U32, Precision, rounded
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.mnemonics.floating import chosen_of_two, has_no_magnitudes
 from gpusim.sass.mnemonics.integer import COMBINATIONS, one_of
 from gpusim.sass.slots import TURNED
 from gpusim.sass.table import row
+from gpusim.typing import Array
 
 COMPARES = " ".join([*UNORDERED, "AND OR XOR FTZ BF16_V2"])
 # An operand of one number in either half of a register; its sign is the row's to look at.

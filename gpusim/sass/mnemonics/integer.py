@@ -10,9 +10,10 @@ import numpy as np
 from gpusim.isa import integers
 from gpusim.isa.comparisons import COMPARISONS, least_or_most
 from gpusim.isa.lookup_tables import looked_up
-from gpusim.isa.ops import OPS, Array, plain
+from gpusim.isa.ops import OPS, plain
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.table import add, row
+from gpusim.typing import Array
 
 U32, U64 = np.uint32, np.uint64
 ONES = U32(0xFFFFFFFF)

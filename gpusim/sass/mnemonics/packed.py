@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Array
 from gpusim.sass.form import Form
 from gpusim.sass.table import row
+from gpusim.typing import Array
 
 U32 = np.uint32
 SIGNED = "S16x2"

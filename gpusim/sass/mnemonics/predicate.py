@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.lookup_tables import looked_up
-from gpusim.isa.ops import OPS, Array
+from gpusim.isa.ops import OPS
 from gpusim.sass.form import Form
 from gpusim.sass.table import row
+from gpusim.typing import Array
 
 U32 = np.uint32
 PREDICATES = tuple(f"P{number}" for number in range(7))

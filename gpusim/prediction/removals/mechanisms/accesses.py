@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from gpusim.prediction.removals.registry import mechanism
 from gpusim.prediction.removals.rows import are_at, with_columns, without
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import BlockStream, WarpStream
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 WAVEFRONT_BYTES = 128  # of shared memory: CUDA's guide, 32 banks of 4 bytes
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,7 @@ from gpusim.prediction.removals.rows import are_at, repeated, without
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
 from gpusim.program.loops import control
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 COARSER = 4  # elements of a thread in the place of one: the smallest factor of `gpusim tune`
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from gpusim.prediction.removals.rows import are_at, without
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import BlockStream, WarpStream
 from gpusim.program.guards import deciding_lines
-
-Array = np.ndarray[Any, Any]
+from gpusim.typing import Array
 
 
 @mechanism("barriers")
