@@ -21,7 +21,7 @@ PACKAGE = Path(gpusim.__file__).parent
 FLOORS = [
     {"errors", "pytorch", "typing", "version"},
     {"isa", "host"},
-    {"launch", "program", "wasm"},
+    {"launch", "program", "wasm", "cuda_cpp"},
     {"gpu", "catalogue", "compiler"},
     {"cuda"},
     {"lowering", "sass", "kernels"},

@@ -8,12 +8,12 @@ from gpusim.checking.clocks import LANE_BITS, Clocks, names, participants
 from gpusim.checking.findings import Finding, Place, Thread
 from gpusim.checking.python_returns import left_python_early
 from gpusim.checking.sink import Sink
+from gpusim.cuda_cpp.control_statements import statements_of
 from gpusim.isa.lines import calls_of, in_words
 from gpusim.isa.ops import Program
 from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.launch.languages import PYTHON
 from gpusim.program.flow import reachable
-from gpusim.sass.control_statements import statements_of
 from gpusim.typing import Array
 
 SourceText = tuple[str, str]  # the text, "" where it is not known, and its language

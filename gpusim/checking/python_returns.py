@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from functools import lru_cache
 
-from gpusim.sass.control_statements import Control, Function, left_early
+from gpusim.cuda_cpp.control_statements import Control, Function, left_early
 
 _CONTROLS = (ast.If, ast.For, ast.While)
 

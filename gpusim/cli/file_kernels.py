@@ -55,7 +55,7 @@ def kernels_of(
 def _names(file: CodeFile) -> Iterator[str]:
     """Yield the names of a file's kernels in C++; of templates with arguments."""
     from gpusim.cli.host_launches import instance
-    from gpusim.sass.example_instances import example_instance
+    from gpusim.cuda_cpp.example_instances import example_instance
     from gpusim.sass.kernels import CudaSource
 
     for symbol in file.names:

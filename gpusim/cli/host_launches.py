@@ -16,16 +16,16 @@ from gpusim.cli.file_launches import FileLaunch
 from gpusim.cli.launch_examples import Parameter, dtype_of, parameters_of
 from gpusim.cli.python_launches import python_launches
 from gpusim.cli.references import MAX_SOURCE_BYTES
+from gpusim.cuda_cpp.host_code import HostArray, HostLaunch, Pointer, launches
+from gpusim.cuda_cpp.host_numbers import Number, Root, operation
 from gpusim.host import files
 from gpusim.launch.description import Origin
-from gpusim.sass.host_code import HostArray, HostLaunch, Pointer, launches
-from gpusim.sass.host_numbers import Number, Root, operation
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
+    from gpusim.cuda_cpp.signature import Declared
     from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeFile, CudaSource
-    from gpusim.sass.signature import Declared
 
 SIZE, BLOCK = "n", "block"
 # Elements where the host code has only a parameter for them: in a row, and in a square.

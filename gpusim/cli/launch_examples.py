@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusim.sass.example_instances import body_in, shape
+from gpusim.cuda_cpp.example_instances import body_in, shape
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
@@ -54,7 +54,7 @@ def dtype_of(ctype: str) -> str:
 
     Unknown numbers are int32, unknown elements float32.
     """
-    from gpusim.sass.structures import TYPES
+    from gpusim.cuda_cpp.structures import TYPES
 
     base = re.sub(r"\b(?:const|volatile|__restrict__|restrict|struct)\b|[*&]|\[\w*\]", " ", ctype)
     name = " ".join(base.split())

@@ -98,7 +98,7 @@ def is_meant(command: str, arguments: Sequence[str]) -> bool:
 
 def has_main(path: Path) -> bool:
     """Return whether a file of CUDA C++ has a main."""
-    from gpusim.sass.source_text import plain_text
+    from gpusim.cuda_cpp.source_text import plain_text
 
     if not path.is_file():
         return False

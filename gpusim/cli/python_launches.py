@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.sass.host_code import UNKNOWN_SIZE, Dim3, HostArray, HostLaunch, KernelName
-from gpusim.sass.host_numbers import Number, Root, called, operation
+from gpusim.cuda_cpp.host_code import UNKNOWN_SIZE, Dim3, HostArray, HostLaunch, KernelName
+from gpusim.cuda_cpp.host_numbers import Number, Root, called, operation
 
 MOST_CALLS = 12  # within each other
 OPERATORS: Mapping[type[ast.operator], str] = {

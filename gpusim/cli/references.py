@@ -79,7 +79,7 @@ class Reference:
 
 def _holds_cuda(path: Path) -> bool:
     from gpusim.cli import numba_files
-    from gpusim.sass.embedded import cuda_of
+    from gpusim.cuda_cpp.embedded import cuda_of
 
     text = files.source(path, MAX_SOURCE_BYTES, again=True)
     return not numba_files.has_kernels(text) and bool(cuda_of(text, str(path)))

@@ -15,6 +15,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from gpusim.cuda_cpp.host_headers import HOST_HEADERS
+from gpusim.cuda_cpp.includes import read
+from gpusim.cuda_cpp.source_text import plain_text
 from gpusim.driver import nvcc, shared_objects
 from gpusim.errors import InputError
 from gpusim.host import processes
@@ -22,10 +25,7 @@ from gpusim.host.disk_cache import program_place
 from gpusim.host.files import refusing
 from gpusim.sass import wheels
 from gpusim.sass.compiler import Options
-from gpusim.sass.host_headers import HOST_HEADERS
-from gpusim.sass.includes import read
 from gpusim.sass.missing_headers import with_folders_around
-from gpusim.sass.source_text import plain_text
 from gpusim.sass.symbols import cpp_name
 
 SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")

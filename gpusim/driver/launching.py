@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.cuda_cpp.structures import TYPES
 from gpusim.driver.arena import Arena, Region
 from gpusim.driver.module import Function
 from gpusim.isa.ops import CONSTANT_BANK, Program
@@ -23,7 +24,6 @@ from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.initial_memory import InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
-from gpusim.sass.structures import TYPES
 from gpusim.typing import Array
 
 _POINTER = struct.Struct("<Q")

@@ -11,6 +11,8 @@ from functools import cached_property
 from math import prod
 from pathlib import Path
 
+from gpusim.cuda_cpp.includes import read
+from gpusim.cuda_cpp.signature import overloads
 from gpusim.driver.arena import OWN, Arena, Region
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
@@ -19,10 +21,8 @@ from gpusim.launch.grid import MAX_THREADS_PER_BLOCK
 from gpusim.launch.languages import PYTHON, TRITON
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.cubin import Cubin, KernelCode
-from gpusim.sass.includes import read
 from gpusim.sass.kernels import CodeKernel, CubinFile
 from gpusim.sass.links import Links
-from gpusim.sass.signature import overloads
 from gpusim.sass.symbols import cpp_name, language, parameter_types
 from gpusim.sass.translate import HEAP_BYTES, Code
 

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gpusim.cuda_cpp import scalars
+from gpusim.cuda_cpp.signature import Declared
+from gpusim.cuda_cpp.structures import POINTER_BYTES, Member, Structures, members
 from gpusim.errors import LaunchError
 from gpusim.launch.arguments import ArraySpec, NullPointer
-from gpusim.sass import arrays, scalars
+from gpusim.sass import arrays
 from gpusim.sass.cubin import Parameter
-from gpusim.sass.signature import Declared
-from gpusim.sass.structures import POINTER_BYTES, Member, Structures, members
 
 
 class Given(NamedTuple):

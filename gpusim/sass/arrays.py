@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.cuda_cpp.signature import Declared
+from gpusim.cuda_cpp.structures import TYPES, Member, Structures, members
 from gpusim.errors import LaunchError
 from gpusim.launch.arguments import ArraySpec
-from gpusim.sass.signature import Declared
-from gpusim.sass.structures import TYPES, Member, Structures, members
 from gpusim.typing import Array
 
 LARGEST_FLOAT_BYTES = 8

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from gpusim.cuda_cpp.host_headers import host_headers
+from gpusim.cuda_cpp.includes import includes
 from gpusim.errors import GpusimError, InputError
 from gpusim.host.disk_cache import key
 from gpusim.host.installation import install
@@ -21,8 +23,6 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
 from gpusim.sass.diagnostics import without_foreign_lines
-from gpusim.sass.host_headers import host_headers
-from gpusim.sass.includes import includes
 
 WORKER, LOOKUPS, BOUNDED = (
     Path(__file__).parent / name for name in ("worker.py", "lookups.py", "bounded.py")

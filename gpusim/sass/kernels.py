@@ -17,6 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.cuda_cpp import host, nvcc_definitions, reachable, signature
+from gpusim.cuda_cpp.aliases import aliases, of_template, resolved
+from gpusim.cuda_cpp.embedded import cuda_of, cuda_of_notebook
+from gpusim.cuda_cpp.example_instances import example_instance
+from gpusim.cuda_cpp.includes import includes, read
+from gpusim.cuda_cpp.named_values import with_values
+from gpusim.cuda_cpp.signature import Declared
+from gpusim.cuda_cpp.source_text import parts
+from gpusim.cuda_cpp.structures import POINTER_BYTES, TYPES, Structures, members, structures
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.host import files
 from gpusim.isa.lines import Call
@@ -25,36 +34,15 @@ from gpusim.launch.arguments import ArraySpec, NullPointer
 from gpusim.launch.configured import MachineCode
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
-from gpusim.sass import (
-    arguments,
-    arrays,
-    compiler,
-    cubin,
-    host,
-    listing,
-    nvcc_definitions,
-    reachable,
-    signature,
-    symbols,
-    variables,
-    wheels,
-)
-from gpusim.sass.aliases import aliases, of_template, resolved
+from gpusim.sass import arguments, arrays, compiler, cubin, listing, symbols, variables, wheels
 from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import RESERVED, RESERVED_BYTES
 from gpusim.sass.cache import Lookup
 from gpusim.sass.compiler import Options
-from gpusim.sass.embedded import cuda_of, cuda_of_notebook
-from gpusim.sass.example_instances import example_instance
-from gpusim.sass.includes import includes, read
 from gpusim.sass.initial_memory import InitialMemory, contents
 from gpusim.sass.linking import linked
 from gpusim.sass.missing_headers import left_out, with_folders_around
-from gpusim.sass.named_values import with_values
 from gpusim.sass.ptx import ptx_of
-from gpusim.sass.signature import Declared
-from gpusim.sass.source_text import parts
-from gpusim.sass.structures import POINTER_BYTES, TYPES, Structures, members, structures
 from gpusim.sass.symbols import BUILTIN
 from gpusim.sass.translate import Code, translate
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from gpusim.cuda_cpp.host_headers import CPP, FRAMEWORKS, HOST_HEADERS
+from gpusim.cuda_cpp.includes import included, includes, plain, read
 from gpusim.sass.compiler import Headers, Options, folders_of
-from gpusim.sass.host_headers import CPP, FRAMEWORKS, HOST_HEADERS
-from gpusim.sass.includes import included, includes, plain, read
 
 _FRAMEWORK_FOLDERS = ("ATen/", "THC/", "c10/", "pybind11/", "torch/")
 # Libraries of the host: nothing of theirs decides what is compiled for a device.

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.cuda_cpp import scalars
+from gpusim.cuda_cpp.signature import Declared, type_of
+from gpusim.cuda_cpp.source_text import parts, plain_text
+from gpusim.cuda_cpp.structures import TYPES
 from gpusim.errors import LaunchError, did_you_mean
-from gpusim.sass import arrays, scalars, symbols
+from gpusim.sass import arrays, symbols
 from gpusim.sass.cubin import Variable
-from gpusim.sass.signature import Declared, type_of
-from gpusim.sass.source_text import parts, plain_text
-from gpusim.sass.structures import TYPES
 from gpusim.typing import Array
 
 _DECLARED = re.compile(r"\b__(?:device|constant|managed)__\b([^;(]*)([;(])")

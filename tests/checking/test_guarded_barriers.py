@@ -12,8 +12,8 @@ import pytest
 
 import gpusim
 from gpusim import cuda
+from gpusim.cuda_cpp.control_statements import Statements
 from gpusim.sass import wheels
-from gpusim.sass.control_statements import Statements
 
 compiles = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

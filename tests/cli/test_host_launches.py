@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from conftest import Run
 
+from gpusim.cuda_cpp.host_code import KernelName, Pointer, launches
+from gpusim.cuda_cpp.host_numbers import Number, operation
 from gpusim.sass import wheels
-from gpusim.sass.host_code import KernelName, Pointer, launches
-from gpusim.sass.host_numbers import Number, operation
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

@@ -11,9 +11,9 @@ from conftest import Run
 
 from gpusim.cli.file_launches import kept_launch
 from gpusim.cli.references import Reference
+from gpusim.cuda_cpp.embedded import cuda_of
 from gpusim.errors import InputError
 from gpusim.sass import wheels
-from gpusim.sass.embedded import cuda_of
 
 needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

@@ -10,9 +10,9 @@ import pytest
 from conftest import Run
 
 from gpusim.cli.tuning_parameters import axes, with_values
+from gpusim.cuda_cpp.named_values import with_values as with_other_values
 from gpusim.errors import InputError
 from gpusim.sass import wheels
-from gpusim.sass.named_values import with_values as with_other_values
 
 PYTHON = """
 from gpusim import cuda

@@ -15,9 +15,10 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
+from gpusim.cuda_cpp import host  # noqa: E402
 from gpusim.errors import GpusimError  # noqa: E402
 from gpusim.launch.grid import ComputeCapability  # noqa: E402
-from gpusim.sass import compiler, cubin, host, listing  # noqa: E402
+from gpusim.sass import compiler, cubin, listing  # noqa: E402
 from gpusim.sass.listing import Row  # noqa: E402
 from gpusim.sass.operands import Operand  # noqa: E402
 from validate.operations.operation import source  # noqa: E402

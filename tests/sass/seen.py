@@ -16,9 +16,10 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT))
 
 from gpusim.catalogue import entries  # noqa: E402
+from gpusim.cuda_cpp import host  # noqa: E402
 from gpusim.errors import GpusimError  # noqa: E402
 from gpusim.launch.grid import ComputeCapability  # noqa: E402
-from gpusim.sass import compiler, host, listing  # noqa: E402
+from gpusim.sass import compiler, listing  # noqa: E402
 from gpusim.sass.mnemonics import ROOMS  # noqa: E402
 from gpusim.sass.table import MNEMONICS, find  # noqa: E402
 from validate import cases, twins  # noqa: E402

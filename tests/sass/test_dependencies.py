@@ -13,9 +13,9 @@ import pytest
 
 import gpusim
 from gpusim.cli.own_requests import OwnRequest
+from gpusim.cuda_cpp.includes import includes
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, compiler, lookups, wheels
-from gpusim.sass.includes import includes
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

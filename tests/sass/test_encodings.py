@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from conftest import Run
 
+from gpusim.cuda_cpp.embedded import cuda_of_notebook
 from gpusim.errors import InputError
 from gpusim.host import files
 from gpusim.sass import wheels
-from gpusim.sass.embedded import cuda_of_notebook
 from gpusim.sass.kernels import cuda_file
 
 needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

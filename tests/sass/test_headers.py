@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cuda_cpp.host_headers import host_headers
 from gpusim.sass import wheels
 from gpusim.sass.compiler import CompileError
-from gpusim.sass.host_headers import host_headers
 from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

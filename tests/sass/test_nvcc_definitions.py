@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cuda_cpp.nvcc_definitions import of_build, of_nvcc
 from gpusim.errors import InputError
 from gpusim.sass import wheels
-from gpusim.sass.nvcc_definitions import of_build, of_nvcc
 
 needs_nvrtc = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

@@ -12,8 +12,9 @@ import pytest
 from conftest import Run
 
 import gpusim
+from gpusim.cuda_cpp import scalars
 from gpusim.errors import LaunchError
-from gpusim.sass import compiler, scalars, wheels
+from gpusim.sass import compiler, wheels
 from gpusim.sass.kernels import CodeKernel, CubinFile
 from gpusim.sass.symbols import parameter_types
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.cli.launch_examples import Parameter
-from gpusim.sass import signature
-from gpusim.sass.structures import TYPES
+from gpusim.cuda_cpp import signature
+from gpusim.cuda_cpp.structures import TYPES
 
 from .case import ANY, Case
 

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from gpusim.sass.aliases import aliases
-from gpusim.sass.signature import Declared, kernels, templates
-from gpusim.sass.structures import members, structures
+from gpusim.cuda_cpp.aliases import aliases
+from gpusim.cuda_cpp.signature import Declared, kernels, templates
+from gpusim.cuda_cpp.structures import members, structures
 
 TEXT = """
 struct Inner { char tag; double value; };  // 16 bytes

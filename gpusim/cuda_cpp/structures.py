@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.sass.signature import Declared, type_of
-from gpusim.sass.source_text import closings, parts, plain_text
+from gpusim.cuda_cpp.signature import Declared, type_of
+from gpusim.cuda_cpp.source_text import closings, parts, plain_text
 
 POINTER_BYTES = 8
 TYPES: Mapping[str, type[np.generic]] = {

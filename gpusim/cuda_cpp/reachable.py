@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpusim.host.files import to_bytes
-from gpusim.sass.host import (
+from gpusim.cuda_cpp.host import (
     DEVICE,
     GROUPS,
     blanked,
@@ -21,6 +20,7 @@ from gpusim.sass.host import (
     parsed,
     without_host_macros,
 )
+from gpusim.host.files import to_bytes
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUOTED = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpusim.sass.includes import plain
+from gpusim.cuda_cpp.includes import plain
 
 _ASKED = re.compile(r"\b__NVCC__\b")
 # An error in C++17 for NVRTC, a word without meaning for nvcc.

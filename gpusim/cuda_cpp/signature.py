@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gpusim.sass.source_text import closings, parts, plain_text
+from gpusim.cuda_cpp.source_text import closings, parts, plain_text
 
 _MARK = re.compile(r"[;{}]|\b__global__\b")
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.cuda_cpp.structures import TYPES
 from gpusim.errors import LaunchError
-from gpusim.sass.structures import TYPES
 
 Number = bool | int | float
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from gpusim.sass.host import parsed
-from gpusim.sass.host_numbers import Number, Root, called, operation
-from gpusim.sass.structures import TYPES
+from gpusim.cuda_cpp.host import parsed
+from gpusim.cuda_cpp.host_numbers import Number, Root, called, operation
+from gpusim.cuda_cpp.structures import TYPES
 
 MOST_CALLS = 12  # within each other
 MOST_STEPS = 20_000

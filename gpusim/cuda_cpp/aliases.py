@@ -13,9 +13,9 @@ from itertools import islice
 
 import numpy as np
 
-from gpusim.sass.signature import Declared
-from gpusim.sass.source_text import parts, plain_text
-from gpusim.sass.structures import TYPES
+from gpusim.cuda_cpp.signature import Declared
+from gpusim.cuda_cpp.source_text import parts, plain_text
+from gpusim.cuda_cpp.structures import TYPES
 
 # The meaning of each name: several types for a typedef under a condition.
 Aliases = Mapping[str, Sequence[str]]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from gpusim.cuda_cpp.source_text import closings
 from gpusim.errors import InputError
 from gpusim.host.files import to_bytes
 from gpusim.host.installation import install
-from gpusim.sass.source_text import closings
 
 _STD = r"(?<!cuda::)\bstd::"  # the standard library within cuda:: is the device's too
 _HOST = re.compile(rf"<<<|\bmain\s*\(|\bcuda(Malloc|Memcpy|Free|Error_t|Event|Stream)\w*|{_STD}")

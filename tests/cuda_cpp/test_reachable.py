@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cuda_cpp.reachable import device_texts
 from gpusim.sass import wheels
 from gpusim.sass.compiler import CompileError
 from gpusim.sass.kernels import cuda_file
-from gpusim.sass.reachable import device_texts
 
 needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.cuda_cpp.aliases import aliases, of_template, resolved
+from gpusim.cuda_cpp.signature import Declared, templates
 from gpusim.sass import wheels
-from gpusim.sass.aliases import aliases, of_template, resolved
-from gpusim.sass.signature import Declared, templates
 
 TEXT = """
 typedef float real;

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gpusim.cuda_cpp.host import device_code
 from gpusim.errors import InputError
-from gpusim.sass.host import device_code
 
 pytest.importorskip("tree_sitter_cuda")
 TEXT = """#include <cstdio>
