@@ -34,7 +34,7 @@ from gpusim.launch.textures import Texture
 from gpusim.reports.layout import plural, size
 from gpusim.reports.program_records import Tried
 from gpusim.reports.program_timeline import stream_name
-from gpusim.sass.decode import RefusedError as UnitError
+from gpusim.sass.decoding import RefusedError as UnitError
 from gpusim.sass.symbols import cpp_name, parameter_types
 
 _COOPERATIVE = 1

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpusim.sass.cubin import KernelCode
-from gpusim.sass.decode import BankWord, Micro, UnknownFormError
+from gpusim.sass.decoding import BankWord, Micro, UnknownFormError
 from gpusim.sass.listing import Row
 
 # Arrays with the bytes of constant memory and of parameters, for code with their generic address.

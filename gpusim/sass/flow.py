@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpusim.program.dataflow import reachable
-from gpusim.sass.decode import Micro
+from gpusim.sass.decoding import Micro
 from gpusim.sass.listing import Guard
 
 ENDS = ("EXIT", "BRA", "BRX", "RET.REL", "CALL.REL", "CALL.REG")

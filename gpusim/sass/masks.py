@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from gpusim.isa.ops import OPS
 from gpusim.sass.cubin import KernelCode
-from gpusim.sass.decode import Micro
+from gpusim.sass.decoding import Micro
 from gpusim.sass.listing import Row
 from gpusim.sass.ptx import Ptx
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from gpusim.isa.ops import OPS, Memory
-from gpusim.sass.decode import Micro
+from gpusim.sass.decoding import Micro
 from gpusim.sass.listing import Row
 from gpusim.sass.ptx import Ptx, PtxRow
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpusim.isa.ops import OPS
-from gpusim.sass.decode import Micro
+from gpusim.sass.decoding import Micro
 from gpusim.sass.listing import Row
 from gpusim.sass.operands import Operand
 

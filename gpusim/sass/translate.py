@@ -17,7 +17,7 @@ from gpusim.sass import bank_words
 from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import ADDRESS_BANK, Cubin, KernelCode
-from gpusim.sass.decode import BankWord, Decoder, Micro, Source, decoded
+from gpusim.sass.decoding import BankWord, Context, Micro, Source, decoded
 from gpusim.sass.flow import edges
 from gpusim.sass.form import typed
 from gpusim.sass.links import Links
@@ -169,7 +169,7 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     0. Raises UnknownFormError for an instruction that the table does not know.
     """
     rows = list(without_padding(code.section.rows))
-    found = list(decoded(rows, Decoder(code.window, code.section.labels, code.cubin.arch)))
+    found = list(decoded(rows, Context(code.window, code.section.labels, code.cubin.arch)))
     micros = [
         _settled(bank_words.in_place(micro, code.cubin.arch))
         for micro in ordered(found, rows, code.ptx)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import blocks
-from gpusim.sass.decode import Micro
+from gpusim.sass.decoding import Micro
 from gpusim.sass.flow import Edge, targets
 from gpusim.sass.listing import Guard
 from gpusim.sass.operands import TRUES

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.sass import translate
-from gpusim.sass.decode import BankWord, Decoder
+from gpusim.sass.decoding import BankWord, Context, micros
 from gpusim.sass.listing import row_of_text
 
 assert translate
@@ -32,7 +32,7 @@ def pair(value: Any, kind: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
 
 def worked_out(text: str, **registers: Any) -> dict[str, np.ndarray[Any, Any]]:
     """Return what a row sets registers to, as flat arrays of bits and truths, by name."""
-    [micro] = Decoder(0).micros(row_of_text(text), 0)
+    [micro] = micros(row_of_text(text), 0, Context(0))
     values = []
     for source in micro.sources:
         assert not isinstance(source, BankWord)

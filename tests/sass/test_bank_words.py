@@ -6,7 +6,7 @@ import pytest
 import gpusim
 from gpusim.errors import LaunchError
 from gpusim.sass import wheels
-from gpusim.sass.decode import UnknownFormError
+from gpusim.sass.decoding import UnknownFormError
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 

@@ -11,7 +11,7 @@ from sass.rows import pair, worked_out
 
 import gpusim
 from gpusim.sass import wheels
-from gpusim.sass.decode import Decoder, UnknownFormError
+from gpusim.sass.decoding import Context, UnknownFormError, micros
 from gpusim.sass.immediates import Disagreement
 from gpusim.sass.kernels import CodeFile
 from gpusim.sass.listing import row_of_text
@@ -108,13 +108,13 @@ def test_the_least_of_three_floats_leaves_out_what_is_no_number() -> None:
 )
 def test_a_form_whose_meaning_is_not_known_is_refused(text: str) -> None:
     with pytest.raises((UnknownFormError, Disagreement)):
-        list(Decoder(0).micros(row_of_text(text), 0))
+        list(micros(row_of_text(text), 0, Context(0)))
 
 
 def test_a_number_of_64_bits_must_agree_with_the_instructions_bits() -> None:
     row = dataclasses.replace(row_of_text("MOV.64 R0, 0x5"), bits=6 << 24)
     with pytest.raises(Disagreement, match="0x6"):
-        list(Decoder(0).micros(row, 0))
+        list(micros(row, 0, Context(0)))
 
 
 KERNELS = r"""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sass.rows import worked_out
 
-from gpusim.sass.decode import UnknownFormError
+from gpusim.sass.decoding import UnknownFormError
 
 BASE = 1 << 32
 EDGES = (0, 1, 2, 5, 0x7FFFFFFF, 0x80000000, 0x80000001, BASE - 2, BASE - 1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sass.rows import worked_out
 
-from gpusim.sass.decode import UnknownFormError
+from gpusim.sass.decoding import UnknownFormError
 
 U32 = np.uint32
 NAN = 0x7FC00000

@@ -9,7 +9,7 @@ import pytest
 
 from gpusim.isa import matrices
 from gpusim.isa.matrices import MatrixProduct
-from gpusim.sass.decode import Decoder, UnknownFormError
+from gpusim.sass.decoding import Context, UnknownFormError, micros
 from gpusim.sass.listing import row_of_text
 from gpusim.typing import Array
 
@@ -18,7 +18,7 @@ F16, F32, F64, U32 = np.float16, np.float32, np.float64, np.uint32
 
 def form_of(text: str, arch: int = 90) -> MatrixProduct:
     """Return the product that a row of machine code makes."""
-    [micro] = Decoder(0, arch=arch).micros(row_of_text(text), 0)
+    [micro] = micros(row_of_text(text), 0, Context(0, arch=arch))
     assert isinstance(micro.detail, MatrixProduct)
     assert len(micro.sources) == sum(micro.detail.registers)
     assert len(micro.results) == micro.detail.registers[2]
@@ -246,4 +246,4 @@ def test_fragments_are_those_of_ldmatrix(count: int, transposed: bool) -> None:
 )
 def test_forms_that_are_not_known_are_refused(text: str) -> None:
     with pytest.raises(UnknownFormError):
-        list(Decoder(0).micros(row_of_text(text), 0))
+        list(micros(row_of_text(text), 0, Context(0)))

@@ -19,7 +19,7 @@ from sass.forms import LABEL, rows
 from gpusim.errors import GpusimError
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.sass import translate
-from gpusim.sass.decode import BankWord, Decoder, Micro, decoded
+from gpusim.sass.decoding import BankWord, Context, Micro, decoded
 from gpusim.sass.form import Form
 from gpusim.sass.listing import Row
 from gpusim.sass.operands import Operand, operand
@@ -48,7 +48,7 @@ def meaning(row: Row) -> list[Micro] | None:
     """Return what a row becomes, None where it is refused."""
     labels = defaultdict(int, {LABEL: 16})
     try:
-        return list(decoded([row], Decoder(0, labels)))
+        return list(decoded([row], Context(0, labels)))
     except GpusimError:
         return None
 

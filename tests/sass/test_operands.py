@@ -8,7 +8,7 @@ from sass.rows import worked_out
 
 from gpusim.errors import InputError
 from gpusim.sass import wheels
-from gpusim.sass.decode import Decoder, UnknownFormError, decoded
+from gpusim.sass.decoding import Context, UnknownFormError, decoded
 from gpusim.sass.kernels import cuda_source
 from gpusim.sass.listing import row_of_text, section
 from gpusim.sass.slots import SLOTS
@@ -20,7 +20,7 @@ ONE = np.array([1], np.uint32)
 
 def held(text: str, immediate: int) -> int:
     """Return the first number among what an instruction reads, of which bits 32 to 63 are given."""
-    [micro] = decoded([row_of_text(text, immediate << 32)], Decoder(0))
+    [micro] = decoded([row_of_text(text, immediate << 32)], Context(0))
     return next(int(one) for one in micro.sources if isinstance(one, np.uint32) and one)
 
 
@@ -65,7 +65,7 @@ def test_text_and_bits_that_do_not_agree_are_refused(text: str, immediate: int) 
 
 def test_a_nan_without_its_bits_is_refused() -> None:
     with pytest.raises(UnknownFormError, match="a NaN has bits that its text does not say"):
-        list(decoded([row_of_text("FADD R0, R1, +QNAN ")], Decoder(0)))
+        list(decoded([row_of_text("FADD R0, R1, +QNAN ")], Context(0)))
 
 
 def test_a_listing_of_other_rows_than_the_machine_code_is_refused() -> None:
@@ -131,7 +131,7 @@ def test_a_listing_of_other_rows_than_the_machine_code_is_refused() -> None:
 )
 def test_what_a_row_does_not_name_is_refused(text: str) -> None:
     with pytest.raises(UnknownFormError, match="please report"):
-        list(decoded([row_of_text(text)], Decoder(0, {".L_1": 0})))
+        list(decoded([row_of_text(text)], Context(0, {".L_1": 0})))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_a_row_does_not_name_is_refused(text: str) -> None:
     [("DEPBAR.LE SB0, 0x1", 1), ("DEPBAR.LE SB0, 0x0, {2,1}", 0), ("DEPBAR {5,4,3}", None)],
 )
 def test_a_list_of_scoreboards_is_one_operand(text: str, groups: int | None) -> None:
-    [micro] = decoded([row_of_text(text)], Decoder(0))
+    [micro] = decoded([row_of_text(text)], Context(0))
     assert micro.detail == groups
 
 

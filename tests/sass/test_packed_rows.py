@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sass.rows import worked_out
 
-from gpusim.sass.decode import Decoder, UnknownFormError
+from gpusim.sass.decoding import Context, UnknownFormError, micros
 from gpusim.sass.listing import row_of_text
 
 U32 = np.uint32
@@ -90,7 +90,7 @@ def test_which_half_is_the_first_operands_own_is_told_by_predicates() -> None:
 
 def test_two_results_in_one_register_are_refused() -> None:
     with pytest.raises(UnknownFormError):
-        list(Decoder(0).micros(row_of_text("VIMNMX.S16x2 R0, P0, P0, R1, R2, !PT"), 0))
+        list(micros(row_of_text("VIMNMX.S16x2 R0, P0, P0, R1, R2, !PT"), 0, Context(0)))
 
 
 def test_distances_of_bytes_by_themselves_and_added_up() -> None:
@@ -179,4 +179,4 @@ def test_signs_of_registers_are_looked_up_as_predicates() -> None:
     text = "PLOP3.LUT P0, PT, R1.SIGN, R2.SIGN, R3.SIGN, 0x2, 0x0"
     assert worked_out(text, R1=a, R2=b, R3=c)["P0"].tolist() == [p == 1 for p in range(8)]
     with pytest.raises(UnknownFormError):
-        list(Decoder(0).micros(row_of_text(text.replace("R2.SIGN", "R2")), 0))
+        list(micros(row_of_text(text.replace("R2.SIGN", "R2")), 0, Context(0)))

@@ -17,7 +17,7 @@ from gpusim.isa.ops import OPS, BankLayout, Instruction
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.sass.cubin import Cubin, KernelCode, Parameter
-from gpusim.sass.decode import Decoder, Micro, decoded
+from gpusim.sass.decoding import Context, Micro, decoded
 from gpusim.sass.listing import Place, Row, Section, row_of_text
 from gpusim.sass.translate import Code, translate
 
@@ -158,7 +158,7 @@ def run_lane(micros: list[Micro], labels: dict[str, int], block: int, thread: in
 
 
 def run_lanes(rows: list[Row], labels: dict[str, int]) -> np.ndarray:
-    micros = list(decoded(rows, Decoder(0, labels)))
+    micros = list(decoded(rows, Context(0, labels)))
     first = {micro.row: number for number, micro in reversed(list(enumerate(micros)))}
     places = {name: first[address // 16] for name, address in labels.items()}
     out = np.zeros(64 * BLOCKS * WORDS, np.uint32)

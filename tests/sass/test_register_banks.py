@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusim.sass import translate
-from gpusim.sass.decode import Decoder, decoded
+from gpusim.sass.decoding import Context, decoded
 from gpusim.sass.listing import row_of_text
 from gpusim.sass.register_banks import bank_reads
 
@@ -12,7 +12,7 @@ assert translate
 
 def reads(*texts: str) -> list[tuple[int, ...]]:
     rows = [row_of_text(text) for text in texts]
-    return bank_reads(rows, list(decoded(rows, Decoder(0))))
+    return bank_reads(rows, list(decoded(rows, Context(0))))
 
 
 def test_even_and_odd_registers_lie_in_a_bank_each() -> None:

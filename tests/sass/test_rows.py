@@ -9,7 +9,7 @@ import pytest
 from sass.rows import pair, worked_out
 
 from gpusim.isa import lanes
-from gpusim.sass.decode import Decoder, UnknownFormError, decoded
+from gpusim.sass.decoding import Context, UnknownFormError, decoded, micros
 from gpusim.sass.listing import row_of_text
 from gpusim.sass.table import MNEMONICS
 
@@ -216,7 +216,7 @@ def test_halves_are_two_in_a_register() -> None:
 )
 def test_a_form_that_the_table_lacks_is_refused_by_name(text: str) -> None:
     with pytest.raises(UnknownFormError) as refused:
-        list(decoded([row_of_text(text)], Decoder(0)))
+        list(decoded([row_of_text(text)], Context(0)))
     assert text.split()[0] in str(refused.value)
     assert "please report" in str(refused.value)
 
@@ -294,12 +294,12 @@ def test_a_product_may_be_halved_before_it_is_rounded() -> None:
 )
 def test_units_that_are_not_simulated_are_named(text: str, unit: str) -> None:
     with pytest.raises(UnknownFormError, match=unit):
-        list(decoded([row_of_text(text)], Decoder(0)))
+        list(decoded([row_of_text(text)], Context(0)))
 
 
 def test_a_mask_of_all_lanes_may_be_written_as_zeros_turned_round() -> None:
     for text in ("BRA.DIV ~URZ, `(.L_1)", "BRA.CONV ~URZ, `(.L_1)", "BRA.DIV `(.L_1)"):
-        [micro] = decoded([row_of_text(text)], Decoder(0))
+        [micro] = decoded([row_of_text(text)], Context(0))
         assert micro.sources == (U32(ONES),)
 
 
@@ -414,7 +414,7 @@ def test_uniform_predicates_are_packed() -> None:
 def test_movm_exchanges_rows_and_columns() -> None:
     matrix = np.arange(64, dtype=np.uint16).reshape(8, 8)
     held = np.ascontiguousarray(matrix).view(np.uint32).reshape(1, 1, 32)
-    [micro] = Decoder(0).micros(row_of_text("MOVM.16.MT88 R5, R0"), 0)
+    [micro] = micros(row_of_text("MOVM.16.MT88 R5, R0"), 0, Context(0))
     assert (micro.op, micro.sources, micro.results) == ("MOVM.LANES", ("R0",), ("R5",))
     made = lanes.transposed(held).reshape(8, 4).view(np.uint16)
     assert made.tolist() == matrix.T.tolist()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gpusim.sass.decode import Decoder, decoded
+from gpusim.sass.decoding import Context, decoded
 from gpusim.sass.flow import edges
 from gpusim.sass.listing import row_of_text
 from gpusim.sass.webs import Webs
 
 
 def webs(*rows: str, **labels: int) -> Webs:
-    micros = list(decoded([row_of_text(text) for text in rows], Decoder(0)))
+    micros = list(decoded([row_of_text(text) for text in rows], Context(0)))
     assert len(micros) == len(rows)
     return Webs(micros, edges(micros, {"top": 0, **labels}))
 

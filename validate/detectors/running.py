@@ -12,7 +12,7 @@ from gpusim.checking.findings import Finding
 from gpusim.cli.launch_examples import parameters_of
 from gpusim.errors import GpusimError
 from gpusim.sass.compiler import CompileError
-from gpusim.sass.decode import UnknownFormError
+from gpusim.sass.decoding import UnknownFormError
 
 from .case import Case, Verdict
 

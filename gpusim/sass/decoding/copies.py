@@ -1,0 +1,154 @@
+"""Copies from global to shared memory that are awaited later (`cp.async`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusim.isa.ops import Memory
+from gpusim.sass.decoding.addresses import summed_address
+from gpusim.sass.decoding.memory import accessed_memory
+from gpusim.sass.decoding.sources import both_guards, expect, itself
+from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source
+from gpusim.sass.form import Form, Signs
+from gpusim.sass.listing import Guard, Row
+from gpusim.sass.table import Mnemonic
+
+
+def _commit_copies(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro("LDGDEPBAR", place, None, (), (), row.guard)
+
+
+def _await_copies(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Wait until at most a number of groups of copies, counted on SB0, are pending."""
+    names = [one.name for one in row.operands]
+    groups = row.operands[1].number if names[:1] == ["SB0"] and len(names) > 1 else None
+    yield Micro("DEPBAR", place, groups, (), (), row.guard)
+
+
+def _copy_to_shared(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Copy from global to shared memory without a register between; it is there when awaited.
+
+    Lanes with a false third operand, a predicate, store zeros. With ZFILL the address encodes
+    the number of zeros in a copy, by its distance behind the source (PTX ISA,
+    cp.async with a size of the source; compilers' code).
+    """
+    expect(len(row.operands) in (2, 3), row)
+    to, origin, *wanted = row.operands
+    source = summed_address(origin, row, place)
+    yield source
+    held, words = accessed_memory(row, "global")
+    passing = tuple(f"T{place}.{number}" for number in range(words))
+    guard, fills = row.guard, "ZFILL" in row.modifiers
+    for predicate in wanted:
+        expect(predicate.kind == "P", row)
+        before, guard = both_guards(row, place, predicate)
+        yield from before
+    if wanted or fills:
+        yield from _zeros(row, place, passing)
+    if fills:
+        parts = _in_parts(row, place, source.results, guard, 4 * words)
+        yield from parts.before
+        yield Micro("LDGSTS", place, None, source.results, passing, parts.whole, held)
+        yield from parts.behind
+    else:
+        yield Micro("LDGSTS", place, None, source.results, passing, guard, held)
+    target = replace(
+        summed_address(to, row, place, context.window, wide=False), results=(f"A{place}.to",)
+    )
+    yield target
+    shared, _ = accessed_memory(row, "shared")
+    yield Micro(
+        ".STS", place, None, (*target.results, *passing), (), row.guard, shared, issued=False
+    )
+
+
+def _zeros(row: Row, place: int, names: tuple[str, ...]) -> Iterator[Micro]:
+    zeros = Form("zero", itself, frozenset(), "u", "u", (Signs(),))
+    for name in names:
+        yield Micro(".SAME", place, zeros, (ZERO,), (name,), row.guard, issued=False)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A copy of all or the first bytes by lane: steps around it, and the lanes that copy all."""
+
+    before: tuple[Micro, ...]
+    whole: Guard
+    behind: tuple[Micro, ...]
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of a copy with its number of missing bytes in an address, and a byte of it."""
+
+    width: int
+    byte: int
+
+    def computed(self, address: Any) -> Any:
+        """Return the address of the byte."""
+        return (address & np.int64(-self.width)) + np.int64(self.byte)
+
+
+def _in_parts(
+    row: Row, place: int, address: tuple[Source, ...], guard: Guard | None, width: int
+) -> Parts:
+    """Return the copies of lanes that want fewer bytes than the whole: byte by byte."""
+    first = _covered(place, "whole", address, guard, (width, -1))
+    behind: list[Micro] = []
+    memory = Memory("global", "", np.dtype(np.uint8), by_address=True)
+    for byte in range(width - 1):
+        name, where, value = (f"{letter}{place}.{byte}" for letter in "QAB")
+        behind.append(_covered(place, str(byte), address, guard, (width, byte)))
+        start = Start(width, byte)
+        behind.append(Micro(".ADDRESS", place, start, address, (where,), issued=False))
+        behind += _zeros(replace(row, guard=None), place, (value,))
+        load = Micro(".LDG", place, None, (where,), (value,), Guard(name, False), memory)
+        behind.append(replace(load, issued=False))
+    for word in range(width // 4):
+        held = f"T{place}.{word}"
+        count = min(4, width - 1 - 4 * word)
+        sources = (held, *(f"B{place}.{4 * word + byte}" for byte in range(count)))
+        codes, signs = "u" * len(sources), (Signs(),) * len(sources)
+        form = Form("joined", _with_bytes, frozenset(), codes, "u", signs)
+        behind.append(Micro(".SAME", place, form, sources, (held,), issued=False))
+    return Parts((first,), Guard(f"Q{place}.whole", False), tuple(behind))
+
+
+def _covered(
+    place: int,
+    name: str,
+    address: tuple[Source, ...],
+    guard: Guard | None,
+    numbers: tuple[int, int],
+) -> Micro:
+    """Compute the lanes that copy a single byte, or -1 for all bytes at once."""
+    predicates = () if guard is None else (guard,)
+    sources = (*address, *(one.register for one in predicates))
+    signs = (Signs(), *(Signs(negated=one.negated) for one in predicates))
+    codes = "r" + "p" * len(predicates)
+    form = Form("covered", _is_covered, frozenset(), codes, "p", signs, numbers=numbers)
+    return Micro(".PREDICATE", place, form, sources, (f"Q{place}.{name}",), issued=False)
+
+
+def _is_covered(form: Form, address: Any, *wanted: Any) -> Any:
+    width, byte = form.numbers
+    lacking = address & np.int64(width - 1)
+    covered = lacking == 0 if byte < 0 else (lacking != 0) & (lacking < width - byte)
+    return np.logical_and(covered, wanted[0]) if wanted else covered
+
+
+def _with_bytes(form: Form, word: Any, *parts: Any) -> Any:
+    for place, part in enumerate(parts):
+        word = word | part << np.uint32(8 * place)
+    return word
+
+
+DECODERS: Mapping[str, Decode] = {
+    "copy_to_shared": _copy_to_shared,
+    "commit_copies": _commit_copies,
+    "await_copies": _await_copies,
+}
