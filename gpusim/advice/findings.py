@@ -1,4 +1,4 @@
-"""Findings of a launch: the rules' advice in the order of its gain or cost, each cause once."""
+"""Findings of a launch: the rules' advice, each cause once, in one order with and without times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import NONE, Advice
-from gpusim.advice.registry import rules
+from gpusim.advice.registry import is_timed, rules
+from gpusim.tracing.lanes import ranges
 from gpusim.tracing.records import Trace
 
 if TYPE_CHECKING:
@@ -34,9 +35,10 @@ def find(
 ) -> list[Advice]:
     """Return advice on a launch, the costliest first; one of kind "none" if all is well.
 
-    With a prediction, rules about time and the launch's shape speak too, and the first findings
-    have gains: the launch played again without the mechanism. A small grid is no finding unless it
-    `grid_is_open`: a kernel of the catalogue has the blocks that n asks for.
+    One cause is one finding, of all its lines. With a prediction, rules about time and the
+    launch's shape speak too, and the first findings have gains: the launch played again without
+    the mechanism. Findings that need no prediction keep their order. A small grid is no finding
+    unless it `grid_is_open`: a kernel of the catalogue has the blocks that n asks for.
     """
     if prediction is not None and not _is_of(trace, prediction):
         prediction = None
@@ -45,6 +47,7 @@ def find(
     found = [advice for rule in spoken.values() for advice in rule(evidence)]
     found.sort(key=lambda advice: (-advice.cost, advice.line, advice.kind))
     found = [one for one in _each_cause_once(found) if grid_is_open or one.kind != FEW_BLOCKS]
+    found = _with_all_lines(found)
     if prediction is not None:
         found = with_gains(found, prediction)
     return found or [_nothing(evidence)]
@@ -72,8 +75,37 @@ def _each_cause_once(found: Sequence[Advice]) -> list[Advice]:
     return kept
 
 
+def _with_all_lines(found: Sequence[Advice]) -> list[Advice]:
+    """Return advice with the findings of one kind and cause as one, the costliest first."""
+    alike: dict[tuple[str, str | int], list[Advice]] = {}
+    for place, one in enumerate(found):
+        alike.setdefault((one.kind, one.cause or place), []).append(one)
+    made = [_of_all(ones) for ones in alike.values()]
+    return sorted(made, key=lambda advice: (-advice.cost, advice.line, advice.kind))
+
+
+def _of_all(ones: Sequence[Advice]) -> Advice:
+    """Return the first of findings with the lines and costs of all."""
+    first = ones[0]
+    others = tuple(sorted({one.line for one in ones} - {first.line}))
+    if not others:
+        return first
+    several = "lines" if len(others) > 1 else "line"
+    also = f"likewise {several} {ranges(others)}, {len(others) + 1} places in all"
+    return replace(
+        first,
+        message=f"{first.message.rstrip('.')}; {also}.",
+        cost=sum(one.cost for one in ones),
+        others=others,
+    )
+
+
 def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
-    """Return advice with the gains of the first findings, in the order of these to a hundredth."""
+    """Return advice with the gains of the first findings, in the order of these to a hundredth.
+
+    Findings that need no prediction keep their order: each stands where the largest gain among it
+    and those behind it would.
+    """
     from gpusim.advice.removals import removal_of
     from gpusim.prediction.removals import replay
 
@@ -87,8 +119,15 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
         gain = replay(prediction, removal)
         if gain.saves >= LEAST_GAIN or advice.kind in CERTAIN:
             played.append(replace(advice, gain=gain))
-    played.sort(key=lambda advice: -round(advice.gain.saves, 2) if advice.gain else 0.0)
-    return [*played, *rest]
+    ranks: list[float] = []
+    largest = 0.0
+    for advice in reversed(played):
+        rank = round(advice.gain.saves, 2) if advice.gain else 0.0
+        if not is_timed(advice.kind):
+            rank = largest = max(rank, largest)
+        ranks.append(-rank)
+    order = sorted(range(len(played)), key=ranks[::-1].__getitem__)
+    return [*(played[place] for place in order), *rest]
 
 
 # What the rules of a trace look at: its parts, those of all, and the words for both.

@@ -19,6 +19,7 @@ class Advice:
     `cost` is an estimate in cycles of an SM for each block: the order of findings without a device.
     `gain` is the result of the launch without the mechanism that the rule names.
     `explains` are the stall reasons that are symptoms of the cause, at the `lines` it concerns.
+    Findings of a kind with the same `cause`, unless "", are one finding with several `places`.
     """
 
     kind: str
@@ -28,6 +29,13 @@ class Advice:
     gain: Replay | None = None
     explains: frozenset[str] = field(default_factory=frozenset)
     lines: frozenset[int] = field(default_factory=frozenset)
+    cause: str = ""
+    others: tuple[int, ...] = ()
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The source lines of the finding in order, none for the launch as a whole."""
+        return tuple(sorted({self.line, *self.others} - {0}))
 
     @property
     def times(self) -> str:
@@ -55,6 +63,7 @@ class Advice:
     def to_dict(self) -> dict[str, Any]:
         """Return the advice as plain data."""
         document: dict[str, Any] = {"kind": self.kind, "line": self.line, "message": self.message}
+        document["lines"] = list(self.places)
         return document if self.gain is None else {**document, "gain": self.gain.to_dict()}
 
 

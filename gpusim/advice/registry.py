@@ -51,6 +51,11 @@ def mechanism_of(kind: str) -> Mechanism | None:
     return _MECHANISMS.get(kind)
 
 
+def is_timed(kind: str) -> bool:
+    """Return whether findings of a kind need a prediction."""
+    return not _is_untimed(_RULES[kind])
+
+
 def title(kind: str) -> str:
     """Return the title of a kind of findings."""
     if kind not in _RULES:

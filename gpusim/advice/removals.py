@@ -1,4 +1,4 @@
-"""The removal of an advice: the mechanism that its rule names, of its line or of the launch."""
+"""The removal of an advice: the mechanism that its rule names, of its lines or of the launch."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ def removal_of(advice: Advice) -> Removal | None:
     name = mechanism_of(advice.kind)
     if name is None:
         return None
-    return Removal(name, advice.line if REMOVALS.all()[name].of_a_line else None)
+    return Removal(name, advice.places if REMOVALS.all()[name].of_a_line else ())

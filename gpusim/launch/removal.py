@@ -1,11 +1,11 @@
-"""The name of a removal: a mechanism, and the source line that is to go without it."""
+"""The name of a removal: a mechanism, and the source lines that are to go without it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-AT = "@"
+AT, AND = "@", "+"
 
 # Each is a function in `gpusim.prediction.removals.mechanisms`.
 Mechanism = Literal[
@@ -39,13 +39,14 @@ MECHANISMS: frozenset[str] = frozenset(get_args(Mechanism))
 
 @dataclass(frozen=True)
 class Removal:
-    """A mechanism and the source line that goes without it, None for the launch as a whole."""
+    """A mechanism and the source lines that go without it, none for the launch as a whole."""
 
     mechanism: str
-    line: int | None = None
+    lines: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return self.mechanism if self.line is None else f"{self.mechanism}{AT}{self.line}"
+        at = AND.join(map(str, self.lines))
+        return f"{self.mechanism}{AT}{at}" if at else self.mechanism
 
 
 def require_known(name: str) -> None:

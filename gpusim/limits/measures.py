@@ -164,7 +164,8 @@ def _of_findings(found: Sequence[Finding]) -> Measured:
 
 
 def _of_advice(found: Sequence[Advice]) -> Measured:
-    return Measured(len(found), tuple(Share(one.line, one.message) for one in found))
+    shares = [Share(line, one.message) for one in found for line in one.places or (0,)]
+    return Measured(len(shares), tuple(shares))
 
 
 _SINGLE: Mapping[str, Callable[[Subject], Measured]] = {

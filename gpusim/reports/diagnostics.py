@@ -74,7 +74,16 @@ def of_advice(found: Iterable[Advice], source_file: str, kernel: str = "") -> It
             message = one.sentence.removeprefix(f"line {one.line}: " if source_file else "")
             message = f"{kernel}: {message}" if kernel and not one.line else message
             level = NOTE if one.kind == LIMIT else WARNING
-            yield Diagnostic(level, one.kind, message, source_file, one.line)
+            others = tuple(Related(line, "likewise") for line in one.places if line != one.line)
+            yield Diagnostic(
+                level,
+                one.kind,
+                message,
+                source_file,
+                one.line,
+                related=others,
+                count=1 + len(others),
+            )
 
 
 def of_verdict(

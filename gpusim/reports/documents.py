@@ -152,11 +152,12 @@ class Gain(TypedDict):
 
 
 class Advice(TypedDict):
-    """A finding on performance; line 0 is the launch as a whole."""
+    """A finding on performance: its costliest line, 0 for the launch as a whole, and all lines."""
 
     kind: str
     line: int
     message: str
+    lines: list[int]
     gain: NotRequired[Gain]
 
 

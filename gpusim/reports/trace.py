@@ -175,7 +175,7 @@ def _lines(trace: Trace, width: int, room: int, whole: bool) -> Iterator[Text]:
 
 
 def _marked(trace: Trace) -> set[int]:
-    return {finding.line for finding in trace.findings if finding.kind != "none"}
+    return {line for one in trace.findings if one.kind != "none" for line in one.places}
 
 
 def lines_table(trace: Trace, rows: Sequence[tuple[LineCounters, str]], *, whole: bool) -> Columns:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 
 import pytest
 from handmade import access, branch, plain, reduce2, trace_of
 
 from gpusim.advice.findings import find
 from gpusim.advice.records import Advice as Finding
+from gpusim.advice.removals import removal_of
+from gpusim.cli.app import main
+from gpusim.launch.removal import Removal
+from gpusim.prediction.removals import parse
+from gpusim.reports.diagnostics import of_advice
 from gpusim.reports.trace import trace_report
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import iterations, numbering
@@ -135,6 +143,51 @@ def test_the_dearest_finding_comes_first() -> None:
     mild = [access(0, 5, "LDS", 0, 0, [2 * t for t in range(32)])]
     bad = [access(1, 9, "LDS", 0, 0, [32 * t for t in range(32)])]
     assert [finding.line for finding in find(trace_of([*mild, *bad]))] == [9, 5]
+
+
+def conflict(line: int, stride: int) -> Execution:
+    return access(line, line, "LDS", 0, 0, [stride * t for t in range(32)])
+
+
+def test_lines_with_one_cause_are_one_finding() -> None:
+    """Lines 5, 6 and 9 have stride 8, with 7 excessive wavefronts each; line 7 has stride 32."""
+    found = find(trace_of([conflict(line, 32 if line == 7 else 8) for line in (5, 6, 7, 9)]))
+    assert [(one.line, one.places, one.cost) for one in found] == [
+        (7, (7,), 31),
+        (5, (5, 6, 9), 21),
+    ]
+    assert found[1].message.endswith("; likewise lines 6, 9, 3 places in all.")
+    assert found[1].to_dict()["lines"] == [5, 6, 9]
+
+
+def test_every_place_of_a_finding_is_marked() -> None:
+    trace = trace_of([conflict(5, 8), conflict(6, 8)])
+    marked = [line.plain for line in trace_report(trace, 80) if line.plain.startswith(">")]
+    assert len(marked) == 2
+    (one,) = of_advice(find(trace), "x.cu")
+    assert (one.line, one.count, [place.line for place in one.related]) == (5, 2, [6])
+
+
+def test_a_finding_of_several_lines_is_played_without_all_of_them() -> None:
+    (one,) = find(trace_of([conflict(5, 8), conflict(6, 8)]))
+    removal = removal_of(one)
+    assert removal == Removal("bank-conflicts", (5, 6))
+    assert parse(str(removal)) == removal
+
+
+@pytest.mark.parametrize("name", ["reduce2", "reduction2"])
+def test_findings_of_a_trace_stand_in_the_order_of_a_prediction(name: str) -> None:
+    """Idle lanes save more of the time of `reduce2` than conflicts, which a trace says first."""
+    traced, predicted = kinds("trace", name), kinds("predict", name)
+    assert len(traced) > 1
+    assert [kind for kind in predicted if kind in traced] == traced
+
+
+def kinds(command: str, name: str) -> list[str]:
+    """The kinds of findings that a command prints."""
+    with redirect_stdout(StringIO()) as printed:
+        main([command, name, "-n", "65536", "--json"])
+    return [one["kind"] for one in json.loads(printed.getvalue())["findings"]]
 
 
 def test_iterations_of_a_loop_are_its_instructions_occurrences() -> None:

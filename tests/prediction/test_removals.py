@@ -37,7 +37,7 @@ def line_of(prediction: Prediction) -> int:
 
 def test_without_its_bank_conflicts_a_line_takes_as_long_as_one_without_conflicts() -> None:
     slow, fast = kernel_at(32), kernel_at(1)
-    found = replay(slow, Removal("bank-conflicts", line_of(slow)))
+    found = replay(slow, Removal("bank-conflicts", (line_of(slow),)))
     assert found.time_us == pytest.approx(fast.time_us, rel=0.02)
     assert found.speedup == pytest.approx(slow.time_us / found.time_us)
     assert found.speedup > 3
@@ -45,13 +45,13 @@ def test_without_its_bank_conflicts_a_line_takes_as_long_as_one_without_conflict
 
 def test_another_line_gains_nothing() -> None:
     slow = kernel_at(32)
-    found = replay(slow, Removal("bank-conflicts", line_of(slow) + 1))
+    found = replay(slow, Removal("bank-conflicts", (line_of(slow) + 1,)))
     assert found.time_us == pytest.approx(slow.time_us)
 
 
 def test_a_prediction_without_a_mechanism_of_a_line_is_its_replay() -> None:
     slow = kernel_at(32)
-    removal = Removal("bank-conflicts", line_of(slow))
+    removal = Removal("bank-conflicts", (line_of(slow),))
     from gpusim.prediction.predict import predict_prepared
 
     again = predict_prepared(slow.prepared, slow.device, removals=[removal])
@@ -76,8 +76,8 @@ def test_a_prediction_without_small_blocks_starts_blocks_in_no_time() -> None:
 
 
 def test_removals_are_named_by_mechanism_and_line() -> None:
-    assert parse("bank-conflicts@81") == Removal("bank-conflicts", 81)
-    assert str(Removal("barriers", 5)) == "barriers@5"
+    assert parse("bank-conflicts@81") == Removal("bank-conflicts", (81,))
+    assert str(Removal("barriers", (5,))) == "barriers@5"
     assert parse("tail") == Removal("tail")
     assert parse("bank-conflicts") is None  # of the whole GPU
 
@@ -98,7 +98,7 @@ def test_what_no_line_can_be_without_is_refused(text: str, message: str) -> None
 def test_a_line_without_instructions_is_refused_with_those_that_have_some() -> None:
     slow = kernel_at(1)
     with pytest.raises(DeviceError, match="line 99999 has no instructions in strided; its lines"):
-        replay(slow, Removal("barriers", 99999))
+        replay(slow, Removal("barriers", (99999,)))
 
 
 def test_every_mechanism_says_what_a_launch_is_like_without_it() -> None:

@@ -50,6 +50,7 @@ def integer_division(evidence: Evidence) -> Iterable[Advice]:
             cost,
             explains=THROTTLE | {"special-functions", "integers-64"},
             lines=frozenset({line}),
+            cause="by a variable",
         )
 
 
@@ -113,6 +114,7 @@ def _kept(
             f"block; a block issues {evidence.issued_cycles * SCHEDULERS:,.0f} instructions.",
             keeps,
             explains=THROTTLE,
+            cause=what,
         )
 
 
@@ -131,6 +133,7 @@ def integers_64(evidence: Evidence) -> Iterable[Advice]:
             f"{100 * cost / evidence.issued_cycles:.0f} % of all; 32 bits take a third of them.",
             cost,
             explains=THROTTLE,
+            cause="64 bits",
         )
 
 

@@ -47,6 +47,7 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
                 cost,
                 explains=SYMPTOMS | {"divergence"} if tries else SYMPTOMS,
                 lines=frozenset({line}),
+                cause=f"{space}, lanes of a warp: {meets}",
             )
 
 

@@ -26,7 +26,8 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
         )
         extra = evidence.count(line, "shared_load_bank_conflicts", "shared_store_bank_conflicts")
         total = evidence.count(line, "shared_load_wavefronts", "shared_store_wavefronts")
-        message = f"line {line}: {_cause(worst.execution, evidence.trace.cc)}{when(worst, shared)}"
+        cause = _cause(worst.execution, evidence.trace.cc)
+        message = f"line {line}: {cause}{when(worst, shared)}"
         if total and evidence.is_whole:
             message += f"; {extra:,} of the line's {total:,} wavefronts are excessive"
         elif total:
@@ -37,6 +38,7 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
             message + ".",
             cost,
             explains=SYMPTOMS,
+            cause=cause,
         )
 
 

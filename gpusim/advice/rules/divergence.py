@@ -50,6 +50,7 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
             line,
             message + ".",
             cost or len(divergent),
+            cause=which,
         )
 
     plain = lines_without_conditions(evidence.trace)

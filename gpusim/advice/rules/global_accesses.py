@@ -63,6 +63,7 @@ def uncoalesced(evidence: Evidence) -> Iterable[Advice]:
             message + ".",
             cost,
             explains=SYMPTOMS,
+            cause=f"{how}, {len(on)} lanes, {execution.sectors} sectors, {kind}",
         )
 
 
@@ -110,13 +111,15 @@ def narrow_loads(evidence: Evidence) -> Iterable[Advice]:
         cost = sum(p.times * p.execution.sectors for p in accesses) * (1 - 1 / len(found)) / 4
         if not evidence.is_worth_saying(cost):
             continue
+        saved = sum(p.times for p in accesses) * (1 - 1 / len(found))
         yield Advice(
             "narrow-loads",
             line,
             f"line {line}: a thread loads {len(found)} neighbouring words of {found[0].array} one "
             f"by one; a vector load of {width} bytes would do.",
-            cost,
+            saved,
             explains=SYMPTOMS,
+            cause=f"{len(found)} words, {width} bytes",
         )
 
 
@@ -149,6 +152,7 @@ def repeated_accesses(evidence: Evidence) -> Iterable[Advice]:
                         f"line {line}: a block {verb} {what}; {cure} would save {saved}.",
                         cost,
                         explains=SYMPTOMS,
+                        cause=f"{verb} {array}, {cure}",
                     )
                 )
         yield from sorted(told, key=lambda advice: -advice.cost)[:1]

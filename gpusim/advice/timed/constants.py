@@ -42,4 +42,5 @@ def constants(evidence: Evidence) -> Iterable[Advice]:
             "other; shared memory serves 32 words at once.",
             count,
             explains=frozenset({"short-scoreboard", "mio-throttle"}),
+            cause=f"{each:.0f} constants",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from gpusim.errors import did_you_mean
 from gpusim.gpu.device import DeviceError
 from gpusim.host.files import shown
-from gpusim.launch.removal import AT, Removal, require_known
+from gpusim.launch.removal import AND, AT, Removal, require_known
 from gpusim.launch.removal import Mechanism as MechanismName
 from gpusim.prediction.setting import Setting
 from gpusim.program.fast_paths import operation_lines
@@ -91,21 +91,24 @@ def parse(text: str) -> Removal | None:
             f"{', '.join(of_lines)}"
             f"{did_you_mean(name, of_lines)}"
         )
-    if not (number.isascii() and number.isdigit()):
+    numbers = number.split(AND)
+    if not all(one.isascii() and one.isdigit() for one in numbers):
         raise DeviceError(f"{shown(text)!r} names no source line; write for example {name}{AT}81")
-    return Removal(name, int(number))
+    return Removal(name, tuple(map(int, numbers)))
 
 
 def removed(removal: Removal, setting: Setting) -> Setting:
     """Return a launch without a mechanism; DeviceError for a line without instructions."""
     rows = setting.prepared.program.instructions
     lines_of = operation_lines(setting.prepared.program)
-    pcs = frozenset(pc for pc, line in enumerate(lines_of) if removal.line in (None, line))
-    if not pcs:
+    if missing := set(removal.lines).difference(lines_of):
         lines = sorted({row.line for row in rows if row.line})
         raise DeviceError(
-            f"line {removal.line} has no instructions in {setting.prepared.kernel}; its lines are "
+            f"line {min(missing)} has no instructions in {setting.prepared.kernel}; its lines are "
             f"{', '.join(map(str, lines))}"
         )
+    pcs = frozenset(
+        pc for pc, line in enumerate(lines_of) if not removal.lines or line in removal.lines
+    )
     edited = REMOVALS.all()[removal.mechanism].edit(setting, pcs)
     return replace(edited, removals=(*setting.removals, removal))

@@ -40,13 +40,14 @@ from gpusim.tracing.records import LineCounters, Trace
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence about a line: its kind, its severity ("note" or worse), the gain of its cure."""
+    """A sentence about a line, and others: kind, severity ("note" or worse), gain of its cure."""
 
     kind: str
     line: int
     message: str
     severity: str = "note"
     gain: str = ""
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,8 @@ def section(subject: Subject, characters: int, spans: int) -> Section:
     assert program is not None
     first = None if forecast is None else forecast.first
     remarks = (*subject.remarks, *(_remark(one) for one in trace.findings if one.kind != NONE))
-    source_columns, source = _source(trace, forecast, {remark.line for remark in remarks})
+    marked = {line for remark in remarks for line in (remark.line, *remark.others)}
+    source_columns, source = _source(trace, forecast, marked)
     code_columns, code = code_rows(program, trace, first)
     main, beside = levels(trace, None if first is None else first.traffic)
     return Section(
@@ -146,7 +148,7 @@ def _remark(advice: Advice) -> Remark:
     """Return a finding of the trace as a remark, its gain apart."""
     gain = advice.gain
     worth = "" if gain is None else f"fixing it: {duration(gain.time_us)} ({advice.times} faster)"
-    return Remark(advice.kind, advice.line, advice.message, gain=worth)
+    return Remark(advice.kind, advice.line, advice.message, gain=worth, others=advice.places)
 
 
 # -- the source ----------------------------------------------------------------------------
