@@ -194,6 +194,8 @@ class Instance:
             code_blocks=len(self.made.starts),
             awaits=self.made.awaits,
             most_idle=order.MOST_IDLE,
+            reductions=self.made.reductions_at,
+            arrivals=self.made.arrivals_at,
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)

@@ -225,6 +225,8 @@ def _plain(made: Translation) -> dict[str, Any]:
         "keys_at": made.keys_at,
         "flags_at": made.flags_at,
         "awaits": made.awaits,
+        "reductions_at": made.reductions_at,
+        "arrivals_at": made.arrivals_at,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,

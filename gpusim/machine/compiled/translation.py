@@ -27,7 +27,7 @@ from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
-from gpusim.machine.warps import state, turns
+from gpusim.machine.warps import barriers, state, turns
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
 from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.flow import all_successors, leaders
@@ -35,6 +35,7 @@ from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
 from gpusim.typing import Array, DType
+from gpusim.wasm.memory import fields_of, packed
 
 WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)
@@ -50,15 +51,19 @@ CALLED = frozenset((
 ))  # fmt: skip
 # Kinds that end the run where they are reached.
 LEFT = frozenset(("trap", "call_driver", "part"))
-CONTROL = frozenset(("branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier"))
+CONTROL = frozenset((
+    "branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier", "named_barrier",
+    "arrive",
+))  # fmt: skip
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
     "call_driver", "part", "commit_copies", "await_copies",
 ))  # fmt: skip
 REFUSED = frozenset((
-    "named_barrier", "arrive", "clock", "get_token", "set_token", "texture", "surface_load",
+    "clock", "get_token", "set_token", "texture", "surface_load",
     "surface_store", "matrix_product", "rows_to_fragments", "fragments_to_rows",
 ))  # fmt: skip
+_NO_REDUCTION = dict.fromkeys(fields_of(state.Reduction), 0)
 
 
 @dataclass
@@ -74,7 +79,9 @@ class Translation:
     a first byte to an end (None for all), `orders` those of paths to atomics that show their order.
     A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
     turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`, flags of
-    basic blocks at `flags_at`; `awaits` tells that warps wait for others.
+    basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of barriers are
+    listed at `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`; both are 0
+    without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -107,6 +114,8 @@ class Translation:
     keys_at: int = 0
     flags_at: int = 0
     awaits: bool = False
+    reductions_at: int = 0
+    arrivals_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -187,6 +196,7 @@ class _Translator:
         self._between: dict[int, Place] = {}
         self._ordered: frozenset[int] = frozenset()
         self._meetings: frozenset[int] = frozenset()
+        self._reductions: dict[int, dict[str, int]] = {}  # by basic block
 
     # -- places ------------------------------------------------------------------------
 
@@ -293,12 +303,14 @@ class _Translator:
         """Return the module."""
         made, rows = self._made, self._rows
         kinds = [OPS[row.op].kind for row in rows]
-        for row, kind in zip(rows, kinds, strict=True):
-            if kind in REFUSED or (kind == "barrier" and row.dst):
+        for kind in kinds:
+            if kind in REFUSED:
                 raise NotDerivedError(kind)
         if any(OPS[row.op].copies == "begins" for row in rows):
             self._queues = self._made_queues()
             made.queue_at = self._queues.queue
+        if any(OPS[row.op].has_number for row in rows):
+            self._reserve_arrivals()
         if self._in_order:
             self._keep_order()
         else:
@@ -339,6 +351,9 @@ class _Translator:
         made.warp_bytes = -(-self._at // 64) * 64
         if self._in_order:
             made.flags_at, self._cell = self._cell, self._cell + -(-len(blocks) // 16) * 16
+        if self._reductions:
+            made.reductions_at = self._cell
+            self._cell += state.REDUCTION_BYTES * len(blocks)
         made.end = self._cell
         made.text = self._module(blocks)
         return made
@@ -369,6 +384,23 @@ class _Translator:
         held = "".join(f"\\{flag:02x}" for flag in flags)
         return f'(data (i32.const {self._made.flags_at}) "{held}")'
 
+    def _reserve_arrivals(self) -> None:
+        """Make a place for arrivals at named barriers; NotDerivedError where more is asked."""
+        if self._in_order or self._recording or self._detection is not None:
+            raise NotDerivedError("named barriers")
+        self._made.arrivals_at, self._at = self._at, self._at + barriers.ARRIVALS_BYTES
+
+    def _table_of_reductions(self) -> str:
+        """Return the results of barriers as data."""
+        if not self._reductions:
+            return ""
+        held = b"".join(
+            packed(state.Reduction, **self._reductions.get(number, _NO_REDUCTION))
+            for number in range(len(self._made.starts))
+        )
+        text = "".join(f"\\{byte:02x}" for byte in held)
+        return f'(data (i32.const {self._made.reductions_at}) "{text}")'
+
     def _made_queues(self) -> Queues:
         """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
         if self._recording or self._detection is not None:
@@ -395,7 +427,7 @@ class _Translator:
 (import "gpusim" "take_steps" (func $take_steps))
 (import "gpusim" "bring" (func $bring (param i32 i32)))
 (import "gpusim" "progress" (func $progress (param i32) (result i32)))
-(memory (export "memory") {pages}) {self._flags()}
+(memory (export "memory") {pages}) {self._flags()} {self._table_of_reductions()}
 {common}
 {accesses}
 {self._start()}
@@ -570,7 +602,7 @@ class _Translator:
         operands, bits = self._operands(segment, pc, row, kind), []
         if guard is not None:
             bits.append(guard)
-        decided = kind == "source_branch" and bool(row.src)
+        decided = bool(row.src) and kind in ("source_branch", "barrier")
         if decided:
             bits.append(segment.read(row.src[0]))
         if kind == "bounds":
@@ -614,6 +646,8 @@ class _Translator:
         elif kind == "source_branch":
             parts.append(self._decision(pc, found[-1]) if decided else "")
         elif kind in CONTROL:
+            if kind == "barrier" and row.dst:
+                parts.append(self._reduced(number, pc, row, found[-1]))
             parts.append(getattr(self, f"_{kind}")(number, pc, row))
         elif kind == "bssy":
             parts.append(f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on))")
@@ -668,6 +702,8 @@ class _Translator:
         if kind in WITHOUT_OPERANDS:
             return []
         values = [segment.read(register) for register in row.src]
+        if OPS[row.op].has_number:
+            values = [_converted(value, np.dtype(np.uint32)) for value in values]
         if kind == "bank":
             offset: Any = np.int64(row.detail[1][1])
             for value in values:
@@ -1211,6 +1247,7 @@ class _Translator:
         if self._queues is not None:
             forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
         settles = _SETTLES if self._in_order else ""
+        opens = "(call $open_named (local.get $W))" if self._made.arrivals_at else ""
         return f"""(if (local.get $on) (then {settles}
 (i32.store offset={layout.LIVE} (local.get $W)
 (i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
@@ -1218,7 +1255,7 @@ class _Translator:
 {self._rest("(local.get $on)")}
 (if (local.get $M) (then {self._hold(number + 1, state.READY)})
 (else (call $remove (local.get $W) (local.get $i))))
-(call $release (local.get $W)) (call $gather (local.get $W)) (return)))
+(call $release (local.get $W)) (call $gather (local.get $W)) {opens} (return)))
 {self._yield(number + 1)}"""
 
     def _bsync(self, number: int, pc: int, row: Instruction) -> str:
@@ -1238,13 +1275,35 @@ class _Translator:
             f" {hold} (call $release (local.get $W)) (return)))"
         )
 
+    def _reduced(self, number: int, pc: int, row: Instruction, predicate: str) -> str:
+        """Return code that keeps the predicates for a barrier's result."""
+        register, kept = row.dst[0], self._reserved(np.dtype(np.bool_))
+        dtype, is_read = self._types[register], self._live.is_live(register, pc + 1)
+        if self._types.get(row.src[0], kept.dtype).kind != "b" or dtype.itemsize not in (1, 4):
+            raise NotDerivedError("a barrier's result")
+        self._reductions[number] = {
+            "predicate": kept.offset,
+            "result": self._place(register).offset if is_read else 0,
+            "how": ("count", "and", "or").index(str(row.detail)),
+            "is_mask": dtype.kind == "b",
+        }
+        before = f"(i32.load offset={kept.offset} (local.get $W))"
+        off = "(i32.xor (local.get $on) (i32.const -1))"
+        mine = f"(i32.and {predicate} (local.get $on))"
+        value = f"(i32.or (i32.and {before} {off}) {mine})"
+        return f"(i32.store offset={kept.offset} (local.get $W) {value})"
+
     def _barrier(self, number: int, pc: int, row: Instruction) -> str:
-        wait = f"{self._hold(number, state.AT_BARRIER)} (return)"
+        return self._held_at_barrier(number, row, self._hold(number, state.AT_BARRIER))
+
+    def _held_at_barrier(self, number: int, row: Instruction, hold: str) -> str:
+        """Return code that lets the lanes that are on `hold`, and the others go on."""
+        wait = f"{hold} (return)"
         if self._in_order:
             wait = f"{_SETTLES} {wait}"
         if row.guard is None:
             return wait
-        part = self._hold(number, state.AT_BARRIER, lanes="(local.get $on)")
+        part = hold.replace("(local.get $M)", "(local.get $on)")
         rest = "(i32.and (local.get $M) (i32.xor (local.get $on) (i32.const -1)))"
         if self._in_order:
             part = f"{_SETTLES} {part}"
@@ -1253,6 +1312,31 @@ class _Translator:
         return f"""(if (local.get $on) (then
 (if (i32.eq (local.get $on) (local.get $M)) (then {wait}))
 {going} {part} (return))) {end}"""
+
+    def _named_barrier(self, number: int, pc: int, row: Instruction) -> str:
+        plain = self._held_at_barrier(number, row, self._hold(number, state.AT_BARRIER))
+        named = (
+            f"(call $sync (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
+            " (local.get $x))"
+        )
+        return (
+            f"{self._asked(row)} (if (local.get $x) (then"
+            f" {self._held_at_barrier(number, row, named)}) (else {plain}))"
+            f" {self._yield(number + 1)}"
+        )
+
+    def _arrive(self, number: int, pc: int, row: Instruction) -> str:
+        arrive = "(call $arrive (local.get $W) (local.get $M) (local.get $x))"
+        return (
+            f"{self._asked(row)} {self._hold(number + 1, state.READY)}"
+            f" (if (local.get $on) (then {arrive})) (return)"
+        )
+
+    @staticmethod
+    def _asked(row: Instruction) -> str:
+        """Set $x to the barrier that the lanes name, and how many threads it waits for."""
+        form = int(row.detail == "packed")
+        return f"(local.set $x (call $asked (local.get $M) (i32.const {form})))"
 
 
 def _ordered(rows: Sequence[Instruction]) -> frozenset[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpusim.machine.warps.barriers import ARRIVALS_BYTES, reduce
 from gpusim.machine.warps.convergence import new_path
 from gpusim.machine.warps.state import (
     ALL_LANES,
@@ -129,6 +130,8 @@ def begin(warp: Warp, entry: Entry) -> None:
     split.waits_for = 0
     if LAUNCH.local_bytes:
         fill(warp.local, 0, LAUNCH.local_bytes)
+    if LAUNCH.arrivals:
+        fill(warp.address + LAUNCH.arrivals, 0, ARRIVALS_BYTES)
     start(warp)
 
 
@@ -199,6 +202,8 @@ def run_block(first: Warp) -> u32:
 
 def _open(warp: Warp, path: int) -> None:
     """Let the splits of a block go on behind its barrier."""
+    if LAUNCH.reductions:
+        reduce(warp)
     for _ in range(LAUNCH.warps):
         for number in range(warp.splits):
             split = warp.split(number)

@@ -9,7 +9,7 @@ LAUNCHED, STATE = 528, 640  # where the two records lie that a module has once
 IN, SORTED = 1024, 14336
 SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and its words
 MOST_SPLITS = 32
-READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(5)
+READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(6)
 BARRIER_BITS = 8  # of `Split.waits_for`: above them is a path
 ALL_LANES = 0xFFFFFFFF
 
@@ -21,7 +21,9 @@ class Launched(Record):
     asynchronous copies. Where warps run in the order of NumPy's machine, `group` is where their
     turns are kept, and they take at most `most_steps`. A warp keeps the keys of its splits from
     `keys_at` on, and each of the blocks of code has a byte of flags; `awaits` tells that warps wait
-    for others, `most_idle` how many may run while none writes.
+    for others, `most_idle` how many may run while none writes. `reductions` is the table of
+    barriers with a result (0: there are none), `arrivals` where the first warp of a block counts
+    the threads that have arrived at each named barrier and do not wait.
     """
 
     shift: i64
@@ -47,6 +49,8 @@ class Launched(Record):
     code_blocks: u32
     awaits: u32
     most_idle: u32
+    reductions: u32
+    arrivals: u32
 
 
 class State(Record):
@@ -157,12 +161,26 @@ class Count(Record):
     lanes: i64
 
 
+class Reduction(Record):
+    """The result of the barrier that ends a block of code, at one place in each warp.
+
+    It is the count of the true `predicate`s of lanes, or (`how`) whether all or some are true; of
+    32 bits a lane, or (`is_mask`) one bit. Without a result, or if it is not read, that is at 0.
+    """
+
+    predicate: u32
+    result: u32
+    how: u32
+    is_mask: u32
+
+
 class Split(Record):
     """Diverged lanes of a warp with a program counter of their own, in blocks of code.
 
     `waits_for` is the mask of a warp barrier (`AT_WARP`) or of another instruction that waits for
-    lanes (`AT_MASK`). Elsewhere it is a convergence barrier (`AT_CONVERGENCE`) below a hash of the
-    split's path, where the order of atomics shows: splits with equal paths run together.
+    lanes (`AT_MASK`), or the number of a named barrier below the threads that it waits for
+    (`AT_NAMED_BARRIER`). Elsewhere it is a convergence barrier (`AT_CONVERGENCE`) below a hash of
+    the split's path, where the order of atomics shows: splits with equal paths run together.
     """
 
     block: u32
@@ -215,7 +233,7 @@ class Warp(Record):
         return Count(self.sums + COUNT_BYTES * block)
 
 
-SPLIT_BYTES, TOKEN_BYTES, COUNT_BYTES, ENTRY_BYTES = 16, 8, 16, 16
+SPLIT_BYTES, TOKEN_BYTES, COUNT_BYTES, ENTRY_BYTES, REDUCTION_BYTES = 16, 8, 16, 16, 16
 SPLITS = 64  # from a warp on
 TOKENS = SPLITS + MOST_SPLITS * SPLIT_BYTES
 MOST_TOKENS_BYTES = MOST_SPLITS * TOKEN_BYTES  # of a convergence barrier
@@ -223,7 +241,7 @@ LAUNCH = Launched(LAUNCHED)
 NOW = State(STATE)
 
 assert size(Warp) == SPLITS
-assert [size(one) for one in (Split, Token, Count, Entry)] == [16, 8, 16, 16]
+assert [size(one) for one in (Split, Token, Count, Entry, Reduction)] == [16, 8, 16, 16, 16]
 assert LAUNCHED + size(Launched) <= STATE
 assert STATE + size(State) <= 1020
 

@@ -7,7 +7,16 @@ from functools import cache
 from typing import Any
 
 from gpusim.host.disk_cache import DiskCache, key
-from gpusim.machine.warps import accesses, banks, convergence, races, scheduling, steps, turns
+from gpusim.machine.warps import (
+    accesses,
+    banks,
+    barriers,
+    convergence,
+    races,
+    scheduling,
+    steps,
+    turns,
+)
 from gpusim.wasm.sources import digest
 
 _SOURCES = ("gpusim.machine.warps", "gpusim.wasm")  # of the texts
@@ -22,6 +31,10 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     convergence.release,
     convergence.gather,
     scheduling.begin,
+    barriers.asked,
+    barriers.sync,
+    barriers.arrive,
+    barriers.open_named,
     banks.wavefronts,
     accesses.find,
     accesses.is_there,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
+from gpusim.machine.warps.barriers import reduce
 from gpusim.machine.warps.scheduling import (
     ENDED,
     STANDS_STILL,
@@ -455,6 +456,8 @@ def _settle(block: int) -> None:
                 return
     if is_live:
         opened(_warp_of(first))
+        if LAUNCH.reductions:
+            reduce(_warp_of(first))
         for row in range(first, first + LAUNCH.warps):
             _go_on(_warp_of(row))
 
