@@ -17,16 +17,19 @@ from gpusim.machine.warps.state import (
     AT_CONVERGENCE,
     AT_MASK,
     AT_WARP,
+    IN,
     LAUNCH,
     NOW,
+    OUT,
     READY,
     Warp,
+    Word,
 )
 from gpusim.wasm import memory
 from gpusim.wasm.integers import popcount
 from gpusim.wasm.memory import u32
 
-AT, COUNTS, BYTES = 4096, 8192, 16384
+AT, COUNTS, BYTES = 8192, 12288, 16384
 UNHEARD = """(func $appended (param i32 i32)) (func $removed (param i32 i32 i32))
 (func $united (param i32 i32 i32)) (func $start (param i32)) (func $begins (param i32))
 (func $opened (param i32)) (func $progress (param i32) (result i32) (i32.const -1))"""
@@ -122,9 +125,27 @@ def test_a_newer_token_takes_the_place_of_an_older_one() -> None:
     convergence.give(warp, 0, 0b0011)
     convergence.give(warp, 1, 0b1111)
     held = [warp.token(number) for number in range(warp.tokens)]
-    assert [(one.barrier, one.lanes) for one in held] == [(0, 0b1100), (0, 0b0011), (1, 0b1111)]
+    found = [(one.name & 0xFF, one.lanes) for one in held]
+    assert found == [(0, 0b1100), (0, 0b0011), (1, 0b1111)]
     convergence.take(warp, 0, 0b1100)
     assert warp.tokens == 2
+
+
+def test_lanes_with_their_token_in_a_register_are_waited_for_wherever_they_are() -> None:
+    """Two lanes call the function again: there they pass its barrier by themselves."""
+    warp = warp_of((3, 0b0011, AT_CONVERGENCE, 0), (1, 0b1100, READY, 0))
+    convergence.give(warp, 0, 0b1111)
+    convergence.get_token(warp, 0, 0b1100)
+    number = Word(OUT + 8).value
+    convergence.give(warp, 0, 0b1100)
+    convergence.hold(warp, 1, 3, 0b1100, AT_CONVERGENCE, 0)
+    convergence.release(warp)
+    assert splits_of(warp) == [(3, 0b0011, AT_CONVERGENCE), (4, 0b1100, READY)]
+    Word(IN + 8).value = Word(IN + 12).value = number
+    convergence.set_token(warp, 0, 0b1100)
+    convergence.hold(warp, 1, 3, 0b1100, AT_CONVERGENCE, 0)
+    convergence.release(warp)
+    assert splits_of(warp) == [(4, 0b1111, READY)]
 
 
 def test_splits_that_name_the_same_lanes_at_two_warp_barriers_go_on_apart() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evaluators import agree
 from sass import test_corpus
 from sass.test_corpus import F32, I32, LANES, ints, launched
 
@@ -54,6 +55,7 @@ def test_lanes_wait_for_others_that_are_deeper_in_the_same_function(
     out = np.zeros(len(m), I32)
     cuda_source(ACKERMANN)["k"][1, len(m)](out, np.array(m, I32), np.array(n, I32))
     assert out.tolist() == [ackermann(*pair) for pair in zip(m, n, strict=True)]
+    agree(cuda_source(ACKERMANN)["k"], 1, len(m), "nvcc", out, np.array(m, I32), np.array(n, I32))
 
 
 def test_lanes_call_what_their_pointers_say(cc: str) -> None:

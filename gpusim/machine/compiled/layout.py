@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import resources
 
+from gpusim.machine.warps import state
 from gpusim.machine.warps import text as warps
 from gpusim.machine.warps.accesses import (
     ARRAY_BYTES,
@@ -17,16 +18,13 @@ from gpusim.machine.warps.accesses import (
     TABLE,
     TABLE_BYTES,
 )
-from gpusim.machine.warps.state import IN as _IN
 from gpusim.machine.warps.state import SCRATCH, WORDS, Warp
 from gpusim.wasm.memory import offset
 
-IN = _IN
-OPERAND_BYTES = 256
-OPERANDS = 20
+IN, OUT = state.IN, state.OUT
+OPERAND_BYTES, OPERANDS = state.OPERAND_BYTES, state.OPERANDS
 SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
 CHUNKED = 1020  # the number of arrays that are brought in chunks
-OUT = IN + OPERANDS * OPERAND_BYTES
 LAST = TABLE + TABLE_BYTES  # the word of each bank
 WIDE_SLOT_BYTES, SLOT_BYTES = 400, 160  # of an access: distances of its addresses
 BANK_BYTES = 16  # of an entry: its place, where an index may begin and end

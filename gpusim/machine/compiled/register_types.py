@@ -20,6 +20,7 @@ _RESULTS: Mapping[str, DType] = {
     "reduce_lanes": WORD,
     "bank": WORD,
     "clock": WORD,
+    "get_token": WORD,
 }
 # Results of votes and of matches that are words; all others are predicates.
 _WORDS = {"vote": ("ballot", "ballot-not"), "match": ("any", "all")}

@@ -60,8 +60,8 @@ WITHOUT_OPERANDS = frozenset((
     "call_driver", "part", "commit_copies", "await_copies",
 ))  # fmt: skip
 REFUSED = frozenset((
-    "clock", "get_token", "set_token", "texture", "surface_load",
-    "surface_store", "matrix_product", "rows_to_fragments", "fragments_to_rows",
+    "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
+    "fragments_to_rows",
 ))  # fmt: skip
 _NO_REDUCTION = dict.fromkeys(fields_of(state.Reduction), 0)
 
@@ -309,6 +309,8 @@ class _Translator:
         if any(OPS[row.op].copies == "begins" for row in rows):
             self._queues = self._made_queues()
             made.queue_at = self._queues.queue
+        if "get_token" in kinds:
+            self._at += state.TOKEN_BYTES * state.MOST_ASIDE
         if any(OPS[row.op].has_number for row in rows):
             self._reserve_arrivals()
         if self._in_order:
@@ -651,6 +653,9 @@ class _Translator:
             parts.append(getattr(self, f"_{kind}")(number, pc, row))
         elif kind == "bssy":
             parts.append(f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on))")
+        elif kind in ("get_token", "set_token"):
+            barrier = f"(i32.const {int(row.detail)})"
+            parts.append(f"(call ${kind} (local.get $W) {barrier} (local.get $on))")
         elif kind in ("collect", "warpsync") and not OPS[row.op].checks_mask:
             pass
         elif kind == "warpsync":
@@ -702,7 +707,7 @@ class _Translator:
         if kind in WITHOUT_OPERANDS:
             return []
         values = [segment.read(register) for register in row.src]
-        if OPS[row.op].has_number:
+        if OPS[row.op].has_number or kind == "set_token":
             values = [_converted(value, np.dtype(np.uint32)) for value in values]
         if kind == "bank":
             offset: Any = np.int64(row.detail[1][1])

@@ -12,6 +12,7 @@ from gpusim.machine.warps.state import (
     BARRIER_BITS,
     IN,
     LAUNCH,
+    OPERAND_BYTES,
     READY,
     REDUCTION_BYTES,
     Reduction,
@@ -94,7 +95,7 @@ def asked(lanes: u32, is_packed: u32) -> u32:
     left = lanes
     while left:
         at = IN + 4 * trailing_zeros(left)
-        one, other = Word(at).value, Word(at + 256).value
+        one, other = Word(at).value, Word(at + OPERAND_BYTES).value
         if is_packed:
             other = one >> 16
             one = one & NAMED_BARRIERS - 1

@@ -1,6 +1,7 @@
 """Splits of a warp: how they part, wait for lanes and join again.
 
-`BSSY` gives lanes a token, `BSYNC` holds them until all live lanes with the same one are there.
+`BSSY` gives lanes a token, `BSYNC` holds them until all live lanes with the same one are there. A
+token in a register, where a function uses the barrier itself, is one that its lanes still have.
 Warp barriers, shuffles and votes wait for the live lanes of a mask.
 """
 
@@ -8,17 +9,24 @@ from __future__ import annotations
 
 from gpusim.machine.warps.state import (
     ALL_LANES,
+    ASIDE,
     AT_CONVERGENCE,
     AT_WARP,
     BARRIER_BITS,
+    IN,
+    MOST_ASIDE,
     NOW,
+    OUT,
     READY,
     Split,
     Warp,
+    Word,
 )
-from gpusim.wasm.integers import popcount
-from gpusim.wasm.memory import u32
+from gpusim.wasm.integers import popcount, trailing_zeros
+from gpusim.wasm.memory import TrapError, u32
 from gpusim.wasm.sources import external
+
+_BARRIER = (1 << BARRIER_BITS) - 1
 
 
 @external("appended")
@@ -75,50 +83,116 @@ def new_path() -> u32:
 def give(warp: Warp, barrier: u32, lanes: u32) -> None:
     """Give lanes a new token of a barrier, in place of the one that they hold."""
     take(warp, barrier, lanes)
-    token = warp.token(warp.tokens)
-    token.barrier = barrier
-    token.lanes = lanes
-    warp.tokens += 1
+    newest = 0
+    for number in range(warp.tokens):
+        newest = max(newest, warp.token(number).name >> BARRIER_BITS)
+    _append_token(warp, newest + 1 << BARRIER_BITS | barrier, lanes)
 
 
 def take(warp: Warp, barrier: u32, lanes: u32) -> None:
     """Take their token of a barrier from lanes."""
+    _take(warp, barrier, _BARRIER, lanes)
+
+
+def get_token(warp: Warp, barrier: u32, lanes: u32) -> None:
+    """Take their token of a barrier from lanes, and give its number as a result: it is aside."""
+    for lane in range(32):
+        Word(OUT + 4 * lane).value = 0
+    for number in range(warp.tokens):
+        token = warp.token(number)
+        left = token.lanes & lanes
+        if left and token.name & _BARRIER == barrier:
+            _hand(warp, token.name | ASIDE, left)
+            while left:
+                Word(OUT + 4 * trailing_zeros(left)).value = token.name >> BARRIER_BITS
+                left = left & (left - 1)
+    take(warp, barrier, lanes)
+
+
+def set_token(warp: Warp, barrier: u32, lanes: u32) -> None:
+    """Give lanes back the tokens of a barrier whose numbers are their operands; 0 for none."""
+    take(warp, barrier, lanes)
+    left = lanes
+    while left:
+        lane = left & -left
+        token = Word(IN + 4 * trailing_zeros(left)).value << BARRIER_BITS
+        left = left & (left - 1)
+        if token:
+            _take(warp, token | ASIDE, ALL_LANES, lane)
+            _hand(warp, token | barrier, lane)
+
+
+def _take(warp: Warp, name: int, mask: int, lanes: int) -> None:
+    """Take tokens from lanes: those of a name, as far as a mask has it."""
     kept = 0
     for number in range(warp.tokens):
         token = warp.token(number)
         left = token.lanes
-        if token.barrier == barrier:
+        if token.name & mask == name:
             left = left & ~lanes
         if left:
             to = warp.token(kept)
-            to.barrier = token.barrier
+            to.name = token.name
             to.lanes = left
             kept += 1
     warp.tokens = kept
 
 
+def _hand(warp: Warp, name: int, lanes: int) -> None:
+    """Give lanes a token that others may hold."""
+    count = 0
+    for number in range(warp.tokens):
+        token = warp.token(number)
+        if token.name == name:
+            token.lanes = token.lanes | lanes
+            return
+        count += token.name & _BARRIER == ASIDE
+    if count >= MOST_ASIDE:
+        raise TrapError
+    _append_token(warp, name, lanes)
+
+
+def _append_token(warp: Warp, name: int, lanes: int) -> None:
+    token = warp.token(warp.tokens)
+    token.name = name
+    token.lanes = lanes
+    warp.tokens += 1
+
+
 def newest_token(warp: Warp, split: Split) -> int:
     """Return the newest token that a split's lanes hold of its barrier, -1 for none."""
-    barrier = split.waits_for & (1 << BARRIER_BITS) - 1
-    number = warp.tokens - 1
-    while number >= 0:
+    barrier = split.waits_for & _BARRIER
+    found, newest = -1, 0
+    for number in range(warp.tokens):
         token = warp.token(number)
-        if token.barrier == barrier and token.lanes & split.lanes:
-            return number
-        number -= 1
-    return -1
+        if token.name & _BARRIER == barrier and token.lanes & split.lanes and token.name > newest:
+            found = number
+            newest = token.name
+    return found
 
 
 def holders(warp: Warp, split: Split, number: int) -> int:
     """Return the lanes that hold a token, or that hold none of a split's barrier."""
     if number >= 0:
         return warp.token(number).lanes
-    barrier = split.waits_for & (1 << BARRIER_BITS) - 1
+    barrier = split.waits_for & _BARRIER
     lanes = ALL_LANES
     for other in range(warp.tokens):
         token = warp.token(other)
-        if token.barrier == barrier:
+        if token.name & _BARRIER == barrier:
             lanes = lanes & ~token.lanes
+    return lanes
+
+
+def _aside(warp: Warp, number: int) -> int:
+    """Return the lanes that have a token in a register: they come to its barrier once more."""
+    lanes = 0
+    if number >= 0:
+        name = warp.token(number).name | ASIDE
+        for other in range(warp.tokens):
+            token = warp.token(other)
+            if token.name == name:
+                lanes = token.lanes
     return lanes
 
 
@@ -135,7 +209,8 @@ def release(warp: Warp) -> None:
                 if other.state == AT_CONVERGENCE and other.block == split.block:
                     here = here | other.lanes
             token = newest_token(warp, split)
-            if not holders(warp, split, token) & warp.live & ~here:
+            absent = holders(warp, split, token) & ~here | _aside(warp, token)
+            if not absent & warp.live:
                 _join(warp, split, at, token)
                 split.block += 1
                 split.state = READY

@@ -5,12 +5,14 @@ from __future__ import annotations
 from gpusim.wasm.memory import Record, fields_of, i32, i64, offset, size, u8, u32
 
 LAUNCHED, STATE = 528, 640  # where the two records lie that a module has once
-# Addresses of lanes: their first operand, and the places of an access in order.
-IN, SORTED = 1024, 14336
+# Addresses of lanes: their operands and results, and the places of an access in order.
+IN, OPERAND_BYTES, OPERANDS, SORTED = 1024, 256, 20, 14336
+OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and its words
 MOST_SPLITS = 32
 READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(6)
-BARRIER_BITS = 8  # of `Split.waits_for`: above them is a path
+BARRIER_BITS = 8  # of `Split.waits_for` and `Token.name`: above them is a path, or a number
+ASIDE, MOST_ASIDE = 255, 256  # tokens in registers
 ALL_LANES = 0xFFFFFFFF
 
 
@@ -190,9 +192,12 @@ class Split(Record):
 
 
 class Token(Record):
-    """Lanes that hold a token of a convergence barrier."""
+    """Lanes that hold a token: its number, above that of its convergence barrier.
 
-    barrier: u32
+    In place of the barrier it is `ASIDE` if lanes have it in a register.
+    """
+
+    name: u32
     lanes: u32
 
 

@@ -28,6 +28,8 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     convergence.new_path,
     convergence.give,
     convergence.take,
+    convergence.get_token,
+    convergence.set_token,
     convergence.release,
     convergence.gather,
     scheduling.begin,
