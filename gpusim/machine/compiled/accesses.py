@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusim.machine.compiled.layout import CHUNKED, IN, OPERAND_BYTES, OUT
+from gpusim.isa.ops import LOCAL_HIGH, SHARED_HIGH
+from gpusim.machine.compiled.layout import (
+    CHUNKED,
+    IN,
+    LOCAL,
+    OPERAND_BYTES,
+    OUT,
+    SHARED,
+    SHARED_LIMIT,
+)
 from gpusim.machine.warps.state import read
 
 _SHIFT = read("shift")  # of global memory to linear memory
@@ -98,9 +107,15 @@ class Access:
 
         Parameters are the lanes and, of global memory, an entry of the table of arrays, whether
         others may be meant, and a table of marks; else where the memory begins, its first address,
-        and its bytes; then the place of the distances between its addresses.
+        and its bytes; then the place of the distances between its addresses. By generic address
+        they are the lanes, the warp, where shared memory begins, and the bytes of local memory.
         """
-        return {"global": self._global, "shared": self._shared, "local": self._local}[self.space]()
+        return {
+            "global": self._global,
+            "shared": self._shared,
+            "local": self._local,
+            "generic": self._generic,
+        }[self.space]()
 
     # -- what lanes do, at $q ----------------------------------------------------------
 
@@ -335,6 +350,43 @@ class Access:
     (i32.add (i32.shl (i32.and (local.get $x) (i32.const -4)) (i32.const 5))
       (i32.and (local.get $x) (i32.const 3)))))"""
         return self._own(f"{quick}\n{self._each.format(place=each)}")
+
+    def _generic(self) -> str:
+        """Return an access lane by lane: the upper half of an address names the memory."""
+        word = "(i32.wrap_i64 (local.get $a))"
+        odd = f"(i32.and (local.get $q) (i32.const {self.width - 1}))"
+
+        def own(first: str, bytes_there: str) -> str:
+            """Return code that sets $q to a place in own memory."""
+            last = f"(i32.sub {bytes_there} (i32.const {self.width}))"
+            return f"""(local.set $q (i32.sub {word} {first}))
+    (if (i32.or {odd} (i32.or (i32.lt_s {last} (i32.const 0)) (i32.gt_u (local.get $q) {last})))
+      (then (unreachable)))"""
+
+        shared = own("(local.get $first)", f"(i32.load (i32.const {SHARED_LIMIT}))")
+        local = own("(i32.const 0)", "(local.get $bytes)")
+        moved = self._move(32) if self.kind in ("load", "store") else "(unreachable)"
+        stores = int(self.kind != "load")
+        each = f"""(local.set $a (i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3))))
+  (local.set $n (i32.wrap_i64 (i64.shr_u (local.get $a) (i64.const 32))))
+  (if (i32.eq (local.get $n) (i32.const {LOCAL_HIGH})) (then {local}
+    (local.set $q (i32.add (i32.load offset={LOCAL} (local.get $W))
+      (i32.add (i32.shl (local.get $l) (i32.const 2))
+        (i32.add (i32.shl (i32.and (local.get $q) (i32.const -4)) (i32.const 5))
+          (i32.and (local.get $q) (i32.const 3))))))
+    {moved})
+  (else
+    (if (i32.eq (local.get $n) (i32.const {SHARED_HIGH})) (then {shared}
+      (local.set $q (i32.add (local.get $q) (i32.load offset={SHARED} (local.get $W)))))
+    (else
+      (local.set $e (call $reached (local.get $e) (local.get $a) (i64.const {self.width})
+        (i32.const {stores})))
+      (local.set $q (i32.wrap_i64 (i64.sub (local.get $a) {_SHIFT})))))
+    {self._moved}))"""
+        return f"""(func {self.name} (param $on i32) (param $W i32) (param $first i32)
+(param $bytes i32) (local $m i32) (local $l i32) (local $q i32) (local $o i32) (local $O i64)
+(local $n i32) (local $e i32) (local $a i64)
+{_LANES.format(body=each)})"""
 
 
 @dataclass(frozen=True)

@@ -35,18 +35,23 @@ LEAST_INSTRUCTIONS = 3_000_000
 def threads(program: Program, made: Translation, size: int) -> int:
     """Return how many threads a launch may have, with these bytes of arrays.
 
-    Atomics of global memory mark no sectors, and neither does code without counts.
+    Atomics of global memory and accesses by generic address mark no sectors, and neither does code
+    without counts.
     """
     if not made.touched or size > MOST_COPIED_BYTES:
         return 1
-    return 1 if _has_global_atomics(program) else fast.threads()
+    return 1 if _has_unmarked(program) else fast.threads()
 
 
 @once
-def _has_global_atomics(program: Program) -> bool:
-    """Return whether a program has atomics of global memory."""
-    kinds = (r for r in program.instructions if OPS[r.op].kind == "atomic")
-    return any(r.memory is not None and r.memory.space == "global" for r in kinds)
+def _has_unmarked(program: Program) -> bool:
+    """Return whether a program has accesses to arrays without marks."""
+    accesses = ((OPS[row.op].kind, row.memory) for row in program.instructions)
+    return any(
+        memory is not None
+        and (memory.space == "generic" or (kind == "atomic" and memory.space == "global"))
+        for kind, memory in accesses
+    )
 
 
 def instructions_each(instance: Instance, place: BatchMemory) -> float:

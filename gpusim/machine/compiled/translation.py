@@ -40,6 +40,7 @@ from gpusim.wasm.memory import fields_of, packed
 WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)
 AXES = "xyz"
+WIDE_SPACES = ("global", "generic")  # with addresses of 64 bits
 MOST_NODES = 400  # of a segment: compilers take more than twice as long for twice as many
 BYTE = np.dtype(np.uint8)
 _NEXT = f"(i32.load (i32.const {state.place('next_block')}))"  # of the warp's other splits
@@ -50,14 +51,14 @@ CALLED = frozenset((
     "shuffle", "vote", "match", "elect", "reduce_lanes", "differs", "first_lane", "warpsync",
 ))  # fmt: skip
 # Kinds that end the run where they are reached.
-LEFT = frozenset(("trap", "call_driver", "part"))
+LEFT = frozenset(("trap", "call_driver"))
 CONTROL = frozenset((
     "branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier", "named_barrier",
-    "arrive",
+    "arrive", "part",
 ))  # fmt: skip
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
-    "call_driver", "part", "commit_copies", "await_copies",
+    "call_driver", "commit_copies", "await_copies",
 ))  # fmt: skip
 REFUSED = frozenset((
     "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
@@ -670,10 +671,7 @@ class _Translator:
         elif kind == "bounds":
             parts.append(f"(if (i32.and (local.get $on) {found[-1]}) (then (unreachable)))")
         elif kind in LEFT:
-            is_always = kind == "part"
-            parts.append(
-                "(unreachable)" if is_always else "(if (local.get $on) (then (unreachable)))"
-            )
+            parts.append("(if (local.get $on) (then (unreachable)))")
             if kind == "trap":
                 parts.append(self._yield(number + 1, settles=True))
         elif kind in CALLED or kind == "compute":
@@ -707,8 +705,8 @@ class _Translator:
         if kind in WITHOUT_OPERANDS:
             return []
         values = [segment.read(register) for register in row.src]
-        if OPS[row.op].has_number or kind == "set_token":
-            values = [_converted(value, np.dtype(np.uint32)) for value in values]
+        if OPS[row.op].has_number or kind in ("set_token", "jump"):
+            values = [_converted(value, WORD) for value in values]
         if kind == "bank":
             offset: Any = np.int64(row.detail[1][1])
             for value in values:
@@ -717,9 +715,9 @@ class _Translator:
         memory = row.memory
         if memory is not None:
             address = values[0] if values else np.int64(0)
-            wide = memory.space == "global"
-            if memory.space not in ("global", "shared", "local"):
-                raise NotDerivedError(f"an access to {memory.space} memory")
+            wide = memory.space in WIDE_SPACES
+            if memory.space == "generic" and self._detection is not None:
+                raise NotDerivedError("race detection by generic addresses")
             address = _converted(address, WIDE if wide else NARROW)
             if memory.offset:
                 kind_of = np.int64 if wide else np.int32
@@ -758,7 +756,7 @@ class _Translator:
         """Return code that writes a step down, where the warp's steps are wanted."""
         space = 0
         if row.memory is not None:
-            space = 1 if row.memory.space == "global" else 2
+            space = 1 if row.memory.space in WIDE_SPACES else 2
         if kind == "shuffle":
             space = 3 + OPS[row.op].checks_mask
         taken = "(local.get $on)"
@@ -840,6 +838,11 @@ class _Translator:
                 f" (i32.const 1) (i32.const {kinds[kind]}) (i32.const 1))"
                 f" (call $keep_told (local.get $on) (i32.const {slot}))))"
             )
+        if memory.space == "generic":
+            passes = "(i32.const 0)"
+            if kind == "atomic":
+                passes = "(call $most_of_a_bank (local.get $on))"
+            return f"(call $narrow (i64.const 0)) {self._detail(here, passes)}"
         words = max(1, width // 4)
         if memory.space == "local":
             return (
@@ -856,6 +859,11 @@ class _Translator:
                 f"(i32.wrap_i64 (call $wavefronts_again (local.get $on) (i32.const {words})"
                 f" (i32.const {pairs}) (i32.const {slot})))"
             )
+        return self._detail(here, passes)
+
+    @staticmethod
+    def _detail(here: str, passes: str) -> str:
+        """Return code that tells an access that the memory behind the L1 does not have."""
         zeros = " ".join(["(i32.const 0)"] * 3)
         return (
             f"(call $detail {here} {passes} {zeros} (i32.const -1) (i32.const 0)"
@@ -960,6 +968,14 @@ class _Translator:
                 parts.append(self._replays(pc, "(call $most_alike (local.get $on))"))
             else:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
+        elif memory.space == "generic":
+            self._accesses.setdefault(access.name, access)
+            known = self._program.layout
+            first = 0 if known is None else known.shared_start
+            parts.append(
+                f"(call {access.name} (local.get $on) (local.get $W) (i32.const {first})"
+                f" (i32.const {self._program.local_bytes}))"
+            )
         else:
             at, limit = self._own_memory(memory)
             if row.may_overhang:
@@ -1212,10 +1228,21 @@ class _Translator:
         )
         differ = ""
         if kind == "collect":
-            differ = "(if (i32.ne (local.get $x) (local.get $z)) (then (unreachable)))"
+            apart = f"{self._undone(number)} {self._parted(number)}"
+            differ = f"(if (i32.ne (local.get $x) (local.get $z)) (then {apart}))"
         named = self._named(with_own=self._detection is not None)
         return f"""{named} {differ} (if {self._missing("(local.get $M)")} (then
 {undone} {misses} {hold} (call $gather (local.get $W)) (return)))"""
+
+    def _parted(self, block: int) -> str:
+        """Return code that ends a turn: lanes with equal operands go on by themselves."""
+        if self._in_order:
+            return "(unreachable)"
+        split = f"(local.get $W) (local.get $i) (i32.const {block}) (local.get $M)"
+        return f"(call $part {split}) (return)"
+
+    def _part(self, number: int, pc: int, row: Instruction) -> str:
+        return self._parted(number + 1)
 
     def _jump(self, number: int, pc: int, row: Instruction) -> str:
         if pc not in self._made.jumps:

@@ -151,6 +151,26 @@ def _want(array: Array, chunk: int) -> None:
         bring(array, chunk)
 
 
+def reached(array: Array, address: i64, width: i64, stores: u32) -> Array:
+    """Return the array with so many bytes at an address, of several the given one.
+
+    They are then there. Every other address traps, and so does one that is not aligned to them.
+    """
+    found = array
+    end = address + width
+    if found.address == 0 or address < found.begin or end > found.begin + found.brought().bytes:
+        found = find(address, width)
+    brought = found.brought()
+    if address & (width - 1) or (stores and end > found.begin + brought.writable):
+        raise TrapError
+    if brought.bits:
+        _want(found, address - found.begin >> brought.bits)
+        _want(found, end - 1 - found.begin >> brought.bits)
+    if stores:
+        found.is_stored = 1
+    return found
+
+
 # -- sets of numbers -------------------------------------------------------------------------
 
 

@@ -71,6 +71,21 @@ def hold(warp: Warp, number: u32, block: u32, lanes: u32, state: u32, waits_for:
     split.waits_for = waits_for
 
 
+def part(warp: Warp, number: u32, block: u32, lanes: u32) -> None:
+    """Let lanes of a split go on at a block of code, those with equal operands by themselves."""
+    left = lanes
+    while left:
+        value, mine = Word(IN + 4 * trailing_zeros(left)).value, 0
+        for lane in range(32):
+            if left >> lane & 1 and Word(IN + 4 * lane).value == value:
+                mine = mine | 1 << lane
+        if left == lanes:
+            hold(warp, number, block, mine, READY, new_path())
+        else:
+            append(warp, block, mine, new_path())
+        left = left & ~mine
+
+
 def new_path() -> u32:
     """Return a path that no other split has."""
     NOW.paths -= 1 << BARRIER_BITS
