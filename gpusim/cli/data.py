@@ -7,6 +7,7 @@ only written, counters of atomic operations, and flags that a loop waits for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 ZEROS = "zeros"
 LARGEST_INDEX = 7
+# By type: letters of a text, and bits of bfloat16 from 2^-7 to 1.
+_OF_TYPE = {"char": "97:122", "bfloat16": "15360:16256"}
 
 
 def fillings(
@@ -28,25 +31,30 @@ def fillings(
 
     They follow from the optimised machine code for `cc`, of a Python kernel the lowering's.
     """
+    from gpusim.cli.launch_examples import parameters_of
     from gpusim.codegen.generators import LOWERING
     from gpusim.codegen.programs import prepare
     from gpusim.machine import DEFAULT_CC
 
     names = configured.kernel.source.parameters  # type: ignore[attr-defined]
+    types = {one.name: one.type for one in parameters_of(configured.kernel)}  # type: ignore[arg-type]
     places = enumerate(zip(names, values, strict=True))
     bare = [(at, name, one) for at, (name, one) in places if isinstance(one, ArraySpec)]
     if not bare:
         return {}
     known = DEFAULT_CC if cc is None else ComputeCapability.parse(cc)
     program = prepare(configured, values, known, code=LOWERING).program
-    return {name: _filling(program, name, one, at) for at, name, one in bare}
+    return {name: _filling(program, name, one, at, types.get(name, "")) for at, name, one in bare}
 
 
-def _filling(program: Program, name: str, array: ArraySpec, seed: int) -> str:
+def _filling(program: Program, name: str, array: ArraySpec, seed: int, ctype: str) -> str:
     from gpusim.program.influence import influence
 
     if array.size > MAX_ELEMENTS or not _is_data(program, name):
         return ZEROS
+    for word, values in _OF_TYPE.items():
+        if re.search(rf"(?<!signed ){word}\b", ctype):
+            return f"random:{seed}:{values}"
     if array.dtype.kind in "iu" and influence(program, name, is_array=True).in_addresses:
         return f"random:{seed}:0:{LARGEST_INDEX}"
     return f"random:{seed}"

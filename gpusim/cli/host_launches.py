@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -271,18 +272,35 @@ def _as_options(
     if named.shared is not None:
         options["shared_bytes"] = named.shared.written
     parameters = parameters_of(kernel)
-    if len(parameters) == len(named.arguments):
-        pairs = zip(parameters, named.arguments, strict=True)
-        unknown = _unknown_elements(named)
-        options["arg"] = [f"{one.name}={_argument(one, value, unknown)}" for one, value in pairs]
+    unknown = _unknown_elements(named)
+    pairs = [
+        (one, _argument(one, value, unknown)) for one, value in _pairs(parameters, named.arguments)
+    ]
+    if pairs:
+        options["arg"] = [f"{one.name}={text}" for one, text in pairs if text]
     for root in [root for root, name in names.items() if name == SIZE][:1]:
         usual = IN_A_ROW if _power(named) == 1 else IN_A_SQUARE
         options["n"] = str(usual if root[0] == "unknown" else found.constants[root])
     return FileLaunch(options, Origin.HOST, named.line)
 
 
+def _pairs(
+    parameters: Sequence[Parameter], values: Sequence[object]
+) -> Iterator[tuple[Parameter, object]]:
+    """Yield parameters with their values in host code; members of structures each with its own."""
+    parts = [list(one) for _, one in groupby(parameters, lambda one: one.name.partition(".")[0])]
+    if len(parts) != len(values):
+        return
+    for members, value in zip(parts, values, strict=True):
+        given = value if isinstance(value, list) else [value]
+        known = given if len(given) == len(members) else [None] * len(members)
+        yield from zip(members, known, strict=True)
+
+
 def _argument(parameter: Parameter, value: object, unknown: str) -> str:
-    """Return an argument as `--arg` has it; its type's example where nothing is known."""
+    """Return an argument as `--arg` has it, of its type's example where nothing else is known."""
+    if not parameter.example:
+        return ""
     if isinstance(value, HostArray):
         return f"{value.dtype}[{','.join(one.written for one in value.shape)}]"
     if isinstance(value, float):
@@ -315,7 +333,7 @@ def _unknown_elements(found: HostLaunch) -> str:
     """Return the size of an array that host code does not allocate: enough for all threads."""
     threads = math.prod(one.whole for one in (*found.grid.sizes, *found.block.sizes))
     least = str(min(MOST_ELEMENTS, SPARE * max(threads, 1)))
-    if not _sizes(found):
+    if not _sizes(found) and not _has_size_in_grid(found):
         return least
     power = _power(found)
     elements = "*".join([SIZE] * power) if power > 1 else f"{SPARE}*{SIZE}"

@@ -22,6 +22,9 @@ NUMBER = 64
 _SHAPES = {1: "65536", 2: "256,256", 3: "32,32,64"}
 _ADDRESS = "8 bytes"  # of machine code: a pointer, most often
 _DYNAMIC_BYTES = "4096"
+_BITS = {"bfloat162": "uint32", "bfloat16": "uint16", "fp8": "uint8"}  # types that NumPy lacks
+# Textures, surfaces, and arrays of addresses.
+_OF_A_PROGRAM = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b|\*.*\*")
 _DYNAMIC = re.compile(r"\bextern\s+__shared__|\bshared\.array\(\s*(?:shape\s*=\s*)?0\b")
 
 
@@ -42,7 +45,9 @@ class Parameter(NamedTuple):
 
     @property
     def example(self) -> str:
-        """A value, as `--arg` takes it."""
+        """A value, as `--arg` takes it; "" for handles and addresses, which a program makes."""
+        if _OF_A_PROGRAM.search(self.type):
+            return ""
         if self.is_array:
             return f"{dtype_of(self.type)}[{_SHAPES[min(self.dimensions, 3)]}]"
         known = dtype_of(self.type)
@@ -58,6 +63,9 @@ def dtype_of(ctype: str) -> str:
 
     base = re.sub(r"\b(?:const|volatile|__restrict__|restrict|struct)\b|[*&]|\[\w*\]", " ", ctype)
     name = " ".join(base.split())
+    for known, bits in _BITS.items():
+        if known in name:
+            return bits
     is_array = "*" in ctype or name in ("array", _ADDRESS)
     unknown = "float32" if is_array else "int32"
     found = TYPES.get(name) or TYPES.get(re.sub(r"[1-4]$", "", name))

@@ -414,6 +414,11 @@ def example_words(kernel: Kernel | MachineCode, chosen: Namespace) -> list[str]:
     from gpusim.cli.launch_examples import example_of
 
     example, (_, left) = example_of(kernel), lacking(kernel, chosen)
+    if made := next((name for name in left if not example.arguments[name]), None):
+        raise InputError(
+            f"{kernel.__name__}: {made} is of a type whose values a program makes (a texture, a "
+            "surface, or an array of addresses): run the program, as in gpusim check -- ./program"
+        )
     words = [word for name in left for word in ("--arg", f"{name}={example.arguments[name]}")]
     shape = ("grid", "block", "shared_bytes")
     given = {name: getattr(chosen, name, None) is not None for name in shape}

@@ -219,6 +219,9 @@ class _Host:
         kind = node.type
         if kind == "declaration":
             self._declaration(node, env)
+        elif kind == "alias_declaration":
+            name, meant = (_text(node.child_by_field_name(one)) for one in ("name", "type"))
+            env[name] = env.get(meant, meant)
         elif kind == "return_statement":
             raise _Return(self._value(_only(node), env))
         elif kind == "if_statement":
@@ -476,6 +479,8 @@ class _Host:
     def _template(self, node: Any, env: dict[str, Any]) -> Any:
         name = _text(node.child_by_field_name("name")).rpartition("::")[2]
         if name not in self._kernels:
+            if name in self._functions and name not in self._called:
+                self._call(name, None, self._template_arguments(node, env))  # a function's address
             return None
         return KernelName(name, tuple(self._template_arguments(node, env)))
 

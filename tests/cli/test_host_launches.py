@@ -145,6 +145,100 @@ def test_a_template_is_made_as_its_launch_makes_it(run: Run, tmp_path: Path) -> 
         assert (code, json.loads(out)["findings"]) == (0, [])
 
 
+NAMED = """
+template <typename T, int BLOCK, int EACH> __global__ void copies(const T *from, T *to)
+{
+    int base = blockIdx.x * BLOCK * EACH + threadIdx.x;
+    for (int k = 0; k < EACH; ++k) to[base + k * BLOCK] = from[base + k * BLOCK];
+}
+template <typename T, int BLOCK, int EACH> void copy(const T *from, T *to, int size)
+{
+    copies<T, BLOCK, EACH><<<size / (BLOCK * EACH), BLOCK>>>(from, to);
+}
+int main()
+{
+    using value = double;
+    constexpr int block = 64, each = 4;
+    void (*all[])(const value *, value *, int) = {copy<value, block, each>};
+    all[0](nullptr, nullptr, 1 << 20);
+}
+"""
+TYPED = """
+#include <cuda_bf16.h>
+struct Scale { float by; int n; };
+__global__ void scaled(float *x, Scale s)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < s.n) x[i] *= s.by;
+}
+__global__ void letters(const char *text, int *counts, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&counts[text[i] - 'a'], 1);
+}
+__global__ void twice(const __nv_bfloat16 *a, __nv_bfloat16 *b, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) b[i] = __hadd(a[i], a[i]);
+}
+int main()
+{
+    const int n = 500;
+    float *x; char *text; int *counts; __nv_bfloat16 *a, *b;
+    cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&text, n); cudaMalloc(&counts, 26 * sizeof(int));
+    cudaMalloc(&a, n * 2); cudaMalloc(&b, n * 2);
+    Scale s{2.0f, n};
+    scaled<<<(n + 255) / 256, 256>>>(x, s);
+    letters<<<(n + 255) / 256, 256>>>(text, counts, n);
+    twice<<<(n + 255) / 256, 256>>>(a, b, n);
+}
+"""
+MADE_BY_PROGRAMS = """
+__global__ void invert(cudaTextureObject_t tex, uchar4 *out, int w)
+{
+    out[threadIdx.x] = tex2D<uchar4>(tex, threadIdx.x % w, threadIdx.x / w);
+}
+__global__ void rows(double **matrix) { matrix[blockIdx.x][threadIdx.x] = 0; }
+int main()
+{
+    cudaTextureObject_t tex = 0; uchar4 *out; double **matrix;
+    invert<<<1, 32>>>(tex, out, 8);
+    rows<<<1, 32>>>(matrix);
+}
+"""
+
+
+def test_a_template_that_is_named_without_a_call_is_followed(run: Run, tmp_path: Path) -> None:
+    (one,) = described(run, tmp_path / "named.cu", NAMED)
+    assert one["name"].endswith(":copies<double, 64, 4>")
+    assert one["launch"]["arg"] == ["from=float64[4*n]", "to=float64[4*n]"]
+    code, out, _ = run("check", *shlex.split(one["command"])[2:], "--json")
+    assert (code, json.loads(out)["findings"]) == (0, [])
+
+
+def test_texts_small_floats_and_structures_run_without_a_finding(run: Run, tmp_path: Path) -> None:
+    found = {one["name"].partition(":")[2]: one for one in described(run, tmp_path / "t.cu", TYPED)}
+    assert found["scaled"]["launch"]["arg"] == ["x=float32[n]", "s.by=1.0", "s.n=64"]
+    assert found["twice"]["launch"]["arg"] == ["a=uint16[n]", "b=uint16[n]", "n=n"]
+    for one in found.values():
+        code, out, err = run("check", *shlex.split(one["command"])[2:], "--json")
+        assert code == 0, err
+        assert [one for one in json.loads(out)["findings"] if one["severity"] == "error"] == []
+    data = json.loads(run("check", f"{tmp_path / 't.cu'}:letters", "--json")[1])["launch"]["data"]
+    assert data["text"] == "random:0:97:122"
+
+
+@pytest.mark.parametrize(("kernel", "parameter"), [("invert", "tex"), ("rows", "matrix")])
+def test_handles_and_addresses_are_left_to_programs(
+    run: Run, tmp_path: Path, kernel: str, parameter: str
+) -> None:
+    file = tmp_path / "made.cu"
+    file.write_text(MADE_BY_PROGRAMS)
+    code, _, err = run("check", f"{file}:{kernel}")
+    assert code == 2
+    assert f"{kernel}: {parameter} is of a type whose values a program makes" in err
+
+
 def test_a_function_that_nothing_calls_has_sizes_of_its_own(run: Run, tmp_path: Path) -> None:
     (one,) = described(run, tmp_path / "turn.cu", SOLVE)
     assert one["launch"] == {
