@@ -33,6 +33,7 @@ DISASSEMBLY_S, DISASSEMBLED_BYTES_PER_S = 20, 50_000
 PATIENCE = 10  # times that, on a busy machine
 LISTING_BYTES = 1 << 26
 LISTED = ("-c", "-gi", "-gp")  # code alone, with lines of the source and of PTX
+WITHOUT_FLOW = "-ndf"  # no data flow analysis, a quarter of the time: targets of jump tables alone
 MOST_WORDS = 300
 # Limits on time, output and waiting: signals that end a program by force.
 OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
@@ -62,6 +63,7 @@ _WORDS_OF_NVCC = frozenset({
     "FLT_MIN", "FLT_EPSILON", "DBL_MAX", "DBL_MIN", "DBL_EPSILON", "INT_MAX", "INT_MIN", "UINT_MAX",
     "LONG_MAX", "LLONG_MAX", "ULLONG_MAX",
 })  # fmt: skip
+_TABLE_JUMP = re.compile(r"\b(?:BRX|JMX)")
 _UNDECLARED = re.compile(r'identifier "(\w+)" is undefined')
 _NO_HEADER = re.compile(r'(?:could not open source file|cannot open source file) "([^"]+)"')
 
@@ -293,11 +295,16 @@ def disassembled(cubin: bytes, name: str = "the compiler's output") -> str:
 
     Its time and memory are limited in proportion to the code: on some damage it never ends.
     """
+    listing = _listing(cubin, name, (*LISTED, WITHOUT_FLOW))
+    return _listing(cubin, name, LISTED) if _TABLE_JUMP.search(listing) else listing
+
+
+def _listing(cubin: bytes, name: str, options: Sequence[str]) -> str:
     seconds = DISASSEMBLY_S + len(cubin) // DISASSEMBLED_BYTES_PER_S
     with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as listing:
         file.write(cubin)
         file.flush()
-        ended = _disassembly(file, listing, seconds, LISTING_BYTES + 200 * len(cubin))
+        ended = _disassembly(file, listing, options, seconds, LISTING_BYTES + 200 * len(cubin))
         listing.seek(0)
         if ended.returncode == 0:
             return listing.read().decode(errors="replace")
@@ -313,11 +320,11 @@ def disassembled(cubin: bytes, name: str = "the compiler's output") -> str:
 
 
 def _disassembly(
-    cubin: BinaryIO, listing: BinaryIO, seconds: int, most_bytes: int
+    cubin: BinaryIO, listing: BinaryIO, options: Sequence[str], seconds: int, most_bytes: int
 ) -> subprocess.CompletedProcess[bytes]:
     bounds = [sys.executable, "-I", "-S", str(BOUNDED), str(seconds), str(most_bytes)]
     number = cubin.fileno()
-    command = [*bounds, str(wheels.disassembler()), *LISTED, f"/proc/self/fd/{number}"]
+    command = [*bounds, str(wheels.disassembler()), *options, f"/proc/self/fd/{number}"]
     try:
         return subprocess.run(
             command,
