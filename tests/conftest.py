@@ -23,6 +23,10 @@ os.environ[VARIABLE] = LOWERING
 os.environ[THREADS] = "1"
 os.environ[SWITCH] = "0"  # on a busy machine, any command may take some seconds
 
+# Some 300 processes are started, each of which would compile gpusim anew: 0.5 s.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return 0 for a few tests, since workers take seconds to start: files or tests by name."""

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from functools import cache
 from html import unescape
 from itertools import starmap
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pages import replayed, subject
+from reports.browser import CHROMIUM, opened
 
 import gpusim
 from gpusim.isa.ops import OPS
@@ -28,31 +26,12 @@ from gpusim.tracing.block_steps import BlockSteps
 
 pytest.importorskip("jinja2", reason="the page needs jinja2, of the extras report and test")
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(
         CHROMIUM is None, reason="there is no chromium; apt-get install chromium has it"
     ),
 ]
-
-
-@cache
-def opened(path: Path, fragment: str, *more: str) -> tuple[str, str]:
-    """Return the document that the page has become in the browser, and what its console says."""
-    assert CHROMIUM is not None
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", *more]
-    profile = f"--user-data-dir={path.parent / 'profile'}"
-    ran = subprocess.run(
-        [CHROMIUM, *flags, profile, "--dump-dom", f"{path.as_uri()}#{fragment}"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    console = "\n".join(line for line in ran.stderr.splitlines() if "CONSOLE" in line)
-    return ran.stdout, console
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +77,7 @@ def test_keys_go_to_the_end_and_back_and_undo_what_was_written(path: Path) -> No
     keys = ["End", *["ArrowLeft"] * 3, "ArrowRight"]
     press = "document.querySelector('.stepper').dispatchEvent(new KeyboardEvent('keydown', {key}))"
     script = f"for (const key of {keys}) {press};"
-    document, console = opened(with_script(path, "keys.html", script), "")
+    document, console = opened(with_script(path, "keys.html", script))
     assert console == ""
     kept = subject().steps.steps
     at = len(kept) - 3
@@ -109,7 +88,7 @@ def test_keys_go_to_the_end_and_back_and_undo_what_was_written(path: Path) -> No
 
 def test_going_back_to_the_first_step_leaves_memory_unwritten(path: Path) -> None:
     script = "steppers[0].go(steppers[0].last); steppers[0].go(0);"
-    document, console = opened(with_script(path, "back.html", script), "")
+    document, console = opened(with_script(path, "back.html", script))
     assert console == ""
     assert memory(document) == ["·"] * 64
 
@@ -132,7 +111,7 @@ def test_words_are_shown_in_the_format_that_is_chosen(
     one.format.value = "{chosen}";
     one.format.dispatchEvent(new Event("change"));
     """
-    document, console = opened(with_script(path, f"{chosen}.html", script), "")
+    document, console = opened(with_script(path, f"{chosen}.html", script))
     assert console == ""
     assert memory(document)[0] == expected
 
@@ -152,7 +131,7 @@ def test_a_table_sorts_by_the_column_that_is_clicked(path: Path) -> None:
     table.tHead.rows[0].cells[1].querySelector("button").click();
     document.title = [...table.tBodies[0].rows].map((row) => row.cells[1].dataset.value).join(" ");
     """
-    document, console = opened(with_script(path, "sorted.html", script), "")
+    document, console = opened(with_script(path, "sorted.html", script))
     assert console == ""
     (title,) = re.findall(r"<title>(.*?)</title>", document)
     values = [int(value) for value in title.split()]
@@ -265,12 +244,11 @@ judge(["lanes", "registers", "timeline", "memory"]);
 @pytest.mark.skipif(
     not AXE.is_file(), reason="there is no axe-core: npm install --no-save axe-core"
 )
-@pytest.mark.parametrize("scheme", ["0", "1"], ids=["dark", "light"])
+@pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_axe_finds_no_violation(three: Path, scheme: str) -> None:
     script = f"{AXE.read_text(encoding='utf-8')};{EVERY_VIEW}"
     path = with_script(three, f"axe-{scheme}.html", script)
-    more = ("--virtual-time-budget=60000", f"--blink-settings=preferredColorScheme={scheme}")
-    document, _ = opened(path, "", "--window-size=1400,900", *more)
+    document, _ = opened(path, width=1400, scheme=scheme, virtual_ms=60000)
     assert re.fullmatch(r"no violation with \d\d rules passed", title(document))
 
 
@@ -289,7 +267,7 @@ def test_a_click_on_a_bar_of_the_timeline_goes_to_its_step(three: Path) -> None:
     const marked = [...work.section.querySelectorAll("tr.here")].map((row) => row.dataset.line);
     document.title = `${stepper.at} ${stepper.step[1]} ${marked} ${timeline.cursor() <= span.end}`;
     """
-    document, console = opened(with_script(three, "bar.html", script), "", "--window-size=1400,900")
+    document, console = opened(with_script(three, "bar.html", script), width=1400)
     assert console == ""
     kept = subject(block=128, device="h200").steps
     assert kept.program is not None
@@ -306,7 +284,7 @@ def test_the_address_holds_the_step_the_warp_and_the_view(three: Path) -> None:
       [work.stepper.at, work.stepper.choice.value, work.shownView].join(" ")).join("; ");
     """
     path = with_script(three, "address.html", script)
-    document, console = opened(path, "step=1:5&warp=3&view=timeline", "--window-size=1400,900")
+    document, console = opened(path, "step=1:5&warp=3&view=timeline", width=1400)
     assert console == ""
     assert title(document).split("; ")[1] == "5 3 timeline"
     assert "warp 3: 32 of 32 active lanes predicated on" in document
@@ -317,7 +295,7 @@ def test_a_line_leads_to_its_worst_access(three: Path) -> None:
     line = next(
         at for at, text in enumerate(TRANSPOSE.splitlines(), 1) if "tile[threadIdx.x]" in text
     )
-    document, console = opened(three, f"line=1:{line}", "--window-size=1400,900")
+    document, console = opened(three, f"line=1:{line}", width=1400)
     assert console == ""
     assert ">32 wavefronts, ideal 1</p>" in document
 
@@ -338,7 +316,7 @@ def test_all_banks_and_the_line_of_the_first_finding_are_in_view(three: Path, wi
     """
     script = "const inside = (box, top, bottom) => box.top >= top && box.bottom <= bottom;" + script
     made = with_script(three, f"banks-{width}.html", script)
-    document, console = opened(made, "", f"--window-size={width},900")
+    document, console = opened(made, width=width)
     assert console == ""
     assert title(document) == "32 banks, true, false"
     assert ">32 wavefronts, ideal 1</p>" in document
@@ -355,7 +333,7 @@ def test_sixty_columns_of_source_have_room_at_1400_pixels(three: Path) -> None:
     document.title = width >= line.getBoundingClientRect().width || width;
     """
     made = with_script(three, "columns.html", script)
-    assert title(opened(made, "", "--window-size=1400,900")[0]) == "true"
+    assert title(opened(made, width=1400)[0]) == "true"
 
 
 def test_each_term_has_its_text_beside_it(three: Path) -> None:
@@ -370,7 +348,7 @@ def test_each_term_has_its_text_beside_it(three: Path) -> None:
     dispatchEvent(new KeyboardEvent("keydown", { key: "Escape" }));
     document.title = `${terms.length > 80} ${silent.length}; ${said}; ${box.hidden}`;
     """
-    document, console = opened(with_script(three, "terms.html", script), "")
+    document, console = opened(with_script(three, "terms.html", script))
     assert console == ""
     said = title(document)
     assert said.startswith("true 0; true true ideal wavefronts, excessive wavefronts: the fewest")
@@ -388,7 +366,7 @@ def test_a_press_on_play_goes_to_the_last_step(three: Path) -> None:
     }, 3000);
     """
     made = with_script(three, "play.html", script)
-    document, console = opened(made, "", "--virtual-time-budget=6000")
+    document, console = opened(made, virtual_ms=6000)
     assert console == ""
     assert title(document) == "pause true play"
 
@@ -401,14 +379,14 @@ def test_arrow_keys_go_a_step_without_a_focus(three: Path) -> None:
     document.title = `${works[1].stepper.at - before} ${works[0].stepper.at - others}`;
     """
     made = with_script(three, "arrow.html", script)
-    document, console = opened(made, "", "--window-size=1400,900")
+    document, console = opened(made, width=1400)
     assert console == ""
     assert title(document) == "-1 0"
 
 
 def test_a_view_alone_is_an_address(three: Path) -> None:
     made = with_script(three, "view.html", "document.title = works[0].shownView;")
-    assert title(opened(made, "view=timeline", "--window-size=1400,900")[0]) == "timeline"
+    assert title(opened(made, "view=timeline", width=1400)[0]) == "timeline"
 
 
 def test_words_are_found_and_the_hottest_line_is_chosen(three: Path) -> None:
@@ -423,14 +401,14 @@ def test_words_are_found_and_the_hottest_line_is_chosen(three: Path) -> None:
     const hot = Number(work.lines.querySelector("tr.here").dataset.time) === most;
     document.title = `${finder.found.textContent}; ${line}; ${hot}`;
     """
-    document, console = opened(with_script(three, "find.html", script), "")
+    document, console = opened(with_script(three, "find.html", script))
     assert console == ""
     assert re.fullmatch(r"1 of 1; BAR\.SYNC\S* 0x0; true", title(document))
 
 
 def test_a_kernel_is_copied_as_markdown(three: Path) -> None:
     script = "document.title = works[1].finder.markdown().replaceAll('\\n', '~');"
-    document, console = opened(with_script(three, "markdown.html", script), "")
+    document, console = opened(with_script(three, "markdown.html", script))
     assert console == ""
     lines = title(document).split("~")
     assert lines[0] == "## transpose"
@@ -446,7 +424,7 @@ def test_the_bar_between_the_panes_moves_by_keys(three: Path) -> None:
     document.title = `${lines.offsetWidth < before} ${splitter.bar.getAttribute("aria-valuenow")}`;
     """
     made = with_script(three, "splitter.html", script)
-    document, console = opened(made, "", "--window-size=1400,900")
+    document, console = opened(made, width=1400)
     assert console == ""
     assert re.fullmatch(r"true 5\d", title(document))
 
@@ -457,7 +435,7 @@ def test_warps_that_do_the_same_are_one_row(three: Path) -> None:
     document.title = [...works[0].section.querySelectorAll(".lanes li")]
       .filter((row) => !row.hidden).map((row) => row.firstChild.textContent).join("; ");
     """
-    document, console = opened(with_script(three, "grouped.html", script), "")
+    document, console = opened(with_script(three, "grouped.html", script))
     assert console == ""
     assert title(document) == "warp 0-3"
 
@@ -468,7 +446,7 @@ def test_on_a_phone_the_stepper_takes_a_third_of_the_screen(three: Path) -> None
     document.title = box.height <= innerHeight / 3 + 1;
     """
     made = with_script(three, "phone.html", script)
-    assert title(opened(made, "", "--window-size=500,900")[0]) == "true"
+    assert title(opened(made, width=500)[0]) == "true"
 
 
 def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
@@ -486,7 +464,7 @@ def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
     }).join("; ");
     """
     made = with_script(three, "arrows.html", script)
-    document, console = opened(made, "", "--window-size=1400,900")
+    document, console = opened(made, width=1400)
     assert console == ""
     program = subject(block=128, device="h200").steps.program
     assert program is not None
@@ -499,7 +477,7 @@ def test_an_arrow_leads_from_each_branch_to_its_target(three: Path) -> None:
 
 def test_every_step_shows_its_line_and_the_stepper_on_one_screen(three: Path) -> None:
     script = with_script(three, "steps.html", EVERY_STEP)
-    document, console = opened(script, "", "--window-size=1400,900")
+    document, console = opened(script, width=1400)
     assert console == ""
     assert re.fullmatch(r"\d{3} steps, 1400x\d{3}: all on the screen", title(document))
 
@@ -514,7 +492,7 @@ def test_a_link_leads_to_its_step_in_the_frame_of_a_notebook(path: Path) -> None
     frame = Framed("page", path.read_text(encoding="utf-8"))._repr_html_()
     made = path.with_name("notebook.html")
     made.write_text(f"<body>{frame}<script>{script}</script></body>", encoding="utf-8")
-    document, console = opened(made, "", "--virtual-time-budget=3000")
+    document, console = opened(made, virtual_ms=3000)
     assert console == ""
     title = re.search(r"<title>(.*?)</title>", document, re.DOTALL)
     assert title is not None
@@ -535,6 +513,6 @@ def test_registers_of_the_chosen_warp_are_shown_lane_by_lane(path: Path) -> None
     });
     document.title = stepper.data.code[stepper.data.steps[step][PC]][TEXT];
     """
-    document, console = opened(with_script(path, "registers.html", script), "")
+    document, console = opened(with_script(path, "registers.html", script))
     assert console == ""
     assert re.search(r"TID|threadIdx", title(document), re.IGNORECASE)
