@@ -56,7 +56,6 @@ LOCAL = {
     "machine/compiled/vectors.py": "the comparisons without a sign in WebAssembly",
     "prediction/removals/mechanisms/accesses.py": "the kinds of access that a mechanism concerns",
     "prediction/removals/mechanisms/warps.py": "the actions that stay without a mechanism",
-    "prediction/streams/parametric.py": "the kinds through which parameters are followed",
 }
 
 

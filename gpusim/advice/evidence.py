@@ -104,21 +104,33 @@ class Evidence:
 
     @cached_property
     def _times(self) -> Array | None:
-        """Executions of a block represented by each one, by pc; None where all are traced.
+        """Executions of a block represented by each logged one, by pc; None where all are."""
+        if self.trace.is_complete or not self._is_scaled:
+            return self._scale
+        pcs = [execution.pc for execution in self.trace.executions]
+        return self._runs_over(np.bincount(pcs, minlength=len(self.instructions)))
 
-        A prediction's block is traced without its uniform iterations, which its streams count.
-        """
-        if self.prediction is None or self.trace.traced_blocks > 1 or not self.instructions:
+    @property
+    def _is_scaled(self) -> bool:
+        is_one = self.prediction is not None and self.trace.traced_blocks == 1
+        return is_one and bool(self.instructions)
+
+    @cached_property
+    def _scale(self) -> Array | None:
+        """Executions of the mean block over those of a prediction's traced one, by pc."""
+        if not self._is_scaled:
             return None
-        traced = np.asarray(self.trace.blocks.by_pc("instructions"))
-        times = np.where(traced > 0, self.runs / np.maximum(traced, 1), 1.0)
+        return self._runs_over(np.asarray(self.trace.blocks.by_pc("instructions")))
+
+    def _runs_over(self, counts: Array) -> Array | None:
+        times = np.where(counts > 0, self.runs / np.maximum(counts, 1), 1.0)
         return None if np.allclose(times, 1.0) else times
 
     def _of_a_block(self, counter: str) -> Array:
         if not self.instructions:
             return np.zeros(0)
         found = np.asarray(self.trace.blocks.by_pc(counter) / max(1, self.trace.traced_blocks))
-        return found if self._times is None else found * self._times
+        return found if self._scale is None else found * self._scale
 
     @cached_property
     def cycles(self) -> float:

@@ -8,7 +8,6 @@ from gpusim.advice.findings import find
 from gpusim.advice.records import Advice
 from gpusim.advice.timed.limits import limit_of
 from gpusim.errors import GpusimError
-from gpusim.launch.events import Skip
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.bounds import SPINNING
 from gpusim.prediction.records import Prediction
@@ -46,7 +45,7 @@ def advice_on(
 
 
 def typical_block(prediction: Prediction, source: Callable[[], Prepared] | None = None) -> Trace:
-    """Return the trace of a block of the largest class; uniform iterations are left out."""
+    """Return the trace of a block of the largest class."""
     assert prediction.setting is not None
     largest = max(prediction.classes.classes, key=lambda one: one.blocks)
     block = largest.ranges[0][0]
@@ -54,10 +53,5 @@ def typical_block(prediction: Prediction, source: Callable[[], Prepared] | None 
         without_results(prediction.setting.usual),
         block_index=block,
         chosen=[block],
-        on_skip=_left_out,
         source=source,
     )
-
-
-def _left_out(skip: Skip) -> None:
-    """Let uniform iterations be left out: the streams of the prediction count them."""

@@ -25,7 +25,7 @@ from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel
-from gpusim.launch.events import Observer, Skip
+from gpusim.launch.events import Observer
 from gpusim.launch.grid import Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
@@ -37,8 +37,6 @@ from gpusim.program.polling import refills
 
 # Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
-# Warp instructions that a run for the sums alone may take, about a second.
-MOST_RUN = 1 << 22
 
 
 def check(
@@ -91,39 +89,23 @@ def check_call(
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
-    The sums of a racing kernel are not examined. Iterations that only repeat reads of memory
-    without stores are skipped; if too many remain to run, fewer elements are summed up.
+    The sums of a racing kernel are not examined.
     """
     gpu = load(device)
     prepared = prepare(call.configured, call.arguments, gpu.cc, LEVEL, asks=True)
-    left_out = LeftOut()
     found = check_prepared(
         prepared,
         gpu,
         step_limit=step_limit,
         progress=progress,
-        left_out=left_out if order is None else None,
         lenient=lenient,
         order=order,
         blocks=blocks,
     )
     if found.errors or blocks is not None:
         return found
-    most = None if left_out.instructions < MOST_RUN else elements.MOST_ELEMENTS
-    every = (*found, *elements.findings(call.setup, most))
+    every = (*found, *elements.findings(call.setup))
     return replace(found, found=tuple(sorted(every, key=place_of)))
-
-
-class LeftOut:
-    """Counts the warp instructions of skipped iterations."""
-
-    def __init__(self) -> None:
-        self.instructions = 0
-
-    def add(self, skip: Skip) -> None:
-        """Record skipped iterations."""
-        each = len(skip.placement.blocks) // len(skip.times) if skip.placement.folded else 1
-        self.instructions += int(skip.times.sum()) * each * skip.issued
 
 
 @named_in_interrupts
@@ -134,7 +116,6 @@ def check_prepared(
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
     progress: machine.Progress | None = None,
     uninitialised: Uninitialised | None = None,
-    left_out: LeftOut | None = None,
     observers: Sequence[Observer] = (),
     lenient: bool = False,
     order: int | None = None,
@@ -144,8 +125,7 @@ def check_prepared(
 
     Arrays in `uninitialised` start without values, where theirs do not say otherwise.
 
-    With `left_out`, iterations that no rule asks about are left out, and counted there; the arrays
-    then hold no results. `lenient` acquires need no fence. A program with locks runs a second time,
+    `lenient` acquires need no fence. A program with locks runs a second time,
     the last warps and blocks first: a lock orders critical sections as the run took them. One with
     a ring buffer runs with the first and with the last first. `order` is the seed of random turns,
     `blocks` the only ones to run.
@@ -164,22 +144,20 @@ def check_prepared(
     sink = Sink()
     source = source_of(prepared)
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient, source=source)
-    is_alone = left_out is None and not observers and order is None and before is None
+    is_alone = not observers and order is None and before is None
     is_alone &= blocks is None
     examination = _examination(prepared, checker, step_limit) if is_alone else None
+    finished = [] if progress is None else [machine.Finished(progress)]
     is_over = examination is not None and _is_clean_at_once(examination, checker, sink)
     with suppress(_OverError):
         if not is_over:
             machine.run(
                 prepared,
-                observers=(checker, *observers),
+                observers=(checker, *observers, *finished),
                 step_limit=step_limit,
-                progress=progress,
                 on_fault=lambda fault: sink.add(finding_of(fault)),
-                on_skip=None if left_out is None else left_out.add,
-                may_skip=checker.ignores,
-                turns=None if order is None else Turns(order),
                 blocks=blocks,
+                schedule=machine.Schedule(turns=None if order is None else Turns(order)),
             )
     checker.tell_sums()
     checker.tell_overflows()
@@ -282,7 +260,7 @@ def _run_again(
         observers=(Checker(sink, *known, lenient=lenient, source=source_of(prepared)),),
         step_limit=step_limit,
         on_fault=lambda fault: sink.add(finding_of(fault)),
-        turns=turns,
+        schedule=machine.Schedule(turns=turns),
     )
 
 

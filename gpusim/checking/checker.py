@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -282,10 +282,6 @@ class Checker(Observer):
             if ran and (row.memory is not None or row.line not in self._accessing)
         )
         coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0, *counted}
-
-    def ignores(self, steps: Sequence[Step]) -> bool:
-        """Return whether none of some steps concerns a rule."""
-        return all(self._actions[step.pc] is None and step.pc not in self._joined for step in steps)
 
     def step(self, step: Step) -> None:
         """Check one step."""

@@ -64,10 +64,9 @@ def finding(
     try:
         machine.run(
             replace(prepared, arguments=arguments),
-            blocks_per_chunk=max(1, held // GROUPS),
-            resident=held,
             step_limit=PATIENCE * instructions * -(-blocks // held) + LEAST_PATIENCE,
             on_fault=stop,
+            schedule=machine.Schedule(chunk=max(1, held // GROUPS), resident=held),
         )
     except _StuckError as stuck:
         (line,) = stuck.args

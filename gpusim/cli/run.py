@@ -118,7 +118,8 @@ def _launch(call: Call, code: str | None, step_limit: int, progress: Progress) -
     from gpusim.codegen.programs import prepare
 
     prepared = prepare(call.configured, call.arguments, machine.DEFAULT_CC, code=code)
-    machine.run(prepared, step_limit=step_limit, progress=progress.launch())
+    finished = machine.Finished(progress.launch())
+    machine.run(prepared, observers=(finished,), step_limit=step_limit)
     return prepared
 
 

@@ -202,22 +202,6 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Skip:
-    """Iterations of a loop that were left out, as repetitions of the iterations before them.
-
-    Each warp in `rows` would have issued its last `issued` instructions `times` more times;
-    `times` is shaped (copies or 1, len(rows)). With each time the addresses in an array move
-    on by `strides` bytes, by where the array begins.
-    """
-
-    placement: Placement
-    rows: Array
-    issued: int
-    times: Array
-    strides: Mapping[int, int]
-
-
-@dataclass(frozen=True)
 class BarrierOpened:
     """Blocks with all live lanes at a barrier, about to continue behind it.
 

@@ -46,7 +46,7 @@ class Prepared:
     this code does not: it is run first, on copies of the arrays. `places` are the addresses of
     arrays that have some already; the others are given theirs when they are run. `printed` takes
     the output of printf, in the order of execution. `heap` is that of malloc, where it outlives the
-    launch.
+    launch. Without `keeps_results` nobody reads the arrays after the run.
     """
 
     program: Program
@@ -61,6 +61,7 @@ class Prepared:
     places: Mapping[str, Place] = field(default_factory=dict)
     printed: list[bytes] | None = None
     heap: Heap | None = None
+    keeps_results: bool = True
     language: str = CUDA_CPP
     source_text: str = field(default="", repr=False)
 

@@ -9,8 +9,7 @@ many.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,11 +24,9 @@ from gpusim.machine.context import OnFault
 from gpusim.machine.host_allocator import keep_freed_memory
 from gpusim.machine.interpreter import Interpreter
 from gpusim.machine.livelock import Changes
-from gpusim.machine.loops import MaySkip, OnSkip
 from gpusim.machine.no_progress import livelock, too_long
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation, with_copies
-from gpusim.machine.takeover import STEPS_FOR_A_MODULE, Takeover
 from gpusim.machine.turns import Turns
 from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
@@ -63,56 +60,68 @@ def chunk_blocks(program: Program, launch: Launch) -> int:
     return max(1, min(blocks, LOCAL_BYTES_PER_CHUNK // max(program.local_bytes * lanes_each, 1)))
 
 
+@dataclass(frozen=True)
+class Schedule:
+    """Which blocks run at a time, and in which order.
+
+    Blocks run in chunks of `chunk`, by default as many as suit NumPy. At most `resident` blocks are
+    run at a time: others start where some end. With `turns` warps and blocks take turns in another
+    order.
+    """
+
+    chunk: int | None = None
+    resident: int | None = None
+    turns: Turns | None = None
+
+
+USUAL = Schedule()
+
+
+class Finished(Observer):
+    """Calls `progress` with the number of finished blocks."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._count = progress, 0
+
+    def batch_end(self, blocks: Array) -> None:
+        """Count blocks that have ended."""
+        self._count += len(blocks)
+        self._progress(self._count)
+
+
 @named_in_interrupts
 def run(
     prepared: Prepared,
     *,
     observers: Sequence[Observer] = (),
     step_limit: int = DEFAULT_STEP_LIMIT,
-    blocks_per_chunk: int | None = None,
-    progress: Progress | None = None,
     blocks: Sequence[int] | None = None,
-    on_skip: OnSkip | None = None,
-    may_skip: MaySkip | None = None,
     on_fault: OnFault | None = None,
-    resident: int | None = None,
-    turns: Turns | None = None,
-    has_no_skips: bool = False,
-    gives_up: bool = False,
+    schedule: Schedule = USUAL,
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
     `step_limit` is the most instructions that one block may run; NoProgressError beyond.
-    `progress` is called with the number of finished blocks. With `on_skip`, repeated iterations of
-    a loop are left out and it is called with them; the arrays then hold no
-    results; `has_no_skips` says that nothing was left out of other blocks of this launch, so that
-    these may begin in compiled code, which leaves out nothing; with `gives_up` NoSkipsError is
-    raised as soon as that is known of these, in the midst of them. With `may_skip` only iterations
-    are left out if it accepts their steps. `on_fault` is called with each fault instead of raising
-    it, and the rest goes on: lanes skip the access, blocks in deadlock are abandoned. At most
-    `resident` blocks are run at a time: others start where some end. With `turns` warps and blocks
-    take turns in another order.
+    `on_fault` is called with each fault instead of raising it, and the rest goes on: lanes skip the
+    access, blocks in deadlock are abandoned.
 
     A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
-    if prepared.rehearsal is not None and blocks is None and on_skip is None:
+    if prepared.rehearsal is not None and blocks is None:
         run(_on_copies(prepared.rehearsal), step_limit=step_limit)
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
+    resident, turns = schedule.resident, schedule.turns
     allocations = allocated(prepared)
-    size = blocks_per_chunk or chunk_blocks(program, launch)
-    begin_compiled = partial(
-        _begun, prepared, allocations, observers, step_limit, keeps_results=on_skip is None
-    )
+    size = schedule.chunk or chunk_blocks(program, launch)
     is_plain = on_fault is None and resident is None and turns is None
-    compiled = begin_compiled() if is_plain and (on_skip is None or has_no_skips) else None
-    takeover = Takeover(begin_compiled, is_open=gives_up)
+    compiled = _begun(prepared, allocations, observers, step_limit) if is_plain else None
     for begin in hooks(observers, "begin"):
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
     longest = min(QUANTUM, step_limit // TURNS + 1)
-    following, finished = 0, 0
+    following = 0
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)
     keep_freed_memory()
@@ -124,8 +133,7 @@ def run(
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
                 if compiled.has_run(chosen, size, longest, is_last=chunk[-1] == count - 1):
                     following += len(chunk)
-                    finished += len(chunk)
-                    _tell_end(chosen, finished, batch_ends, progress)
+                    _tell_end(chosen, batch_ends)
                 if compiled.is_closed:
                     compiled = None
                 continue
@@ -135,8 +143,8 @@ def run(
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
                 batch = Batch(program, launch, chosen, liveness)
                 next_one = Interpreter(
-                    batch, arguments, allocations, observers, on_skip, on_fault, changes, may_skip,
-                    prepared.printed, turns,
+                    batch, arguments, allocations, observers, on_fault, changes, prepared.printed,
+                    turns,
                 )  # fmt: skip
                 running.append(next_one)
                 if resident is None:
@@ -144,17 +152,10 @@ def run(
             can_change = following < count and _has_room(running, size, resident)
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):
-                if _is_over(
-                    interpreter,
-                    longest,
-                    step_limit,
-                    takeover,
-                    prepared.source_file,
-                    can_change=can_change,
-                ):
+                file = prepared.source_file
+                if _is_over(interpreter, longest, step_limit, file, can_change=can_change):
                     running.remove(interpreter)
-                    finished += len(interpreter.batch.placement.blocks)
-                    _tell_end(interpreter.batch.placement.blocks, finished, batch_ends, progress)
+                    _tell_end(interpreter.batch.placement.blocks, batch_ends)
     if compiled is not None:
         compiled.close()
     prepared.give_back()
@@ -167,30 +168,19 @@ def _begun(
     allocations: Mapping[str, Allocation],
     observers: Sequence[Observer],
     step_limit: int,
-    *,
-    keeps_results: bool,
 ) -> CompiledLaunch | None:
     """Return a launch in compiled code, None for one that is left to NumPy."""
     if not fast.is_wanted():
         return None
     from gpusim.machine.compiled import evaluator
 
-    return evaluator.launched(
-        prepared, allocations, observers, step_limit, keeps_results=keeps_results
-    )
+    return evaluator.launched(prepared, allocations, observers, step_limit)
 
 
-def _tell_end(
-    blocks: Array,
-    finished: int,
-    batch_ends: Sequence[Callable[[Array], None]],
-    progress: Progress | None,
-) -> None:
+def _tell_end(blocks: Array, batch_ends: Sequence[Callable[[Array], None]]) -> None:
     """Report blocks that have ended."""
     for batch_end in batch_ends:
         batch_end(blocks)
-    if progress is not None:
-        progress(finished)
 
 
 def _on_copies(prepared: Prepared) -> Prepared:
@@ -203,18 +193,13 @@ def _is_over(
     interpreter: Interpreter,
     quantum: int,
     step_limit: int,
-    takeover: Takeover,
     file: str,
     *,
     can_change: bool,
 ) -> bool:
     """Run a batch for a while; return whether it has finished, or is abandoned with a fault."""
-    begin, stop = interpreter.context.executed, interpreter.context.executed + quantum
-    part = min(quantum, STEPS_FOR_A_MODULE) if takeover.is_open else quantum
-    while interpreter.context.executed < stop and not interpreter.repetition.is_stuck:
-        if interpreter.run(part, begins_turn=interpreter.context.executed == begin):
-            return True
-        takeover.look(interpreter)
+    if interpreter.run(quantum):
+        return True
     if not can_change and interpreter.yields():
         return False
     if not can_change:

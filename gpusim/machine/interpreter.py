@@ -21,7 +21,6 @@ from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.livelock import Changes, LivelockDetector
-from gpusim.machine.loops import Loops, MaySkip, OnSkip
 from gpusim.machine.state import (
     AT_BARRIER,
     AT_CONVERGENCE,
@@ -44,9 +43,6 @@ WAITING_FOR = {
     AT_WARP: "for lanes of the mask on line {}",
 }
 
-FIRST_LOOK = 4
-FEW_FAILURES, MANY_CHANGES, MANY_SHORT = 2, 4, 8  # in a search for iterations that are alike
-
 # One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
 # may wait for one that is ahead, in a way that `awaits` does not see.
 FAIR_TURNS = 32
@@ -55,8 +51,7 @@ FAIR_TURNS = 32
 class Interpreter:
     """Runs one batch. `arguments` are the launch's scalars, `allocations` its arrays.
 
-    With `on_skip`, repeated iterations of loops are skipped, if `may_skip` allows it. With `turns`
-    warps and blocks run in another order than the usual one.
+    With `turns` warps and blocks run in another order than the usual one.
     """
 
     def __init__(
@@ -65,10 +60,8 @@ class Interpreter:
         arguments: Mapping[str, Any],
         allocations: Mapping[str, Allocation],
         observers: Sequence[Observer] = (),
-        on_skip: OnSkip | None = None,
         on_fault: OnFault | None = None,
         changes: Changes | None = None,
-        may_skip: MaySkip | None = None,
         printed: list[bytes] | None = None,
         turns: Turns | None = None,
     ) -> None:
@@ -79,46 +72,22 @@ class Interpreter:
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
         self.context.printed = printed
         self.repetition = LivelockDetector(batch, self.context.changes)
-        self._loops = None if on_skip is None else Loops(self.context, on_skip, may_skip)
-        self._skips = self._loops is not None
-        self._turns_begun = 0
-        if self._loops is not None:
-            self.context.listeners.append(self._loops.step)
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
         self._swapping = swapping(batch.program)
         self._lone = pure(batch.program)
         self._has_lone = bool(self._lone.any())
-        self.warps_run = 0  # the warps of all executed steps
         waits = bool(self._swapping or awaits(batch.program))
         self._is_fair = waits or on_fault is not None
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
-    @property
-    def seems_not_to_repeat(self) -> bool:
-        """Whether loops were examined for iterations that are alike, and none was found."""
-        found = self._loops
-        if found is None:
-            return False
-        is_in_vain = found.failures >= FEW_FAILURES or found.changes >= MANY_CHANGES
-        is_in_vain |= found.too_short >= MANY_SHORT
-        return is_in_vain and not found.has_recurrence
-
-    @property
-    def left_out(self) -> int:
-        """The warp instructions of iterations that were left out."""
-        return 0 if self._loops is None else self._loops.left_out
-
-    def run(self, instructions: int, *, begins_turn: bool = True) -> bool:
+    def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished.
 
-        It stops early if the batch repeats itself for ever, until memory changes. In some turns it
-        looks for endless loops, whatever the parts that a turn is run in.
+        It stops early if the batch repeats itself for ever, until memory changes.
         """
         stop = self.context.executed + instructions
-        if begins_turn and not self._skips:
-            self._look_for_endless_loops()
         while len(self.batch.splits):
             if self.context.executed >= stop or self.repetition.is_stuck:
                 return False
@@ -132,21 +101,14 @@ class Interpreter:
                     return False
                 self._is_fair = True
                 self.repetition.begin_again(self.context.executed)
-            if self._loops is not None and group.pc in self._loops.heads:
-                self._loops.arrive(group)
-                self.repetition.is_endless = self._loops.is_endless
             self._take_turn(group)
         return True
 
     def _take_turn(self, group: Group) -> None:
-        before = self.context.executed
         try:
             self._run_group(group)
         except BlocksDisagreeError:
-            group = self._unfolded(group)
-            self._run_group(group)
-        warps = len(group.which) * self.batch.placement.copies
-        self.warps_run += (self.context.executed - before) * warps
+            self._run_group(self._unfolded(group))
 
     def _unfolded(self, group: Group) -> Group:
         """Return a group of a folded batch as one of all its blocks, in the midst of its turn."""
@@ -189,20 +151,6 @@ class Interpreter:
         if group is not None:
             self._take_turn(group)
         return group is not None
-
-    def _look_for_endless_loops(self) -> None:
-        """Follow the iterations of loops in the 4th, 8th, 16th ... turn.
-
-        A kernel that runs so long may contain an infinite loop; observing it all the time would
-        cost a third of the speed.
-        """
-        self._turns_begun += 1
-        if self._loops is not None:
-            self.context.listeners.remove(self._loops.step)
-            self._loops = None
-        if self._turns_begun >= FIRST_LOOK and self._turns_begun.bit_count() == 1:
-            self._loops = Loops(self.context, None)
-            self.context.listeners.append(self._loops.step)
 
     def _next_group(self) -> Group | None:
         splits = self.batch.splits

@@ -1,7 +1,7 @@
 """Detection of infinite loops: a batch that has returned to an earlier state repeats for ever.
 
-The next state depends only on registers, pcs of lanes, and memory: if all are unchanged,
-the batch waits for a change that only others could make. The state is kept anew
+The path of a batch depends only on pcs of lanes, memory, and the registers that decide: if all are
+unchanged, the batch waits for a change that only others could make. The state is kept anew
 after 1, 2, 4 ... times as many instructions (Brent), and looked at again at the same pc.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch
+from gpusim.program.decisions import decisions
 from gpusim.typing import Array
 
 BEGIN = 4096  # instructions before the first snapshot: nearly all kernels end before
@@ -28,10 +29,7 @@ class Changes:
 
 
 class LivelockDetector:
-    """Watches one batch. `since` is the count of memory changes at its detected repetition.
-
-    `is_endless` is set from outside for a loop that nothing ends, though its registers move.
-    """
+    """Watches one batch. `since` is the count of memory changes at its detected repetition."""
 
     def __init__(self, batch: Batch, changes: Changes) -> None:
         self._batch = batch
@@ -40,16 +38,15 @@ class LivelockDetector:
         self._kept: _State | None = None
         self._arrivals = 0
         self.since = -1
-        self.is_endless = False
 
     @property
     def is_stuck(self) -> bool:
         """Whether the batch repeats itself, until memory changes or for ever."""
-        return self.is_endless or self.since == self._changes.count
+        return self.since == self._changes.count
 
     def begin_again(self, executed: int) -> None:
         """Drop the result after a release of lanes that may change memory."""
-        self.since, self.is_endless, self._kept = -1, False, None
+        self.since, self._kept = -1, None
         self._interval = SHORT
         self._keep_at = executed + SHORT
 
@@ -70,21 +67,21 @@ class LivelockDetector:
 
 
 class _State:
-    """A snapshot: the registers of a batch and its lanes' pcs; memory, by its count of changes."""
+    """The deciding registers of a batch, its lanes' pcs, and memory by its count of changes."""
 
     def __init__(self, batch: Batch, pc: int, changes: int) -> None:
         self.pc = pc
         self.changes = changes
-        self._registers = batch.kept_registers()
+        kept = batch.kept_registers()
+        self._registers = {which: kept[which] for which in decisions(batch.program).registers}
         self._lanes = _lanes(batch)
-        self._differed = 0
+        self._differed = next(iter(self._registers), 0)
 
     def is_like(self, batch: Batch) -> bool:
         """Return whether a batch equals the snapshot; the last difference is compared first."""
-        places = range(len(self._registers))
-        for place in (self._differed, *places) if self._registers else ():
-            if not _equal(self._registers[place], batch.registers[place]):
-                self._differed = place
+        for which in (self._differed, *self._registers) if self._registers else ():
+            if not _equal(self._registers[which], batch.registers[which]):
+                self._differed = which
                 return False
         lanes = _lanes(batch)
         return len(lanes) == len(self._lanes) and all(map(np.array_equal, self._lanes, lanes))

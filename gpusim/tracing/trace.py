@@ -16,7 +16,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.isa.lines import Call, calls_of
 from gpusim.launch.configured import ConfiguredKernel, MachineCode
-from gpusim.launch.events import Observer, Skip, require_observers
+from gpusim.launch.events import Observer, require_observers
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
@@ -83,14 +83,12 @@ def trace_prepared(
     progress: Callable[[int], None] | None = None,
     source: Callable[[], Prepared] | None = None,
     chosen: Sequence[int] | None = None,
-    on_skip: Callable[[Skip], None] | None = None,
     repeat: Repeat | None = None,
 ) -> Trace:
     """Run a prepared program, of any origin, and return its trace.
 
     `source` prepares the same launch in the lowering's code, which knows the conditions of the
-    source; `repeat` is the launch before it ran. With `chosen` blocks, only these run; with
-    `on_skip`, uniform iterations of loops are left out and reported to it.
+    source; `repeat` is the launch before it ran. With `chosen` blocks, only these run.
     """
     program, launch, cc = prepared.program, prepared.launch, prepared.cc
     require_observers(observers, Observer)
@@ -100,15 +98,14 @@ def trace_prepared(
     allocations = allocate(prepared.arguments, places=prepared.places)
     counters, log = Counters(cc, copies), BlockLog(block_index)
     footprints = Footprints(allocations, copies)
+    finished = [] if progress is None else [machine.Finished(progress)]
     printed = [] if prepared.printed is None else prepared.printed
     machine.run(
         replace(prepared, printed=printed),
-        observers=(counters, footprints, log, *observers),
+        observers=(counters, footprints, log, *observers, *finished),
         step_limit=step_limit,
-        blocks_per_chunk=blocks_per_chunk,
-        progress=progress,
         blocks=chosen,
-        on_skip=on_skip,
+        schedule=machine.Schedule(chunk=blocks_per_chunk),
     )
     bases = {name: place.address for name, place in allocations.items()}
     blocks = Blocks(counters)

@@ -1,4 +1,4 @@
-"""Advice of a prediction, whose block is traced without its uniform iterations."""
+"""Advice of a prediction, whose block runs more than the log of a trace has room for."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from gpusim.errors import (
     ReadOnlyError,
 )
 from gpusim.launch.grid import ComputeCapability
-from gpusim.machine import run
+from gpusim.machine import Schedule, run
 
 CC = ComputeCapability(9, 0)
 
@@ -78,7 +78,7 @@ def test_blocks_that_stand_still_are_given_up_and_the_next_ones_run() -> None:
         out[cuda.blockIdx.x] = 1
 
     out = np.zeros(2, np.int32)
-    (fault,) = faults_of(kernel[2, 32], out, blocks_per_chunk=1)
+    (fault,) = faults_of(kernel[2, 32], out, schedule=Schedule(chunk=1))
     assert isinstance(fault, BarrierError)
     assert fault.place is not None
     assert fault.place.block == 0
@@ -93,6 +93,6 @@ def test_blocks_without_end_are_given_up_at_the_step_limit() -> None:
         out[1] = 1
 
     out = np.zeros(2, np.int32)
-    (fault,) = faults_of(kernel[2, 32], out, blocks_per_chunk=1, step_limit=10_000)
+    (fault,) = faults_of(kernel[2, 32], out, schedule=Schedule(chunk=1), step_limit=10_000)
     assert isinstance(fault, NoProgressError)
     assert out[1] == 1

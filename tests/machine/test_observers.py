@@ -15,7 +15,7 @@ from gpusim.errors import InputError, LaunchError
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, hooks
 from gpusim.launch.grid import ComputeCapability
-from gpusim.machine import run
+from gpusim.machine import Schedule, run
 
 
 class Openings(Observer):
@@ -35,7 +35,7 @@ class Openings(Observer):
 def openings(configured: ConfiguredKernel, *args: object, blocks: int | None = None) -> list:
     observer = Openings()
     prepared = prepare(configured, args, ComputeCapability(9, 0))
-    run(prepared, observers=[observer], blocks_per_chunk=blocks)
+    run(prepared, observers=[observer], schedule=Schedule(chunk=blocks))
     first = configured.kernel.source.first_line
     return [(found, {line - first for line in lines}, op) for found, lines, op in observer.seen]
 

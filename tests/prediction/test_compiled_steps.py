@@ -14,10 +14,9 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
-from gpusim.machine import interpreter, takeover
 from gpusim.machine.compiled import evaluator
 from gpusim.prediction.streams import BlockStream, Recorder, Stretches, TouchRecorder, classify
-from gpusim.prediction.streams.probe import Probe, without_results
+from gpusim.prediction.streams.probe import without_results
 from gpusim.prediction.streams.stretches import COLUMNS
 
 N = 96  # threads: three warps
@@ -199,17 +198,10 @@ def recorded(prepared: Prepared, evaluator: str, monkeypatch: pytest.MonkeyPatch
     """Return streams and stretches of blocks in compiled code or in NumPy."""
     runs_in(monkeypatch, evaluator)
     streams, touches = Recorder(prepared), TouchRecorder(prepared)
-
-    def skip(left_out: Any) -> None:
-        streams.skip(left_out)
-        touches.skip(left_out)
-
     machine.run(
         without_results(prepared),
         observers=(streams, touches),
         blocks=range(prepared.launch.blocks),
-        on_skip=skip,
-        has_no_skips=True,
     )
     return streams.streams, touches.stretches
 
@@ -241,48 +233,12 @@ def test_streams_are_equal_bit_for_bit(
             assert getattr(there, name).tolist() == getattr(stretches, name).tolist(), name
 
 
-def test_blocks_without_equal_iterations_are_run_anew_and_come_out_alike(
-    ran: Ran, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """NumPy's part of them is thrown away, arrays and all: none goes over in the midst."""
-    prepared = prepared_for(walk, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))
-    blocks, anew = np.arange(prepared.launch.blocks), [0]
-    run_anew = evaluator.CompiledLaunch._run_anew
-
-    def counted(launch: Any, chosen: Any) -> None:
-        run_anew(launch, chosen)
-        anew[0] += len(chosen)
-
-    def keys() -> list[bytes]:
-        probe = Probe(prepared, machine.DEFAULT_STEP_LIMIT, skips=True)
-        probe.run(blocks)
-        return [probe.streams[kind].key for kind in probe.kinds(blocks).tolist()]
-
-    monkeypatch.setattr(evaluator.CompiledLaunch, "_run_anew", counted)
-    monkeypatch.setattr(takeover, "STEPS_FOR_A_MODULE", 10**9)
-    monkeypatch.setattr(takeover, "STEPS_WITHOUT_SKIP", 10**9)
-    by_numpy = keys()
-    assert anew == [0]
-    monkeypatch.setattr(takeover, "STEPS_FOR_A_MODULE", 60)
-    monkeypatch.setattr(takeover, "STEPS_FOR_AN_INSTRUCTION", 0)
-    assert keys() == by_numpy
-    assert anew == [len(blocks)]
-
-
-def test_long_iterations_that_lanes_leave_one_by_one_are_not_waited_for() -> None:
-    """None of them is examined, as none has the lanes of another: that tells as much."""
-    rounds = np.arange(N * BLOCKS, dtype=np.int32) % 24
-    probe = Probe(prepared_for(fewer, rounds, np.zeros_like(rounds)), 10**6, skips=True)
-    probe.run(np.arange(BLOCKS))
-    assert probe.is_compiled
-
-
 def test_streams_are_the_same_however_often_a_launch_was_run() -> None:
     """Nor does it matter which modules the process has loaded: lanes part here."""
     prepared = prepared_for(parting, 8 * ROUNDS, LOTS, np.zeros(4096, dtype=np.int32), level="O0")
 
     def keys() -> list[object]:
-        classes = classify(prepared, skips=False).classes
+        classes = classify(prepared, folds=False).classes
         return [(one.ranges, one.stream.key) for one in classes]
 
     first = keys()
@@ -298,47 +254,6 @@ def test_arrays_without_elements_are_zeros_in_compiled_code_too(
     others, _ = recorded(prepared, COMPILED, monkeypatch)
     assert ran.times
     assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
-
-
-def test_a_loop_of_equal_iterations_is_left_out_and_stays_with_numpy(ran: Ran) -> None:
-    args = np.ones(2**17, dtype=np.int32), np.zeros(480, dtype=np.int32), np.int32(2000)
-    probe = Probe(prepared_for(even, *args), 10**6, skips=True)
-    probe.run(np.arange(BLOCKS))
-    assert not ran.times
-    assert all(stream.loops for stream in probe.streams)
-
-
-def test_blocks_of_which_little_is_left_out_are_recorded_whole(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Few warps run so many iterations in less time in compiled code, and come out alike."""
-    links = np.zeros(2**15, np.int32)
-    out = np.zeros(N * BLOCKS, np.int32)
-    prepared = prepared_for(in_rounds, links, out, np.int32(10), np.int32(400))
-
-    def streams() -> tuple[bool, list[BlockStream]]:
-        probe = Probe(prepared, 10**6, skips=True)
-        probe.run(np.arange(1))
-        return probe.is_compiled, probe.streams
-
-    (is_compiled, (whole,)) = streams()
-    assert is_compiled
-    monkeypatch.setattr(takeover, "LEFT_OUT_A_STEP", 1)
-    (is_compiled, (part,)) = streams()
-    assert not is_compiled
-    assert part.loops
-    assert part.instructions == whole.instructions
-
-
-@pytest.mark.parametrize(("many", "is_compiled"), [(8, True), (10**6, False)])
-def test_equal_iterations_that_are_always_too_few_are_not_waited_for(
-    many: int, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(interpreter, "MANY_SHORT", many)
-    args = np.zeros(2**15, np.int32), np.zeros(N * BLOCKS, np.int32), np.int32(12), np.int32(40)
-    probe = Probe(prepared_for(in_rounds, *args), 10**6, skips=True)
-    probe.run(np.arange(1))
-    assert probe.is_compiled == is_compiled
 
 
 def test_a_run_with_too_many_steps_to_keep_is_numpys(

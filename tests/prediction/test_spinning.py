@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError
 from gpusim.gpu import device
 from gpusim.isa.ops import Instruction
-from gpusim.launch.events import Observer, Placement, Skip, Step
+from gpusim.launch.events import Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.state import Batch
@@ -29,8 +28,7 @@ from gpusim.prediction.spinning import CompletionTimes, Grid
 from gpusim.prediction.spinning import grid as grid_module
 from gpusim.prediction.spinning.completion_times import is_even
 from gpusim.prediction.spinning.focus import Focus
-from gpusim.prediction.spinning.interpreter import PacedInterpreter, heads
-from gpusim.prediction.spinning.iteration import Iteration
+from gpusim.prediction.spinning.interpreter import PacedInterpreter
 from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
 from gpusim.prediction.spinning.words import Words
@@ -243,17 +241,6 @@ def test_a_line_comes_out_of_dram_once() -> None:
     assert lines.first(near + 192, on).tolist() == [False, True]
 
 
-def test_lines_that_a_loop_would_touch_are_in_the_l2_too() -> None:
-    """Two warps, of which the second would come back twice, each time 2 lines further on."""
-    lines, on = Lines(allocate({"x": zeros(1024)}).values()), np.ones((1, 32), bool)
-    near = FIRST_ADDRESS + 4 * np.arange(64).reshape(2, 32)
-    lines.touch(near)
-    twice, stride = np.array([[0], [2]]), np.full((2, 32), 256)
-    lines.touch_again(near, np.ones((2, 32), bool), twice, stride)
-    later = [lines.first(near[:1] + 128 * k, on).item() for k in range(8)]
-    assert later == [False, False, True, False, True, False, True, True]
-
-
 def test_what_a_kernel_stored_comes_from_where_it_lies_and_what_it_only_reads_from_near() -> None:
     """Another SM has stored it, so that no part of the L2 but one has it."""
     prepared = prepared_of(chain_by_tickets, 2, zeros(1), zeros(2), zeros(64), zeros(64))
@@ -286,17 +273,6 @@ def test_warps_run_together_what_nobody_sees_whenever_they_come_there() -> None:
     assert together == apart
 
 
-@pytest.mark.parametrize(
-    ("kernel", "arguments", "count"),
-    [(meeting, (zeros(1), 2), 0), (from_a_queue, (zeros(1), zeros(9), 9), 1)],
-)
-def test_loops_around_one_in_which_a_block_waits_are_never_known_to_go_on_alike(
-    kernel: cuda.Kernel, arguments: tuple[Any, ...], count: int
-) -> None:
-    program = prepared_of(kernel, 2, *arguments).program
-    assert len(heads(program, unloaded_timings(program, H200, "warm"))) == count
-
-
 def executed(begin: int) -> int:
     """Return how many rows are run for two blocks, of which one begins at a time."""
     grid = Grid(prepared_of(moved, 2, zeros(64), zeros(64)), H200, 2, "warm")
@@ -312,8 +288,7 @@ def executed(begin: int) -> int:
 def test_watched_blocks_of_a_batch_are_told_of_as_a_batch_of_their_own() -> None:
     """Blocks 5 and 7 of 4 to 7, with two warps each; rows 2 and 3 are block 5's."""
     heard: list[Step] = []
-    left_out: list[Skip] = []
-    focus = Focus({5, 7, 9}, (Listening(heard),), left_out.append)
+    focus = Focus({5, 7, 9}, (Listening(heard),))
     blocks, lanes = np.arange(4, 8), np.arange(4)[:, None, None] * np.ones((4, 2, 32), int)
     folded, unfolded = (Placement(blocks, 2, folded=one) for one in (True, False))
     everyone = np.ones((1, 2, 32), bool)
@@ -329,8 +304,6 @@ def test_watched_blocks_of_a_batch_are_told_of_as_a_batch_of_their_own() -> None
     assert first.addresses[:, 0, 0].tolist() == [1, 3]
     assert (second.placement.blocks.tolist(), second.rows.tolist()) == ([5, 7], [1])
     assert second.addresses.shape == second.active.shape == (1, 1, 32)
-    focus.skip(Skip(unfolded, np.array([5, 6]), 9, np.array([[3, 4]]), {}))
-    assert [(one.rows.tolist(), one.times.tolist()) for one in left_out] == [([2], [[4]])]
 
 
 class Listening(Observer):
@@ -341,23 +314,6 @@ class Listening(Observer):
 
     def step(self, step: Step) -> None:
         self._heard.append(step)
-
-
-def test_iterations_that_are_left_out_take_as_long_as_the_one_before() -> None:
-    """Two of three warps come back: 30 and 40 ticks later, after five instructions."""
-    iteration, at = Iteration(3), np.array([100, 100, 100])
-    iteration.arrive(as_group(7, [0, 1, 2]), at)
-    iteration.issued += 5
-    at += [30, 99, 40]
-    iteration.arrive(as_group(7, [0, 2]), at)
-    skipped: Any = SimpleNamespace(rows=np.array([2]), times=np.array([[6]]), issued=5)
-    assert iteration.takes(skipped).tolist() == [6 * 40]
-    skipped.rows, skipped.times = np.array([0, 2]), np.array([[1, 2]])
-    assert iteration.takes(skipped).tolist() == [30, 80]
-
-
-def as_group(pc: int, rows: list[int]) -> Any:
-    return SimpleNamespace(pc=pc, rows=np.array(rows))
 
 
 # -- the whole grid --------------------------------------------------------------------
@@ -426,9 +382,7 @@ def test_a_batch_that_has_ended_is_let_go_at_once(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(grid_module, "PacedInterpreter", Noted)
     gc.disable()
     try:
-        grid = Grid(
-            prepared_of(meeting, 64, zeros(1), 8), H200, 4224, "warm", on_skip=lambda skip: None
-        )
+        grid = Grid(prepared_of(meeting, 64, zeros(1), 8), H200, 4224, "warm")
         grid.run(100_000)
         assert [one() for one in batches] == [None]
     finally:

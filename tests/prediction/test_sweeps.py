@@ -24,7 +24,7 @@ from gpusim.host.files import write_whole
 from gpusim.host.journal import Journal, line, opened
 from gpusim.prediction.clock import program_steps
 from gpusim.prediction.locality import patterns
-from gpusim.prediction.streams import classification, parametric
+from gpusim.prediction.streams import classification
 from gpusim.prediction.sweeps import sweep as sweeps
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.sweeps.sweep import Case, crossed, row_of, sweep
@@ -173,7 +173,6 @@ def alone(case: Case) -> Row:
     for kept in (
         sweeps._kept_job,
         classification._kept_classes,
-        parametric._kept,
         patterns._kept_linear,
         program_steps._kept,
     ):

@@ -277,8 +277,6 @@ def launched(
     allocations: Mapping[str, Allocation],
     observers: Sequence[Observer],
     step_limit: int,
-    *,
-    keeps_results: bool = True,
 ) -> CompiledLaunch | None:
     """Return a launch in compiled code, None for one that is left to NumPy."""
     if not serves(observers, prepared.cc.major):
@@ -288,7 +286,7 @@ def launched(
     context = Context(one, prepared.arguments, allocations)
     try:
         variant = variant_of(context, prepared.cc.major, observers)
-        file = prepared.source_file
+        file, keeps_results = prepared.source_file, prepared.keeps_results
         return CompiledLaunch(
             context, observers, variant, step_limit, file, keeps_results=keeps_results
         )

@@ -126,7 +126,7 @@ def _linear(prepared: Prepared, classes: Classes) -> tuple[Pattern, ...] | None:
         return None
     launch = prepared.launch
     chosen = sorted({b for one in classes.classes for b in _places(one, launch)})
-    found = touched_by(prepared, chosen, has_no_skips=classes.has_no_skips)
+    found = touched_by(prepared, chosen)
     fits = [
         _fitted(Table.of({b: found[b] for b in _places(one, launch)}), ALL, one.ranges, launch)
         for one in classes.classes
@@ -356,7 +356,7 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
     chosen = sorted({*neighbours, *spread, *together})
     return _of_some(
         prepared.launch,
-        touched_by(prepared, chosen, has_no_skips=classes.has_no_skips),
+        touched_by(prepared, chosen),
         spread,
         neighbours,
         together,

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpusim import machine
 from gpusim.isa.ops import OPS, Program
-from gpusim.launch.events import Observer, Skip, Step
+from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import WARP_SIZE, Launch
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import without_results
@@ -25,6 +25,15 @@ class LanesOn(Observer):
         self.lanes = np.zeros(count, dtype=np.int64)
         self._issued = [OPS[row.op].issued for row in program.instructions]
 
+    def ran(self, ran: Ran) -> None:
+        """Add the sums of steps in compiled code."""
+        times = np.bincount(ran.table_of_block, minlength=len(ran.tables))
+        sums = np.tensordot(times, ran.tables.sum(axis=1, dtype=np.int64), axes=1)
+        for pc, columns in ran.sums.items():
+            if self._issued[pc]:
+                self.runs[pc] += sums[columns.times]
+                self.lanes[pc] += sums[columns.on]
+
     def step(self, step: Step) -> None:
         """Add a step."""
         if self._issued[step.pc]:
@@ -36,7 +45,7 @@ class LanesOn(Observer):
 def fractions_on(setting: Setting) -> Array:
     """Return the fraction of a warp's lanes that take part in each instruction, by pc; 1 if none.
 
-    As they do in the first blocks of the largest classes; iterations that are alike count once.
+    As they do in the first blocks of the largest classes.
     """
     classes = sorted(setting.classes.classes, key=lambda one: -one.blocks)[:MOST_BLOCKS]
     observer = LanesOn()
@@ -44,10 +53,5 @@ def fractions_on(setting: Setting) -> Array:
         without_results(setting.usual),
         observers=(observer,),
         blocks=[one.ranges[0][0] for one in classes],
-        on_skip=_nothing,
     )
     return np.where(observer.runs, observer.lanes / np.maximum(observer.runs, 1) / WARP_SIZE, 1.0)
-
-
-def _nothing(skip: Skip) -> None:
-    """Leave iterations out that are alike."""

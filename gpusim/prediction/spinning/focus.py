@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.launch.events import Observer, Placement, Skip, Step, hooks
-from gpusim.machine.loops import OnSkip
+from gpusim.launch.events import Observer, Placement, Step, hooks
 from gpusim.typing import Array
 
 LANES = "active", "on", "addresses", "taken", "mask", "left", "sources", "constants"
@@ -18,15 +17,12 @@ _lanes = attrgetter(*LANES)
 
 
 class Focus(Observer):
-    """Forwards steps, skips and ends of the `watched` block numbers to observers and `on_skip`."""
+    """Forwards steps and ends of the `watched` block numbers to observers."""
 
-    def __init__(
-        self, watched: Collection[int], observers: Sequence[Observer], on_skip: OnSkip | None
-    ) -> None:
+    def __init__(self, watched: Collection[int], observers: Sequence[Observer]) -> None:
         self._watched = np.array(sorted(watched), dtype=np.int64)
         self._listeners = hooks(observers, "step")
         self._ending = hooks(observers, "batch_end")
-        self._on_skip = on_skip
         self._seen: Placement | None = None
         self._latest = self._watched, self._watched  # rows of the last step, and the watched ones
 
@@ -49,15 +45,6 @@ class Focus(Observer):
         watched = step._replace(**changed)
         for listener in self._listeners:
             listener(watched)
-
-    def skip(self, skip: Skip) -> None:
-        """Forward the watched blocks' part of a skip."""
-        copies, which = self._among(skip.placement, skip.rows)
-        if self._on_skip is None or not len(which) or not len(self._positions):
-            return
-        times = _part(skip.times, copies, which)
-        rows = self._rows(skip.rows[which])
-        self._on_skip(replace(skip, placement=self._own, rows=rows, times=times))
 
     def batch_end(self, blocks: Array) -> None:
         """Forward the end of the watched blocks."""

@@ -11,7 +11,6 @@ from gpusim.gpu.device import Device
 from gpusim.launch.events import Observer, hooks
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
-from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import Batch
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.event_queue import NEVER
@@ -32,7 +31,7 @@ FEW_BLOCKS = 64  # blocks that have ended before the first test for a steady rat
 class Grid:
     """The blocks of a launch on a device that holds `at_once` of them.
 
-    `observers` and `on_skip` hear of the `watched` blocks alone.
+    `observers` hear of the `watched` blocks alone.
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class Grid:
         *,
         watched: Sequence[int] = (),
         observers: Sequence[Observer] = (),
-        on_skip: OnSkip | None = None,
     ) -> None:
         self.blocks = prepared.launch.blocks
         self.at_once = min(self.blocks, at_once)
@@ -53,7 +51,6 @@ class Grid:
         self._liveness = Liveness(prepared.program)
         self._watched = frozenset(watched)
         self._observers = observers
-        self._on_skip = on_skip
         latency, warps = device.latency_cycles, prepared.launch.warps_per_block
         self._going = Going(
             unloaded_timings=unloaded_timings(prepared.program, device, l2),
@@ -109,13 +106,12 @@ class Grid:
 
     def _add_batch(self, blocks: Sequence[int], begin: int) -> None:
         prepared = self._prepared
-        focus = Focus(self._watched.intersection(blocks), self._observers, self._on_skip)
+        focus = Focus(self._watched.intersection(blocks), self._observers)
         interpreter = PacedInterpreter(
             Batch(prepared.program, prepared.launch, np.array(blocks), self._liveness),
             prepared.arguments,
             self._allocations,
             (focus,) if focus.watches else (),
-            None if self._on_skip is None else focus.skip,
             self._going,
             begin,
         )

@@ -12,23 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import OPS, Program
-from gpusim.launch.events import BarrierOpened, Observer, Skip, Step
+from gpusim.isa.ops import OPS
+from gpusim.launch.events import BarrierOpened, Observer, Step
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.interpreter import Interpreter
-from gpusim.machine.loops import OnSkip
 from gpusim.machine.state import READY, Batch, Splits
 from gpusim.machine.storage import Allocation
 from gpusim.prediction.arithmetic.quasirandom import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.event_queue import NEVER
-from gpusim.prediction.spinning.iteration import Iteration
-from gpusim.prediction.spinning.l2_contents import L2Contents
 from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.spins import Spinning
 from gpusim.prediction.spinning.unloaded_timing import UnloadedTiming
 from gpusim.prediction.spinning.words import Words
-from gpusim.program.flow import loop_bodies
 from gpusim.typing import Array
 
 # Warps that reach a communicating instruction within this time run it together: a fraction of an
@@ -51,16 +47,6 @@ class Going:
     lines: Lines
     wake_after: int
     barrier: int
-
-
-def heads(program: Program, unloaded_timings: Sequence[UnloadedTiming]) -> frozenset[int]:
-    """Return the heads of loops without polls: no other iterations are skipped.
-
-    The log of a polling loop's iteration would hold all that other warps do meanwhile.
-    """
-    bodies = list(loop_bodies(program))
-    waiting = {body.start for body in bodies if any(unloaded_timings[pc].spins for pc in body)}
-    return frozenset(body.start for body in bodies) - waiting
 
 
 class _Opened(Observer):
@@ -92,15 +78,12 @@ class PacedInterpreter(Interpreter):
         arguments: Mapping[str, Any],
         allocations: Mapping[str, Allocation],
         observers: Sequence[Observer],
-        on_skip: OnSkip | None,
         going: Going,
         begin: int,
     ) -> None:
-        skips = None if on_skip is None else self._skip
         self._opened = _Opened(self._open)
-        super().__init__(batch, arguments, allocations, (*observers, self._opened), skips)
+        super().__init__(batch, arguments, allocations, (*observers, self._opened))
         self.context.listeners.append(self._hear)
-        self._on_skip = on_skip
         self._going = going
         self.observers = observers
         self._at = np.full(batch.rows, begin, dtype=np.int64)
@@ -110,9 +93,6 @@ class PacedInterpreter(Interpreter):
         self._there: dict[int, Array] = {}  # by register, when each warp's result is there
         self._spinning = Spinning(batch.rows)
         self._group: Group | None = None
-        self._iteration = Iteration(batch.rows)
-        self._kept = L2Contents(batch.program, going.lines)
-        self._heads = heads(batch.program, going.unloaded_timings)
         self._live = np.ones(len(batch.placement.blocks), dtype=bool)
         self.ended: list[tuple[int, int]] = []
         self.due = begin
@@ -139,16 +119,11 @@ class PacedInterpreter(Interpreter):
         A cycle of references would keep them until a collection of garbage.
         """
         self.context.listeners.clear()
-        self._loops = None
         self._opened.leave()
 
     def run_next(self) -> None:
         """Run the earliest warps up to their next branch or communication."""
         group, limit = self._first()
-        if self._loops is not None and group.pc in self._heads:
-            self._group = group
-            self._iteration.arrive(group, self._at)
-            self._loops.arrive(group)
         try:
             self._run_until(group, limit)
         except BlocksDisagreeError:
@@ -185,7 +160,6 @@ class PacedInterpreter(Interpreter):
             if (pace.spins or pace.more) and self.batch.placement.folded:
                 raise BlocksDisagreeError
             self.context.executed += 1
-            self._iteration.issued += OPS[instruction.op].issued
             on = group.lanes_on(instruction)
             is_over = self._handlers[pc](self.context, group, instruction, on)
             self._at[rows] = np.maximum(self._at[rows], at + pace.gap)
@@ -229,7 +203,6 @@ class PacedInterpreter(Interpreter):
         copies = len(self.batch.placement.blocks)
         self.batch.unfold()
         self._spinning = Spinning(self.batch.rows)
-        self._iteration = Iteration(self.batch.rows)
         self._at = np.tile(self._at, copies)
         self._there = {register: np.tile(at, copies) for register, at in self._there.items()}
 
@@ -241,7 +214,9 @@ class PacedInterpreter(Interpreter):
         if pace.more:
             self._fetch(step, pace)
         if pace.is_kept:
-            self._kept.hear(step)
+            assert step.addresses is not None
+            addresses, on = np.broadcast_arrays(step.addresses, step.on)
+            self._going.lines.touch(addresses[on])
         if not pace.is_seen:
             return
         assert step.addresses is not None
@@ -275,14 +250,6 @@ class PacedInterpreter(Interpreter):
         last = np.zeros(len(placement.blocks), dtype=np.int64)
         np.maximum.at(last, block, self._at[rows])
         self._at[rows] = last[block] + self._going.barrier
-
-    def _skip(self, skip: Skip) -> None:
-        """Advance the warps' times by the duration of skipped iterations."""
-        assert self._on_skip is not None
-        assert self._group is not None
-        self._on_skip(skip)
-        self._at[skip.rows] += self._iteration.takes(skip)
-        self._kept.skip(self._group.pc, skip)
 
     def _note_ends(self) -> None:
         """Record blocks without a live lane."""

@@ -10,8 +10,6 @@ from gpusim.gpu.memory import LINE_BYTES
 from gpusim.machine.storage import Allocation
 from gpusim.typing import Array
 
-MOST_AT_ONCE = 1 << 20  # lines per NumPy call
-
 
 class Lines:
     """The lines of all arrays, each touched or not."""
@@ -32,19 +30,3 @@ class Lines:
     def touch(self, addresses: Array) -> None:
         """Mark the lines of addresses as touched."""
         self._touched[addresses // LINE_BYTES - self._begin] = True
-
-    def touch_again(self, addresses: Array, on: Array, times: Array, strides: Array) -> None:
-        """Mark the lines of `times` further iterations, each `strides` bytes further on.
-
-        `times` is (warps, 1), all others are (warps, 32); strides are whole lines.
-        """
-        lines, step = addresses // LINE_BYTES - self._begin, strides // LINE_BYTES
-        is_new = on & (times > 0)
-        is_new[:, 1:] &= ~on[:, :-1] | (lines[:, 1:] != lines[:, :-1])
-        lines, step = lines[is_new], step[is_new]
-        times = np.broadcast_to(times, is_new.shape)[is_new]
-        together = max(1, MOST_AT_ONCE // max(1, len(lines)))
-        for first in range(1, int(times.max(initial=0)) + 1, together):
-            number = np.arange(first, first + together)[:, None]
-            later = (lines + step * number)[number <= times]
-            self._touched[later[(later >= 0) & (later < len(self._touched))]] = True

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from gpusim.gpu.device import Device
-from gpusim.launch.events import Skip
 from gpusim.launch.prepared import Prepared
-from gpusim.machine.loops import OnSkip
 from gpusim.prediction.spinning.completion_times import CompletionTimes
 from gpusim.prediction.spinning.grid import FEW_BLOCKS, WAVES, Grid
 from gpusim.prediction.streams import (
@@ -16,7 +14,7 @@ from gpusim.prediction.streams import (
     TouchRecorder,
     nearest,
     refuse_missing_elements,
-    without_results,
+    with_own_results,
 )
 
 # Numbers of sampled blocks: neighbours, blocks run in any case, and blocks far apart.
@@ -42,36 +40,20 @@ def recorded_blocks(
     """
     refuse_missing_elements(prepared)
     at_once = resident * device.gpu.sms
-    for skips in (True, False):
-        recorder = Recorder(prepared)
-        touches = TouchRecorder(prepared)
-        grid = Grid(
-            without_results(prepared),
-            device,
-            at_once,
-            l2,
-            watched=_chosen(prepared.launch.blocks, at_once),
-            observers=(recorder, touches),
-            on_skip=_both(recorder, touches) if skips else None,
-        )
-        ends = grid.run(step_limit)
-        sound = [block for block in grid.ended if block not in recorder.unsound]
-        if sound:
-            break
-    streams = {block: recorder.streams[block] for block in sound}
-    touched = {block: touches.stretches[block] for block in sound}
+    recorder, touches = Recorder(prepared, folds=True), TouchRecorder(prepared)
+    grid = Grid(
+        with_own_results(prepared),
+        device,
+        at_once,
+        l2,
+        watched=_chosen(prepared.launch.blocks, at_once),
+        observers=(recorder, touches),
+    )
+    ends = grid.run(step_limit)
+    streams = {block: recorder.streams[block] for block in grid.ended}
+    touched = {block: touches.stretches[block] for block in grid.ended}
     classes = nearest(streams, prepared.launch.blocks)
     return RecordedBlocks(replace(classes, touched=touched), ends)
-
-
-def _both(recorder: Recorder, touches: TouchRecorder) -> OnSkip:
-    """Return a function that tells both recorders of skipped iterations."""
-
-    def skip(left_out: Skip) -> None:
-        recorder.skip(left_out)
-        touches.skip(left_out)
-
-    return skip
 
 
 def _chosen(blocks: int, at_once: int) -> list[int]:

@@ -9,7 +9,7 @@ from gpusim.prediction.streams.array_specs import refuse_missing_elements, with_
 from gpusim.prediction.streams.classes import BlockClass, Classes, nearest
 from gpusim.prediction.streams.classification import classify
 from gpusim.prediction.streams.instruction_table import MOST_BEHIND, InstructionTable
-from gpusim.prediction.streams.probe import touched_by, without_results
+from gpusim.prediction.streams.probe import touched_by, with_own_results, without_results
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream, Loop, SimulatedLoop, WarpStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
@@ -32,5 +32,6 @@ __all__ = [
     "refuse_missing_elements",
     "touched_by",
     "with_fast_paths",
+    "with_own_results",
     "without_results",
 ]

@@ -42,8 +42,6 @@ class Classes:
     It `is_sampled` if too many blocks differ to tell all apart: each executed block then represents
     its neighbourhood, and `sampling_error` is the relative standard error of the instruction count,
     None if unknown. `touched` holds the stretches of executed blocks, if blocks depend on others.
-    It `has_no_skips` if no executed loop had equal iterations to be left out, and compiled code is
-    worth it for other blocks.
     """
 
     classes: tuple[BlockClass, ...]
@@ -51,7 +49,6 @@ class Classes:
     is_sampled: bool
     sampling_error: float | None = 0.0
     touched: Mapping[int, Stretches] | None = None
-    has_no_skips: bool = False
 
     def of(self, block: int) -> BlockStream:
         """Return the stream of a block."""

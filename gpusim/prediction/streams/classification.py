@@ -20,7 +20,7 @@ from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.folding import is_worth_folding, unfolded
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.lattice import between, corners, exceptions
-from gpusim.prediction.streams.probe import Probe, UnsoundError
+from gpusim.prediction.streams.probe import Probe
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.strata import Strata, strata
 
@@ -34,7 +34,7 @@ FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 24, 400, 2_000_000
 # all streams together have no more instructions: shortened by one fraction, they would not overlap
 # alike (`causal_attention` at 2048: -36 % shortened, -7 % whole).
 MOST_UNLIKE, MOST_WHOLE = 2, 10_000_000
-# The same with the iterations that compiled code does not leave out, of 0.1 us each: of a sample,
+# The same with all iterations, each instruction 0.1 us: of a sample,
 # and of all blocks of a small grid that differ, among which the longest may end the launch.
 MOST_RECORDED, MOST_RECORDED_OF_ALL = 4_000_000, 64_000_000
 SAMPLED_IN_ORDER, NEIGHBOURS = 96, 24
@@ -45,48 +45,36 @@ def classify(
     prepared: Prepared,
     *,
     step_limit: int = machine.DEFAULT_STEP_LIMIT,
-    skips: bool = True,
+    folds: bool = True,
 ) -> Classes:
     """Return the classes of a launch's blocks. The kernel's output arrays are not changed.
 
-    With `skips`, loops of equal iterations are executed in part and stored once. Without array
-    contents the result is cached.
+    With `folds`, iterations of a loop with equal columns are stored once. Without array contents
+    the result is cached.
 
     Raises InputError if control flow or addresses depend on an array without elements.
     """
     launch = SameLaunch.of(prepared)
     if launch is None:
-        return _classes(prepared, step_limit, skips=skips)
-    return _kept_classes(launch, step_limit, skips)
+        return _classes(prepared, step_limit, folds=folds)
+    return _kept_classes(launch, step_limit, folds)
 
 
 @lru_cache(maxsize=64)
-def _kept_classes(launch: SameLaunch, step_limit: int, skips: bool) -> Classes:
-    return _classes(launch.prepared, step_limit, skips=skips)
+def _kept_classes(launch: SameLaunch, step_limit: int, folds: bool) -> Classes:
+    return _classes(launch.prepared, step_limit, folds=folds)
 
 
-def _classes(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
+def _classes(prepared: Prepared, step_limit: int, *, folds: bool) -> Classes:
     refuse_missing_elements(prepared)
-    if skips:
-        try:
-            return _all(prepared, step_limit, skips=True)
-        except UnsoundError:
-            pass
-    return _all(prepared, step_limit, skips=False)
-
-
-def _all(prepared: Prepared, step_limit: int, *, skips: bool) -> Classes:
-    probe = Probe(prepared, step_limit, skips=skips)
-    found = replace(_found(probe), has_no_skips=probe.has_no_skips)
-    if probe.is_compiled:
-        found = _folded_alike(found)
+    found = _folded_alike(_found(Probe(prepared, step_limit, folds=folds)))
     if meet(prepared, found, step_limit):
         return _in_order(prepared, step_limit)
-    return with_last_block(found, prepared, step_limit, skips=skips)
+    return with_last_block(found, prepared, step_limit, folds=folds)
 
 
 def _folded_alike(found: Classes) -> Classes:
-    """Return the classes of blocks that compiled code ran, all of them folded, or none."""
+    """Return the classes of blocks, all of them folded, or none."""
     counts = [one.stream.instructions for one in found.classes]
     is_alike = max(counts) <= MOST_UNLIKE * min(counts) or sum(counts) > MOST_WHOLE
     if is_alike and is_worth_folding(one.stream for one in found.classes):
@@ -108,7 +96,7 @@ def _in_order(prepared: Prepared, step_limit: int) -> Classes:
         if len(finer) == len(parts):
             break
         parts = finer
-    probe = Probe(prepared, step_limit, skips=False, in_order=True)
+    probe = Probe(prepared, step_limit, folds=False, in_order=True)
     middle = max(0, parts.blocks - NEIGHBOURS) // 2
     neighbours = np.arange(middle, min(middle + NEIGHBOURS, parts.blocks))
     last = np.array([parts.blocks - 1])

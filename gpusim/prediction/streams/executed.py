@@ -6,7 +6,7 @@ barrier opens. So streams do not depend on the order in which an evaluator runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,12 +21,9 @@ from gpusim.prediction.streams.instruction_table import (
     columns_of_plain,
 )
 from gpusim.prediction.streams.ordering import stable_order
-from gpusim.prediction.streams.stream import BlockStream, Loop, WarpStream, rolled
+from gpusim.prediction.streams.stream import BlockStream, WarpStream
 from gpusim.prediction.streams.touches import Touches, first_touches
 from gpusim.typing import Array
-
-# The skipped loops of a block's warps, by its position.
-LoopsOf = Callable[[int], list[list[Loop]]]
 
 
 @dataclass(frozen=True)
@@ -55,17 +52,13 @@ class Executed:
         counts = np.diff(np.searchsorted(self.at, self.begins))
         return np.repeat(np.arange(len(counts)), counts)
 
-    def columns(
-        self, touches: Touches, are_loads: Array, *, by_time: bool = True
-    ) -> dict[str, Array]:
+    def columns(self, touches: Touches, are_loads: Array) -> dict[str, Array]:
         """Return the columns of accesses; `are_loads` tells by pc what loads from global memory.
 
-        Places of touches are numbers of accesses. Touches of a block are in the order of their time
-        or, without `by_time`, in their own.
+        Places of touches are numbers of accesses.
         """
-        if by_time:
-            touches = replace(touches, step=self.times[touches.place])
-        fresh, written, joins, begun = first_touches(touches, len(self.at), by_step=by_time)
+        touches = replace(touches, step=self.times[touches.place])
+        fresh, written, joins, begun = first_touches(touches, len(self.at))
         loads = np.flatnonzero(are_loads[self.pc])
         values = dict(self.values)
         lowest = values.pop("lowest")
@@ -106,25 +99,19 @@ class Executed:
         return apart
 
     def streams(
-        self,
-        columns: Mapping[str, Array],
-        loops_of: LoopsOf | None = None,
-        are_barriers: Array | None = None,
+        self, columns: Mapping[str, Array], are_barriers: Array | None = None
     ) -> Iterator[BlockStream]:
         """Yield the streams of the blocks, one object for equal ones: contents are given up.
 
-        `columns` are those of accesses; `loops_of` has the skipped loops of a block's warps. Given
-        `are_barriers` by pc, what repeats is stored once.
+        `columns` are those of accesses. Given `are_barriers` by pc, what repeats is stored once.
         """
-        known: dict[tuple[bytes, str], BlockStream] = {}
+        known: dict[tuple[bytes, tuple[int, ...]], BlockStream] = {}
         warps = _Warps(*numbered(self.contents, self.at, columns))
-        for position, first in enumerate(range(0, len(self.begins) - 1, self.warps_per_block)):
+        for first in range(0, len(self.begins) - 1, self.warps_per_block):
             begins = self.begins[first : first + self.warps_per_block + 1].tolist()
-            loops = [()] * self.warps_per_block if loops_of is None else loops_of(position)
-            key = warps.key(begins[0], begins[-1]), repr(([b - begins[0] for b in begins], loops))
+            key = warps.key(begins[0], begins[-1]), tuple(b - begins[0] for b in begins)
             if key not in known:
-                parts = zip(begins, begins[1:], map(tuple, loops), strict=False)
-                block = BlockStream(tuple(warps.stream(*part) for part in parts))
+                block = BlockStream(tuple(map(warps.stream, begins, begins[1:])))
                 known[key] = block if are_barriers is None else folded(block, are_barriers)
             yield known[key]
 
@@ -134,16 +121,15 @@ class _Warps:
 
     def __init__(self, table: InstructionTable, numbers: Array) -> None:
         self._table, self._numbers = table, numbers
-        self._known: dict[tuple[bytes, tuple[Loop, ...]], WarpStream] = {}
+        self._known: dict[bytes, WarpStream] = {}
 
     def key(self, begin: int, end: int) -> bytes:
         """Return a key, equal for sections with equal instructions."""
         return self._numbers[begin:end].tobytes()
 
-    def stream(self, begin: int, end: int, loops: tuple[Loop, ...]) -> WarpStream:
-        """Return the stream of the warp from one place to another, with its skipped loops."""
-        key = self.key(begin, end), loops
+    def stream(self, begin: int, end: int) -> WarpStream:
+        """Return the stream of the warp from one place to another."""
+        key = self.key(begin, end)
         if key not in self._known:
-            own = self._numbers[begin:end].copy()
-            self._known[key] = rolled(WarpStream(self._table, own, loops))
+            self._known[key] = WarpStream(self._table, self._numbers[begin:end].copy())
         return self._known[key]

@@ -16,7 +16,7 @@ from gpusim.errors import GpusimError
 from gpusim.isa.ops import ANY_ARRAY, OPS, Program
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.classes import Classes
-from gpusim.prediction.streams.probe import Probe, without_results
+from gpusim.prediction.streams.probe import Probe, with_own_results
 from gpusim.typing import Array
 
 MOST_WORDS = 8  # counters that one block adds to
@@ -24,7 +24,7 @@ COUNTING = ("add", "inc")
 
 
 def with_last_block(
-    classes: Classes, prepared: Prepared, step_limit: int, *, skips: bool
+    classes: Classes, prepared: Prepared, step_limit: int, *, folds: bool
 ) -> Classes:
     """Return classes with the grid's last block apart, if it does more after all others."""
     last = prepared.launch.blocks - 1
@@ -35,7 +35,7 @@ def with_last_block(
         counted = _after_all_others(prepared, names, step_limit)
         if counted is None:
             return classes
-        probe = Probe(counted, step_limit, skips=skips)
+        probe = Probe(counted, step_limit, folds=folds)
         probe.run(np.array([last]))
     except GpusimError:  # the counter was something else, such as an index into an array
         return classes
@@ -78,7 +78,7 @@ def left_by_last(
     prepared: Prepared, names: frozenset[str], step_limit: int
 ) -> Iterator[tuple[str, Array, Array]]:
     """Yield name, initial contents and contents after the last block alone, for some arrays."""
-    once = without_results(prepared)
+    once = with_own_results(prepared)
     machine.run(once, step_limit=step_limit, blocks=[prepared.launch.blocks - 1])
     for name, array in prepared.arguments.items():
         if isinstance(array, np.ndarray) and (name in names or ANY_ARRAY in names):

@@ -6,9 +6,8 @@ NumPy's machine reports steps of many warps, compiled code columns of steps of s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,14 +29,9 @@ MOST_AT_ONCE = 1 << 17  # instructions; above it columns leave the cache
 
 @dataclass(frozen=True)
 class Part:
-    """Blocks of a batch from position `begun` on: their instructions, and touches of sectors.
+    """Some blocks of a batch: their instructions, and touches of sectors."""
 
-    `numbers` returns those of the instructions among the recorded ones, of one copy.
-    """
-
-    begun: int
     executed: Executed
-    numbers: Callable[[], Array]
     touches: Touches
 
 
@@ -114,9 +108,7 @@ class _Stepped:
             {n: v[copies].take(accesses, axis=1).reshape(-1) for n, v in before.values.items()},
         )
         places = self._numbers[touches.place % max(1, count)] + moved
-        places[touches.place < 0] = -1
-        numbers = partial(np.tile, here, times)
-        return Part(blocks.start, executed, numbers, replace(touches, place=places))
+        return Part(executed, replace(touches, place=places))
 
 
 class _Both:
@@ -193,7 +185,7 @@ class _Both:
         numbers = in_order.numbers
         earlier = replace(touches, place=numbers[np.searchsorted(old, touches.place)])
         later = _touches(accesses, pc, numbers[len(old) :], executed, self._kinds)
-        return Part(blocks.start, executed, self._sections.at(mine).steps, joined([earlier, later]))
+        return Part(executed, joined([earlier, later]))
 
     def _accesses_of(self, sections: Array, begin: int) -> tuple[Accesses, Array]:
         """Return the accesses of some sections, with steps by their place from `begin` on.

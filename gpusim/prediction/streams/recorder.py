@@ -1,10 +1,9 @@
-"""Warp streams from the steps and skips reported by the machine."""
+"""Warp streams from the steps reported by the machine."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,23 +11,17 @@ import numpy as np
 
 from gpusim.gpu import memory
 from gpusim.isa.ops import OPS
-from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
+from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import constants, distances
-from gpusim.prediction.streams.executed import LoopsOf
 from gpusim.prediction.streams.instruction_table import plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.local_rows import LocalRows
 from gpusim.prediction.streams.ordering import stable_order, starts
-from gpusim.prediction.streams.parts import Compiled, Part, parts
+from gpusim.prediction.streams.parts import Compiled, parts
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
-from gpusim.prediction.streams.stream import BlockStream, Loop
-from gpusim.prediction.streams.touches import (
-    Skipped,
-    Touches,
-    joined,
-    sectors_touched,
-)
+from gpusim.prediction.streams.stream import BlockStream
+from gpusim.prediction.streams.touches import Touches, joined
 from gpusim.typing import Array
 
 # Columns of an access with equal values for all warps.
@@ -81,7 +74,7 @@ class _Row:
 
 
 class _Recorded:
-    """The record of a batch: its steps, opened barriers, and skips by position among the steps.
+    """The record of a batch: its steps, and opened barriers by position among them.
 
     What compiled code ran of it follows as columns.
     """
@@ -89,7 +82,6 @@ class _Recorded:
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self.steps: list[_Row] = []
-        self.skips: list[tuple[int, Skip]] = []
         self.opened: list[tuple[int, Array]] = []  # blocks by position, all of them if folded
         self.compiled: list[Compiled] = []
         self._latest: dict[int, tuple[Step, _Row]] = {}
@@ -116,7 +108,6 @@ class _Recorded:
         self._latest.clear()
         spread = {id(row): row.unfolded(every) for row in self.steps}
         self.steps = [spread[id(row)] for row in self.steps]
-        self.skips = [(at, _unfolded(skip, placement, every)) for at, skip in self.skips]
 
     @cached_property
     def starts(self) -> Array:
@@ -134,8 +125,6 @@ class _Recorded:
         rows = np.concatenate([none, *(step.rows for step in self.steps)])
         counts = np.diff(self.starts)
         times, clock = self._times(rows)
-        if self.skips:  # where iterations are left out, steps stand for others: their order counts
-            times = np.repeat(np.arange(len(self.steps)), counts)
         is_access = np.diff(self.starts_of_accesses) > 0
         accesses = np.flatnonzero(np.repeat(is_access, counts))
         contents = [step.contents for step in self.steps]
@@ -189,17 +178,9 @@ class _Recorded:
         return full
 
     def touches(self) -> Touches:
-        """Return all touches of sectors, and the last ones of skipped iterations, by block."""
-        touched = [n for n, step in enumerate(self.steps) if step.touched is not None]
-        parts = {number: self._touched(number, self.steps[number]) for number in touched}
-        made, done = [], 0
-        for at, skip in self.skips:
-            period = joined([parts[n] for n in self.steps_of(at, skip).tolist() if n in parts])
-            upto = bisect_left(touched, at)
-            made += [parts[number] for number in touched[done:upto]]
-            made.append(period.skipped(self.times(skip).max(axis=1), skip.strides))
-            done = upto
-        return joined([*made, *(parts[number] for number in touched[done:])]).by_block()
+        """Return all touches of sectors, by block."""
+        touched = (pair for pair in enumerate(self.steps) if pair[1].touched is not None)
+        return joined([self._touched(*pair) for pair in touched]).by_block()
 
     def _touched(self, number: int, step: _Row) -> Touches:
         assert step.touched is not None
@@ -218,46 +199,6 @@ class _Recorded:
             sector=sector,
             is_store=np.full(len(sector), step.is_store),
         )
-
-    def loops_of(self, part: Part) -> LoopsOf | None:
-        """Return a function from a block's position to the skipped loops of its warps."""
-        if not self.skips:
-            return None
-        times = np.array([self.times(skip) for _, skip in self.skips])
-        places = np.split(part.numbers(), part.executed.begins[1:-1])
-        warps = self.placement.warps_per_block
-
-        def loops_of(position: int) -> list[list[Loop]]:
-            found: list[list[Loop]] = [[] for _ in range(warps)]
-            often = times[:, part.begun + position]
-            for number, warp in np.argwhere(often).tolist():
-                at, skip = self.skips[number]
-                own = places[position * warps + warp]
-                found[warp].append(self.loop(at, skip, own, int(often[number, warp])))
-            return found
-
-        return loops_of
-
-    def loop(self, at: int, skip: Skip, places: Array, times: int) -> Loop:
-        """Return the loop of a skip after `at` steps, in the stream of the row at these indices."""
-        end = int(np.searchsorted(places, self.starts[at]))
-        return Loop(end - skip.issued, end, times)
-
-    def steps_of(self, at: int, skip: Skip) -> Array:
-        """Return the numbers of the steps that represent a skip's iterations."""
-        like: list[int] = []
-        for number in range(at - 1, -1, -1):
-            if len(like) == skip.issued:
-                break
-            if np.array_equal(self.steps[number].rows, skip.rows):
-                like.append(number)
-        return np.array(like[::-1])
-
-    def times(self, skip: Skip) -> Array:
-        """Return the number of skipped iterations of each warp, shaped (blocks, warps)."""
-        times = np.zeros((self.placement.copies, self.placement.rows), dtype=np.int64)
-        times[:, skip.rows] = skip.times
-        return times.reshape(-1, self.placement.warps_per_block)
 
 
 def _occurrences(values: Array) -> Array:
@@ -300,19 +241,11 @@ def _is_same(a: Array | None, b: Array | None) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def _unfolded(skip: Skip, placement: Placement, every: Array) -> Skip:
-    times = np.broadcast_to(skip.times, (len(every), len(skip.rows))).reshape(1, -1)
-    rows = (skip.rows + every).reshape(-1)
-    return replace(skip, placement=placement, rows=rows, times=times)
-
-
 class Recorder(Observer):
-    """Turns steps and skips into streams of the blocks of a run.
+    """Turns steps into streams of the blocks of a run.
 
     It `adds_up` integer atomics of a warp on one address, as nvcc's warp aggregation does, unless
-    the program is a compiler's and does it itself; it `folds` the streams of compiled code. A
-    block is `unsound` if its skipped iterations touch another number of sectors first than the
-    iterations that represent them.
+    the program is a compiler's and does it itself; it `folds` the streams.
     """
 
     def __init__(self, prepared: Prepared, *, folds: bool = False) -> None:
@@ -324,10 +257,6 @@ class Recorder(Observer):
         self._recorded: dict[int, _Recorded] = {}
         self._packed: tuple[Array, Array] | None = None  # a mask, and its bits
         self.streams: dict[int, BlockStream] = {}
-        self.is_compiled = False  # whether compiled code ran blocks, of which nothing is left out
-        self.steps = 0  # of NumPy's machine
-        self.has_skipped = False
-        self.unsound: set[int] = set()
 
     def _of(self, placement: Placement) -> _Recorded:
         number = int(placement.blocks[0])
@@ -341,12 +270,10 @@ class Recorder(Observer):
     def step(self, step: Step) -> None:
         """Record a step."""
         if OPS[step.instruction.op].issued:
-            self.steps += 1
             self._of(step.placement).add(step, self._row)
 
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
-        self.is_compiled = True
         self._of(steps.placement).compiled.append(Compiled.of(steps))
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
@@ -376,12 +303,6 @@ class Recorder(Observer):
         if self._packed is None or self._packed[0] is not mask:
             self._packed = mask, _bits(mask)
         return self._packed[1]
-
-    def skip(self, skip: Skip) -> None:
-        """Record a skip: the iterations before it represent the skipped ones."""
-        self.has_skipped = True
-        recorded = self._of(skip.placement)
-        recorded.skips.append((len(recorded.steps), skip))
 
     def _asked(self, step: Step) -> _Asked:
         found, addresses = step.instruction.memory, step.addresses
@@ -459,39 +380,14 @@ class Recorder(Observer):
         if recorded is None:
             return
         touches = recorded.touches()
-        streams = list(self._streams(recorded, touches))
-        self.streams.update(zip(blocks.tolist(), streams, strict=True))
-        if recorded.skips:
-            unsound = _unsound(recorded, touches, streams)
-            self.unsound.update(int(blocks[position]) for position in unsound)
+        self.streams.update(zip(blocks.tolist(), self._streams(recorded, touches), strict=True))
 
     def _streams(self, recorded: _Recorded, touches: Touches) -> Iterator[BlockStream]:
         """Yield the streams of a batch's blocks, one object for equal ones."""
         before, kinds = recorded.columns(), self._kinds
-        folds = self._folds and bool(recorded.compiled)
+        are_barriers = kinds.are_barriers if self._folds else None
         known: dict[bytes, BlockStream] = {}
         for part in parts(before, touches, recorded.compiled, kinds):
-            columns = part.executed.columns(
-                part.touches, kinds.are_loads, by_time=not recorded.skips
-            )
-            for one in part.executed.streams(
-                columns, recorded.loops_of(part), kinds.are_barriers if folds else None
-            ):
+            columns = part.executed.columns(part.touches, kinds.are_loads)
+            for one in part.executed.streams(columns, are_barriers):
                 yield known.setdefault(one.key, one)
-
-
-def _unsound(
-    recorded: _Recorded, touches: Touches, streams: Sequence[BlockStream]
-) -> Iterator[int]:
-    """Yield positions of blocks whose streams touch another number of sectors than the blocks."""
-    stood = [recorded.steps_of(at, skip) for at, skip in recorded.skips]
-    times = [recorded.times(skip).max(axis=1) for _, skip in recorded.skips]
-    for position in range(len(streams)):
-        skipped = [
-            Skipped(steps, int(often[position]), skip.strides)
-            for steps, often, (_, skip) in zip(stood, times, recorded.skips, strict=True)
-            if often[position]
-        ]
-        own = touches.of_blocks(position, position + 1)
-        if sectors_touched(own, skipped) != streams[position].fresh_sectors:
-            yield position

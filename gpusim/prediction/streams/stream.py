@@ -225,33 +225,3 @@ class BlockStream:
     def kept(self) -> int:
         """Instructions in the streams, those of a loop counted once."""
         return sum(map(len, self.warps))
-
-
-def rolled(stream: WarpStream) -> WarpStream:
-    """Return the stream with all repetitions of a loop's stored iteration counted in `times`.
-
-    Equal instruction sequences become equal streams, at any point of the first skip.
-    """
-    if not stream.loops:
-        return stream
-    numbers = stream.numbers
-    kept = np.ones(len(stream), dtype=bool)
-    found, low = [], 0
-    limits = [*(first for first, _, _ in stream.loops[1:]), len(stream)]
-    for (first, end, times), high in zip(stream.loops, limits, strict=True):
-        period = end - first
-        again = numbers[low : high - period] == numbers[low + period : high]
-        back = _run(again[: first - low][::-1])
-        first, end = first - back, end - back
-        more = _run(again[first - low :]) // period
-        low = end + more * period
-        kept[end:low] = False
-        found.append(Loop(first, end, times + more))
-    new = np.cumsum(kept) - kept
-    loops = (Loop(int(new[a]), int(new[b - 1]) + 1, times) for a, b, times in found)
-    return stream.at(kept, tuple(loops))
-
-
-def _run(is_so: Array) -> int:
-    """Return the length of the leading run of true entries."""
-    return len(is_so) if is_so.all() else int(is_so.argmin())

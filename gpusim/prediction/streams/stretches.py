@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.isa.ops import OPS
-from gpusim.launch.events import BarrierOpened, Observer, Placement, Skip, Step, Steps
+from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.compiled_touches import CompiledTouches, columns_of
 from gpusim.prediction.streams.kinds_of_touches import FENCE, TouchKinds, is_fence, kind_of
-from gpusim.prediction.streams.local_rows import BEYOND, EVERYWHERE, LocalRows
+from gpusim.prediction.streams.local_rows import EVERYWHERE, LocalRows
 from gpusim.prediction.streams.touch_columns import TouchColumns, by_block
 from gpusim.typing import Array
 
@@ -79,13 +79,11 @@ COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "step
 class _Touch:
     """A step with memory accesses: its stretches, by block position in the batch.
 
-    `step` is its number in the batch, `time` how many instructions the warps of each stretch ran
-    before.
+    `time` is how many instructions the warps of each stretch ran before.
     """
 
     pc: int
     kind: int
-    step: int
     position: Array
     time: Array
     begin: Array
@@ -94,7 +92,7 @@ class _Touch:
 
 
 class _Recorded:
-    """The record of a batch: rows of all its steps, touches of memory, and skips.
+    """The record of a batch: the touches of memory.
 
     `clock` counts the instructions of each row; the warps of a block have run equally many when a
     barrier opens. What compiled code ran of the batch follows as columns.
@@ -103,9 +101,7 @@ class _Recorded:
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self.clock = np.zeros(placement.rows, dtype=np.int64)
-        self.rows: list[Array] = []
         self.touches: list[_Touch] = []
-        self.skips: list[tuple[int, Skip]] = []
         self.compiled: list[CompiledTouches] = []
 
     def go_on(self, placement: Placement) -> None:
@@ -143,7 +139,7 @@ class _Recorded:
 
 
 class TouchRecorder(Observer):
-    """Turns steps and skips into the stretches of each block of a run."""
+    """Turns steps into the stretches of each block of a run."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._local = LocalRows(prepared)
@@ -157,14 +153,13 @@ class TouchRecorder(Observer):
         if not op.issued:
             return
         recorded = self._of(step.placement)
-        number, times = len(recorded.rows), recorded.clock[step.rows]
-        recorded.rows.append(step.rows)
+        times = recorded.clock[step.rows]
         if is_fence(step.instruction):
-            touch = _Touch(step.pc, FENCE, number, *_everywhere(step, times))
+            touch = _Touch(step.pc, FENCE, *_everywhere(step, times))
             recorded.touches.append(touch)
         touched = self._touched(step, times)
         if touched is not None:
-            touch = _Touch(step.pc, kind_of(step.instruction), number, *touched)
+            touch = _Touch(step.pc, kind_of(step.instruction), *touched)
             recorded.touches.append(touch)
         recorded.clock[step.rows] += 1
 
@@ -188,23 +183,10 @@ class TouchRecorder(Observer):
             return _stretches(step, times, *places, WORD_BYTES)
         return None
 
-    def skip(self, skip: Skip) -> None:
-        """Record a skip of iterations."""
-        recorded = self._of(skip.placement)
-        recorded.skips.append((len(recorded.rows), skip))
-
     def batch_end(self, blocks: Array) -> None:
         """Make the stretches of these blocks."""
         none = Placement(blocks, 1, folded=True)
         recorded = self._recorded.pop(int(blocks[0]), _Recorded(none))
-        loops = [_Loop.of(recorded.rows, at, skip) for at, skip in recorded.skips]
-        if loops:  # steps stand for others: their order counts
-            rows, ends = _by_position(recorded.touches, len(blocks))
-            for position, number in enumerate(blocks.tolist()):
-                of_block = rows[:, ends[position] : ends[position + 1]]
-                ran = [one for one in loops if one.times[position]]
-                self.stretches[number] = _of_block(of_block, ran, position, len(recorded.rows))
-            return
         touches = recorded.columns()
         longest = int(recorded.clock.max())
         found = by_block(touches, len(blocks))
@@ -266,23 +248,6 @@ def _everywhere(step: Step, times: Array) -> tuple[Array, ...]:
     return position, time, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
 
 
-def _by_position(touches: Sequence[_Touch], blocks: int) -> tuple[Array, Array]:
-    """Return touches sorted by block, as rows: pc, kind, step, begin, end, asked.
-
-    With them the boundaries of each block's columns.
-    """
-    counts = [len(touch.position) for touch in touches]
-    whose = _joined(touches, "position")
-    order = np.argsort(whose, kind="stable")
-    made = np.empty((6, len(whose)), dtype=np.int64)
-    for row, name in enumerate(("pc", "kind", "step")):
-        values = np.array([getattr(touch, name) for touch in touches], dtype=np.int64)
-        made[row] = np.repeat(values, counts)[order]
-    for row, name in enumerate(("begin", "end", "asked"), 3):
-        made[row] = _joined(touches, name)[order]
-    return made, np.searchsorted(whose[order], np.arange(blocks + 1))
-
-
 def _joined(touches: Sequence[_Touch], name: str) -> Array:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(one, name) for one in touches)])
 
@@ -295,53 +260,3 @@ def _in_time(touches: TouchColumns, kinds: Array, steps: int) -> Stretches:
     return Stretches(
         pc, kinds[pc], touches.time, begin, end, touches.asked, none, none, none, steps
     )
-
-
-@dataclass(frozen=True)
-class _Loop:
-    """A loop: the steps of its stored iteration, up to `end`, and the iterations skipped."""
-
-    steps: Array
-    end: int
-    times: Array
-    period: int
-    strides: Mapping[int, int]
-
-    @classmethod
-    def of(cls, rows: Sequence[Array], at: int, skip: Skip) -> _Loop:
-        """Return the loop of a skip after `at` steps; `rows` are the rows of each step."""
-        like: list[int] = []
-        for number in range(at - 1, -1, -1):
-            if len(like) == skip.issued:
-                break
-            if np.array_equal(rows[number], skip.rows):
-                like.append(number)
-        placement = skip.placement
-        times = np.zeros((placement.copies, placement.rows), dtype=np.int64)
-        times[:, skip.rows] = skip.times
-        most = times.reshape(len(placement.blocks), -1).max(axis=1)
-        period = at - like[-1] if like else 0
-        return cls(np.array(like, dtype=np.int64), at, most, period, skip.strides)
-
-    def stride_of(self, begin: Array) -> Array:
-        """Return the strides of stretches in bytes, determined by their array."""
-        arrays = np.array(sorted(self.strides), dtype=np.int64)
-        if not len(arrays):
-            return np.zeros_like(begin)
-        steps = np.array([self.strides[array] for array in arrays.tolist()])
-        found = steps[np.searchsorted(arrays, begin, side="right") - 1]
-        return np.where(begin < BEYOND, found, 0)
-
-
-def _of_block(rows: Array, loops: Sequence[_Loop], position: int, steps: int) -> Stretches:
-    """Return the stretches of the block at a position of a batch, with its skipped loops."""
-    pc, kind, step, begin, end, asked = rows
-    time = step.copy()
-    times, stride, period = np.zeros((3, len(pc)), dtype=np.int64)
-    for loop in reversed(loops):  # the first one counts
-        time[step >= loop.end] += loop.times[position] * loop.period
-        inside = np.isin(step, loop.steps)
-        times[inside], period[inside] = loop.times[position], loop.period
-        stride[inside] = loop.stride_of(begin[inside])
-    steps += sum(int(loop.times[position]) * loop.period for loop in loops)
-    return Stretches(pc, kind, time, begin, end, asked, times, stride, period, steps)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import small_numbers
-from gpusim.prediction.streams.local_rows import BEYOND
 from gpusim.prediction.streams.ordering import stable_order, starts
 from gpusim.typing import Array
 
@@ -53,13 +51,6 @@ class Touches:
         some = self.at(slice(low, high))
         return replace(some, block=some.block - begin)
 
-    def skipped(self, times: Array, strides: Mapping[int, int]) -> Touches:
-        """Return the touches of the last skipped iteration, `times` strides further by block."""
-        some = self.at(times[self.block] > 0)
-        moved = some.sector + times[some.block] * _steps(some.sector, strides)
-        nowhere = np.full(len(moved), -1, dtype=np.int32)
-        return Touches(some.block, nowhere, nowhere, moved, some.is_store)
-
 
 _NONE = np.zeros(0, dtype=np.int32)
 NOTHING = Touches(_NONE, _NONE, _NONE, _NONE.astype(np.int64), _NONE.astype(bool))
@@ -78,7 +69,7 @@ class FirstTouches(NamedTuple):
     `fresh` is the number of sectors untouched by the block before, `written` of those that a store
     is the first to write. A sector first touched by several warps in one step counts for one of
     them; `joins` marks the others. `begun` is the step of the first touch of a place's most recent
-    sector, -1 if that was skipped.
+    sector, -1 of a place without one.
     """
 
     fresh: Array
@@ -87,25 +78,23 @@ class FirstTouches(NamedTuple):
     begun: Array
 
 
-def first_touches(touches: Touches, places: int, *, by_step: bool) -> FirstTouches:
-    """Return the first touches of sectors by a block: of those in the first step, if `by_step`."""
+def first_touches(touches: Touches, places: int) -> FirstTouches:
+    """Return the first touches of sectors by a block, of those in the first step."""
     sectors, step = _Sectors(touches), touches.step
     # The rank of a touch is its number, behind its step.
     bits = len(step).bit_length()
-    rank = np.arange(len(step), dtype=np.int64)
-    if by_step:
-        rank |= step.astype(np.int64) << bits
+    rank = np.arange(len(step), dtype=np.int64) | step.astype(np.int64) << bits
     least = sectors.least(rank)
     first = least[least < LATE] & ((1 << bits) - 1)
-    fresh = np.bincount(_ran(touches.place[first]), minlength=places)
+    fresh = np.bincount(touches.place[first], minlength=places)
     stores = np.flatnonzero(touches.is_store)
     first_stores = sectors.least(rank[stores], stores)
     first_stores = first_stores[first_stores < LATE] & ((1 << bits) - 1)
-    written = np.bincount(_ran(touches.place[first_stores]), minlength=places)
+    written = np.bincount(touches.place[first_stores], minlength=places)
     earliest = least.take(sectors.numbers)
-    began = earliest >> bits if by_step else step.take(earliest)
+    began = earliest >> bits
     joins = np.zeros(places, dtype=bool)
-    joins[_ran(touches.place[began == step])] = True
+    joins[touches.place[began == step]] = True
     joins &= fresh == 0
     begun = _most(touches.place, began, places)
     return FirstTouches(fresh.astype(np.int32), written.astype(np.int32), joins, begun)
@@ -134,80 +123,10 @@ class _Sectors:
         return least
 
 
-def _ran(places: Array) -> Array:
-    """Return the places without those of skipped touches."""
-    return places[places >= 0]
-
-
 def _most(place: Array, began: Array, places: int) -> Array:
     """Return the latest value of each place, -1 if it has none; those of a place adjoin."""
     begins = starts(place)
     latest = np.maximum.reduceat(began, begins) if len(begins) else begins
-    most = np.full(places + 1, -1)  # the last one is that of skipped touches
+    most = np.full(places, -1)
     most[place[begins]] = latest
-    return most[:places]
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A block's skip: touches of the `steps` before, repeated `times` times at strides."""
-
-    steps: Array
-    times: int
-    strides: Mapping[int, int]
-
-
-def sectors_touched(touches: Touches, skips: Sequence[Skipped]) -> int | None:
-    """Return the number of distinct sectors of a block, in executed and skipped iterations.
-
-    None if unknown: loops advance through one array by different strides.
-    """
-    ran = np.unique(touches.sector[touches.place >= 0])
-    strides: dict[int, int] = {}
-    runs: dict[int, list[tuple[Array, int]]] = {}
-    for skip in skips:
-        if any(strides.setdefault(array, s) != s for array, s in skip.strides.items()):
-            return None
-        sectors = np.unique(touches.sector[np.isin(touches.step, skip.steps)])
-        steps = _steps(sectors, skip.strides)
-        for step in np.unique(steps[steps != 0]).tolist():
-            runs.setdefault(step, []).append((sectors[steps == step], skip.times))
-    return len(ran) + sum(_reached(ran, step, found) for step, found in runs.items())
-
-
-def _steps(sectors: Array, strides: Mapping[int, int]) -> Array:
-    """Return the advance of each in sectors, determined by its array."""
-    if not strides:
-        return np.zeros_like(sectors)
-    arrays = np.array(sorted(strides), dtype=np.int64)
-    steps = np.array([strides[array] // SECTOR_BYTES for array in arrays.tolist()])
-    begin = sectors * SECTOR_BYTES
-    found = steps[np.searchsorted(arrays, begin, side="right") - 1]
-    return np.where(begin < BEYOND, found, 0)
-
-
-def _reached(ran: Array, step: int, runs: Sequence[tuple[Array, int]]) -> int:
-    """Return the number of sectors beside `ran` that advancing ones reach.
-
-    Each run holds sectors with their number of steps. On a line of sectors one step apart, the
-    reached ones are intervals: the size of their union is counted.
-    """
-    size = abs(step)
-    begins = [_on_line(ran, size)]
-    ends = [begins[0]]
-    for sectors, times in runs:
-        place = _on_line(sectors, size)
-        begins.append(place + 1 if step > 0 else place - times)
-        ends.append(place + times if step > 0 else place - 1)
-    begin, end = np.concatenate(begins), np.concatenate(ends)
-    order = np.argsort(begin)
-    begin, end = begin[order], np.maximum.accumulate(end[order])
-    before = np.concatenate([begin[:1] - 1, end[:-1]])
-    covered = np.maximum(end - np.maximum(before, begin - 1), 0)
-    return int(covered.sum()) - len(ran)
-
-
-def _on_line(sectors: Array, size: int) -> Array:
-    """Return positions of sectors, adjacent exactly for sectors `size` apart."""
-    place: Array = sectors % size * FAR + sectors // size
-    return place
+    return most
