@@ -17,6 +17,7 @@ from gpusim.cli.app import main
 from gpusim.cli.progress import SWITCH
 from gpusim.codegen.generators import LOWERING, VARIABLE
 from gpusim.host.fast import THREADS
+from gpusim.machine.compiled.modules import RefusedModuleError
 
 # What tests count and time is the lowering's code, wherever they run; others ask for nvcc's.
 os.environ[VARIABLE] = LOWERING
@@ -49,6 +50,18 @@ def _documents_keep_to_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (options, ci, programs, sys.modules.get("validate.commands")):
         if module is not None:
             monkeypatch.setattr(module, "document_of", document_of)
+
+
+@pytest.fixture(autouse=True)
+def _modules_are_refused_for_their_size_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail where a module is not valid: the launch would run in NumPy, and nobody notice."""
+
+    def refuse(self: RefusedModuleError, reason: str) -> None:
+        if "exceed" not in reason:
+            pytest.fail(f"an invalid module: {reason}")
+        Exception.__init__(self, reason)
+
+    monkeypatch.setattr(RefusedModuleError, "__init__", refuse)
 
 
 Run = Callable[..., tuple[int, str, str]]

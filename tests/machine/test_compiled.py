@@ -500,3 +500,21 @@ def test_all_of_a_translation_but_its_text_is_kept_on_disk() -> None:
     made_anew = {"text", "constants", "begun", "rows_of_sums"}
     names = {one.name for one in fields(Translation)}
     assert set(modules._plain(Translation())) == names - made_anew
+
+
+def test_an_invalid_module_is_no_reason_to_run_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a limit of WebAssembly is; everything else fails the test that comes upon it."""
+
+    @cuda.jit
+    def kernel(x):
+        x[cuda.grid(1)] = 1
+
+    def launched(text: str) -> tuple[list[Any], bool]:
+        monkeypatch.setattr(modules, "loaded", lambda variant: None)
+        monkeypatch.setattr(modules, "translated", lambda *_, **__: Translation(text=text))
+        given, _, went = evaluated(kernel, 1, 32, "lowering", (np.zeros(32, np.int32),))
+        return given[0].tolist(), went
+
+    with pytest.raises(pytest.fail.Exception, match="an invalid module: unknown local"):
+        launched("(module (func (local.get $nobody)))")
+    assert launched(f"(module (func {'(local i32)' * 60_000}))") == ([1] * 32, False)

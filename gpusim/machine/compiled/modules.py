@@ -52,6 +52,10 @@ _SOURCES = (
 )
 
 
+class RefusedModuleError(NotDerivedError):
+    """A module beyond a limit of WebAssembly: of a function's size, above all."""
+
+
 @dataclass
 class Compiled:
     """A program's translation and module, with an instance that no launch uses.
@@ -183,8 +187,8 @@ def _made(variant: Variant, *, in_order: bool) -> Compiled:
     assert using is not None
     try:
         module = wasmtime.Module(using, made.text)
-    except wasmtime.WasmtimeError as error:  # beyond a limit: of a function's size, above all
-        raise NotDerivedError(str(error)) from error
+    except wasmtime.WasmtimeError as error:
+        raise RefusedModuleError(str(error)) from error
     name = _name(variant)
     if name:
         header = marshal.dumps(_plain(made))
