@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,19 +145,16 @@ def check_prepared(
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient, source=source)
     is_alone = not observers and order is None and before is None
     is_alone &= blocks is None
-    examination = _examination(prepared, checker, step_limit) if is_alone else None
     finished = [] if progress is None else [machine.Finished(progress)]
-    is_over = examination is not None and _is_clean_at_once(examination, checker, sink)
-    with suppress(_OverError):
-        if not is_over:
-            machine.run(
-                prepared,
-                observers=(checker, *observers, *finished),
-                step_limit=step_limit,
-                on_fault=lambda fault: sink.add(finding_of(fault)),
-                blocks=blocks,
-                schedule=machine.Schedule(turns=None if order is None else Turns(order)),
-            )
+    if not is_alone or not _is_clean(prepared, checker, step_limit):
+        machine.run(
+            prepared,
+            observers=(checker, *observers, *finished),
+            step_limit=step_limit,
+            on_fault=lambda fault: sink.add(finding_of(fault)),
+            blocks=blocks,
+            schedule=machine.Schedule(turns=None if order is None else Turns(order)),
+        )
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
@@ -206,32 +202,14 @@ def source_of(prepared: Prepared) -> SourceText:
     return own or "".join(linecache.getlines(prepared.source_file)), prepared.language
 
 
-class _OverError(Exception):
-    """The launch has been examined in compiled code; no steps are left."""
-
-
-def _examination(prepared: Prepared, checker: Checker, step_limit: int) -> Examination | None:
-    """Return the attempts to examine a launch in compiled code, None where that cannot serve it."""
+def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
+    """Return whether compiled code has examined a launch and left nothing to be told."""
     checker.begin(prepared.program, prepared.launch)
     asked = checker.detection()
-    return None if asked is None else Examination(prepared, *asked, step_limit)
-
-
-def _is_clean_at_once(examination: Examination, checker: Checker, sink: Sink) -> bool:
-    """Return whether compiled code has examined a launch; else it may do so after some steps."""
-    found = examination.at_once()
+    found = None if asked is None else Examination(prepared, *asked, step_limit).result()
     if found is not None:
         checker.take(found)
-        return True
-
-    def look() -> None:
-        found = None if sink or checker.has_notes else examination.after(checker.steps)
-        if found is not None:
-            checker.take(found)
-            raise _OverError
-
-    checker.pauses = dict.fromkeys(examination.steps, look)
-    return False
+    return found is not None
 
 
 def _other_orders(program: Program) -> list[Turns]:

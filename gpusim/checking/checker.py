@@ -72,8 +72,7 @@ class Checker(Observer):
 
     Arrays in `uninitialised` start without values. `lenient` acquires need no fence. `source`
     tells early returns from conditions around a barrier.
-    `steps` counts the steps examined, `coverage` the accesses compared. `pauses` are called at
-    numbers of steps.
+    `steps` counts the steps examined, `coverage` the accesses compared.
     """
 
     def __init__(
@@ -98,7 +97,6 @@ class Checker(Observer):
         self._float_sums = FloatSums()
         self._overflows: dict[int, Finding] = {}
         self.steps = 0
-        self.pauses: dict[int, Callable[[], None]] = {}
         self.coverage = Coverage()
 
     def begin(self, program: Program, launch: Launch) -> None:
@@ -286,8 +284,6 @@ class Checker(Observer):
     def step(self, step: Step) -> None:
         """Check one step."""
         self.steps += 1
-        if self.steps in self.pauses:
-            self.pauses[self.steps]()
         if self.coverage.lines_not_run:
             self._note(step)
         if step.pc in self._products and step.pc not in self._overflows:
@@ -314,11 +310,6 @@ class Checker(Observer):
         if is_large or self._sink.has("bounds"):
             for found in self._overflows.values():
                 self._sink.add(found)
-
-    @property
-    def has_notes(self) -> bool:
-        """Whether `tell_sums` has findings."""
-        return bool(self._unordered_sums)
 
     def tell_sums(self) -> None:
         """Tell what only the end of the launch shows: how much floating-point sums have lost."""

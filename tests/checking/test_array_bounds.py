@@ -140,8 +140,6 @@ def test_accesses_through_pointers_to_several_arrays_are_listed_as_not_comparabl
 def test_race_detection_in_compiled_code_has_the_same_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, steps in (("LOAD_STEPS", 1), ("FIRST_STEPS", 1), ("STEPS", 1), ("STEPS_EACH", 0)):
-        monkeypatch.setattr(examination, name, steps)
     clean = CLEAN["buffers that change places"], CLEAN["constants to the last"]
     for body in (*clean, OVERRUNS["a load one behind the end"][0]):
         examination.forget()

@@ -66,8 +66,6 @@ def test_both_evaluators_let_a_vector_load_overhang() -> None:
 def test_race_detection_in_compiled_code_lets_a_vector_load_overhang(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, steps in (("LOAD_STEPS", 1), ("FIRST_STEPS", 1), ("STEPS", 1), ("STEPS_EACH", 0)):
-        monkeypatch.setattr(examination, name, steps)
     examination.forget()
     monkeypatch.setenv("GPUSIM_FAST", "1")
     fast = gpusim.check(cuda_source(VECTOR)["total"][1, 32], *sums())

@@ -149,14 +149,10 @@ def bring_arrays(
     memory: Array,
     made: Translation,
     allocations: Mapping[str, Allocation],
-    before: Mapping[str, Array] | None = None,
     *,
     in_chunks: bool = False,
 ) -> Arrays:
-    """Write the table of arrays, and copy them into linear memory, or `in_chunks` later.
-
-    With `before`, those are the bytes of the arrays, by name.
-    """
+    """Write the table of arrays, and copy them into linear memory, or `in_chunks` later."""
     # First the arrays that the program names.
     names = [*made.arrays, *(name for name in allocations if name not in made.arrays)]
     named = {name: allocations.get(name) for name in names}
@@ -173,9 +169,7 @@ def bring_arrays(
         table[number] = one.start, size, writable, 0
         brought[number] = size, writable, 0, 0
         # An array without elements has zeros: what is stored there is never asked for.
-        if before is not None and name in before:
-            memory[begin : begin + size] = before[name]
-        elif one.flat is not None and name in apart and size >= least:
+        if one.flat is not None and name in apart and size >= least:
             found.chunked[number] = chunks = Chunks(one, begin, number, there)
             table[number, 1:3], brought[number, 2:] = 0, (there, CHUNK_BITS)
             there += chunks.count

@@ -2,67 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from gpusim.errors import GpusimError, NoProgressError
+from gpusim.errors import GpusimError
 from gpusim.isa.ops import Instruction
-from gpusim.machine.compiled import arrays, evaluator, memory
+from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import Instance, LeftError
-from gpusim.machine.compiled.modules import Compiled, Variant
+from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order
 from gpusim.machine.context import Context
 from gpusim.typing import Array
 
 
-class RefusedError(Exception):
-    """A program that is left to NumPy."""
-
-
-def module_for(
+def examined(
     context: Context,
     cc_major: int,
     detection: Detection,
-    find: Callable[[Variant], Compiled | None],
-) -> Compiled | None:
-    """Return the module of a launch's program, None if it has none, or not yet.
-
-    `find` is `modules.known`, `loaded` or `compiled`; with the last one, RefusedError for a program
-    that is left to NumPy.
-    """
-    try:
-        if needs_order(context.batch.program):
-            raise NotDerivedError("warps in the order of turns")
-        return find(evaluator.variant_of(context, cc_major, (), detection))
-    except (NotDerivedError, GpusimError) as error:
-        raise RefusedError from error
-
-
-def examined(
-    context: Context,
-    compiled: Compiled,
     cells: Cells,
     *,
     step_limit: int,
-    before: Mapping[str, Array] | None = None,
 ) -> Examined | None:
-    """Run a launch; None, with arrays as they are, where a rule might have a finding.
-
-    It starts with the bytes of arrays in `before`, or as they are.
-    """
+    """Run a launch; None, with arrays as they are, where a rule might have a finding."""
+    examination = None
     try:
+        if needs_order(context.batch.program):
+            return None
+        compiled = modules.compiled(evaluator.variant_of(context, cc_major, (), detection))
         examination = _Examination(context, compiled, cells)
-    except NotDerivedError:
-        return None
-    try:
-        return examination.result(step_limit, before)
-    except (NotDerivedError, LeftError, NoProgressError):
+        return examination.result(step_limit)
+    except (GpusimError, NotDerivedError, LeftError):
         return None
     finally:
-        examination.close()
+        if examination is not None:
+            examination.close()
 
 
 class _Examination:
@@ -76,12 +52,12 @@ class _Examination:
         # Its own instance: the memory of a new one is zero.
         self._instance = Instance(compiled.engine, compiled.module, self._made)
 
-    def result(self, step_limit: int, before: Mapping[str, Array] | None) -> Examined:
+    def result(self, step_limit: int) -> Examined:
         launch, instance = self._context.batch.launch, self._instance
         most = evaluator.most_blocks(self._made, launch.warps_per_block)
         for first in range(0, launch.blocks, most):
             blocks = np.arange(first, min(first + most, launch.blocks))
-            self._run(blocks, step_limit, before)
+            self._run(blocks, step_limit)
         if instance.arrays is not None:
             instance.arrays.give(instance.memory)
         rows = self._context.batch.program.instructions
@@ -97,7 +73,7 @@ class _Examination:
         """Free the memory."""
         self._instance.close()
 
-    def _run(self, blocks: Array, step_limit: int, before: Mapping[str, Array] | None) -> None:
+    def _run(self, blocks: Array, step_limit: int) -> None:
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, blocks)
         if place.end > arrays.MOST_BYTES:
@@ -106,7 +82,7 @@ class _Examination:
             place.end, arrays.first_address(self._allocations) - arrays.arrays_begin(made)
         )
         if not blocks[0]:
-            instance.arrays = arrays.bring_arrays(instance.memory, made, self._allocations, before)
+            instance.arrays = arrays.bring_arrays(instance.memory, made, self._allocations)
             memory.bring_constants(instance.memory, place, context)
             instance.set(self._cells.settings(self._begin))
             instance.set({"block_warps": place.warps})
