@@ -273,3 +273,10 @@ def test_an_atomic_passes_by_the_fullest_word_of_each_sector_of_each_warp(
         expected.append(sum(max(map(one.count, one)) for one in of_sectors.values()))
     found = memory.atomic_passes(4 * np.array(places).reshape(2, 32), lanes)
     assert found.tolist() == expected
+
+
+def test_parts_of_marks_without_any_are_left_alone() -> None:
+    marks = np.zeros(200_000, bool)
+    assert not list(memory.marked(marks))
+    marks[[70_000, 199_999]] = True
+    assert list(memory.marked(marks)) == [slice(65_536, 131_072), slice(196_608, 262_144)]

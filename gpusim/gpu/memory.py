@@ -6,6 +6,7 @@ Arrays have 32 lanes in their last axis; any axes may stand before it.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ CC_OF_PAIRS = 7
 CC_OF_WRITE_THROUGH = 7
 TAG_BANKS = 4  # a power of two
 NOWHERE = np.asarray(2**62)  # behind all values
+MARKS_AT_ONCE = 1 << 16
 BEHIND_32 = np.asarray(2**31 - 1, dtype=np.int32)  # behind all of 32 bits but itself
 
 
@@ -341,3 +343,14 @@ def atomic_passes(addresses: Array, on: Array) -> Array:
     most = np.maximum.reduceat(ends - at, begins) if len(begins) else begins
     passes = np.bincount(row[begins], weights=most, minlength=math.prod(on.shape[:-1]))
     return np.asarray(passes.astype(np.int64).reshape(on.shape[:-1]))
+
+
+def marked(marks: Array) -> Iterator[slice]:
+    """Yield the parts of an array of marks, a byte for each sector, that have one.
+
+    The operating system allocates only pages that are written to: others are left alone.
+    """
+    for begin in range(0, len(marks), MARKS_AT_ONCE):
+        part = slice(begin, begin + MARKS_AT_ONCE)
+        if marks[part].any():
+            yield part

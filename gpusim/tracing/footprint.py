@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES, marked
 from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
 from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
@@ -89,7 +89,8 @@ class Footprints(Observer):
         for key, touched in ran.touched.items():
             marks, more = self._marked[key][max(first, 0) :], touched[max(-first, 0) :]
             both = min(len(marks), len(more))
-            marks[:both] |= more[:both]
+            for part in marked(more[:both]):
+                marks[:both][part] |= more[:both][part]
 
     def found(self, requested: Array) -> Iterator[Footprint]:
         """Yield the footprints, given the number of sectors requested by each pc."""

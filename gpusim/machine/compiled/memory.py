@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
+from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES, marked
 from gpusim.isa.ops import Instruction
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
@@ -93,7 +93,9 @@ def _aligned(address: int, to: int) -> int:
 
 def clear_marks(memory: Array, place: BatchMemory) -> None:
     """Let no sector be marked as touched."""
-    memory[place.marks_at : place.banks_at] = 0
+    marks = memory[place.marks_at : place.banks_at]
+    for part in marked(marks):
+        marks[part] = 0
 
 
 def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None:
