@@ -12,6 +12,8 @@ from evaluators import COMPILED, NUMPY, Went, runs_in
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
 from gpusim.machine.compiled import copies
+from gpusim.prediction.streams import Recorder, TouchRecorder
+from gpusim.prediction.streams.stretches import COLUMNS
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source
 from gpusim.tracing.copies import LastCopies
@@ -98,6 +100,32 @@ def agree(name: str, grid: int, block: int, *given: Any) -> list[Any]:
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(counted.by_pc, sums.by_pc)
     return compiled
+
+
+def streams(name: str, grid: int, block: int, given: tuple[Any, ...], evaluator: str) -> Any:
+    """Return the streams of a launch's blocks, and whether it ran in compiled code."""
+    went, configured = Went(), code()[name][grid, block]
+    with pytest.MonkeyPatch.context() as patched:
+        runs_in(patched, evaluator)
+        held = [one.copy() if isinstance(one, np.ndarray) else one for one in given]
+        prepared = configured.kernel.prepare(configured.launch, held, HOPPER)
+        recorder, touches = Recorder(prepared), TouchRecorder(prepared)
+        run(prepared, observers=(recorder, touches, went))
+    touched = {
+        block: [getattr(one, column).tolist() for column in COLUMNS]
+        for block, one in touches.stretches.items()
+    }
+    return {block: one.key for block, one in recorder.streams.items()}, touched, went.over
+
+
+@pytest.mark.parametrize(("name", "block"), [("pipeline", 64), ("early", 96)])
+def test_steps_of_copies_are_recorded_alike(name: str, block: int) -> None:
+    last = 12 if name == "pipeline" else np.arange(96, dtype=np.int32) * 11 % 32
+    given = np.zeros(192, np.int32), NUMBERS, last
+    *numpys, _ = streams(name, 1, block, given, NUMPY)
+    *compiled, went = streams(name, 1, block, given, COMPILED)
+    assert went
+    assert compiled == numpys
 
 
 NUMBERS = np.arange(64 * 4 * 16, dtype=np.int32) * 7 % 1001

@@ -406,7 +406,7 @@ class _Translator:
 
     def _made_queues(self) -> Queues:
         """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
-        if self._recording or self._detection is not None:
+        if self._detection is not None:
             raise NotDerivedError("asynchronous copies")
         found = Queues(self._at)
         self._at += QUEUE_BYTES
@@ -827,7 +827,7 @@ class _Translator:
         """Return code that tells an access, once it is done: its addresses are no longer needed."""
         memory = row.memory
         assert memory is not None
-        if not self._recording:
+        if not self._recording or not OPS[row.op].issued:
             return ""
         here, width = f"(i32.const {pc}) (local.get $on)", memory.width_bytes
         kinds = {"load": 0, "store": 1, "atomic": 2}
