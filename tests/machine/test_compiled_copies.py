@@ -11,7 +11,7 @@ from evaluators import COMPILED, NUMPY, Went, runs_in
 
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
-from gpusim.machine.compiled import copies
+from gpusim.machine.warps import copies
 from gpusim.prediction.streams import Recorder, TouchRecorder
 from gpusim.prediction.streams.stretches import COLUMNS
 from gpusim.sass import wheels

@@ -80,7 +80,7 @@ def _is_kind(number: int) -> str:
 class Access:
     """A kind of access: to a space, of `count` elements of `item` bytes each."""
 
-    kind: str  # load, store, or the name of an atomic operation
+    kind: str  # load, store, the begin of an asynchronous copy, or an atomic operation's name
     space: str
     item: int
     count: int = 1
@@ -107,7 +107,8 @@ class Access:
 
         Parameters are the lanes and, of global memory, an entry of the table of arrays, whether
         others may be meant, and a table of marks; else where the memory begins, its first address,
-        and its bytes; then the place of the distances between its addresses. By generic address
+        and its bytes; then the place of the distances between its addresses, and of a copy
+        the warp. By generic address
         they are the lanes, the warp, where shared memory begins, and the bytes of local memory.
         """
         return {
@@ -307,6 +308,9 @@ class Access:
     # -- memory of a block or thread ---------------------------------------------------
 
     def _shared(self) -> str:
+        if self.kind == "begin":
+            where = f"(local.get $on) (local.get $at) (i32.const {self.count})"
+            return self._own(f"(call $begin_copy (local.get $W) {where})", "(param $W i32)")
         quick = ""
         place = f"(local.set $q (i32.add (local.get $at) (i32.load (i32.const {IN}))))"
         if self._is_of_words:
@@ -322,10 +326,10 @@ class Access:
         begins = "(call $new_set)" if self.tried else ""
         return self._own(f"{quick}\n{begins} {self._each.format(place=each)}")
 
-    def _own(self, work: str) -> str:
+    def _own(self, work: str, warp: str = "") -> str:
         """Return an access to memory at $at, with `bytes` from its `first` address on."""
         return f"""(func {self.name} (param $on i32) (param $at i32) (param $first i32)
-(param $bytes i32) (param $slot i32) (local $m i32) (local $l i32) (local $q i32)
+(param $bytes i32) (param $slot i32) {warp} (local $m i32) (local $l i32) (local $q i32)
 (local $o i32) (local $O i64) (local $x i32) (local $v v128)
 (if (i32.ne (local.get $on) (i32.const -1)) (then (call $fit (local.get $on))))
 (if (i32.lt_u (local.get $bytes) (i32.const {self.width})) (then (unreachable)))

@@ -196,6 +196,7 @@ class Instance:
             most_idle=order.MOST_IDLE,
             reductions=self.made.reductions_at,
             arrivals=self.made.arrivals_at,
+            queue_at=self.made.queue_at,
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)

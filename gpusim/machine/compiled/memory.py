@@ -17,7 +17,6 @@ from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import arrays_begin
-from gpusim.machine.compiled.copies import ENTRIES, ENTRY_BYTES
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -26,6 +25,7 @@ from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
 from gpusim.machine.warps.accesses import NOTE_BYTES
+from gpusim.machine.warps.copies import ENTRIES, ENTRY_BYTES
 from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
 from gpusim.machine.warps.turns import KEY_BYTES, LISTED_BYTES
 from gpusim.typing import Array

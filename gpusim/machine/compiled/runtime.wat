@@ -6,6 +6,19 @@
   (i32x4.ne (v128.const i64x2 0 0) (v128.and (v128.const i32x4 1 2 4 8)
     (i32x4.splat (i32.shr_u (local.get $mask) (local.get $l))))))
 
+;; The lanes whose numbers in a row at an address, and some more, are below those at another one.
+(func $below (param $a i32) (param $b i32) (param $more i32) (result i32) (local $l i32)
+  (local $m i32)
+  (loop $next
+    (local.set $m (i32.or (local.get $m) (i32.shl (i32x4.bitmask (i32x4.lt_s
+      (i32x4.add (v128.load (i32.add (local.get $a) (local.get $l)))
+        (i32x4.splat (local.get $more)))
+      (v128.load (i32.add (local.get $b) (local.get $l)))))
+      (i32.shr_u (local.get $l) (i32.const 2)))))
+    (br_if $next (i32.lt_u (local.tee $l (i32.add (local.get $l) (i32.const 16)))
+      (i32.const 128))))
+  (local.get $m))
+
 ;; Sums as GPUs form them: subnormal numbers of single precision are 0, and a result that is no
 ;; number has one pattern of bits; of double precision, that of an operand.
 (func $flushed (param $x f32) (result f32)

@@ -20,7 +20,6 @@ from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.accesses import ATOMICS, COMMUTATIVE, FLOATING, Access, Constants
-from gpusim.machine.compiled.copies import QUEUE_BYTES, Begin, Queues
 from gpusim.machine.compiled.detection import Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
@@ -29,6 +28,7 @@ from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
 from gpusim.machine.warps import barriers, state, turns
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
+from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.flow import all_successors, leaders
 from gpusim.program.liveness import Liveness
@@ -189,9 +189,8 @@ class _Translator:
         self._made = Translation()
         self._at = state.TOKENS + state.MOST_TOKENS_BYTES * program.barriers
         self._cell = layout.CELLS
-        self._accesses: dict[str, Access | Begin | Comparison | Constants | Queues] = {}
+        self._accesses: dict[str, Access | Comparison | Constants] = {}
         self._variables: dict[str, None] = {}
-        self._queues: Queues | None = None
         self._specials: dict[Any, Place] = {}
         self._uniform: dict[int, Place] = {}
         self._between: dict[int, Place] = {}
@@ -308,8 +307,7 @@ class _Translator:
             if kind in REFUSED:
                 raise NotDerivedError(kind)
         if any(OPS[row.op].copies == "begins" for row in rows):
-            self._queues = self._made_queues()
-            made.queue_at = self._queues.queue
+            self._reserve_queue()
         if "get_token" in kinds:
             self._at += state.TOKEN_BYTES * state.MOST_ASIDE
         if any(OPS[row.op].has_number for row in rows):
@@ -363,7 +361,7 @@ class _Translator:
 
     def _keep_order(self) -> None:
         """Make places for the turns of warps; NotDerivedError where more is asked of them."""
-        if self._queues is not None:
+        if self._made.queue_at:
             raise NotDerivedError("asynchronous copies in order")
         if self._detection is not None:
             raise NotDerivedError("race detection in order")
@@ -404,14 +402,11 @@ class _Translator:
         text = "".join(f"\\{byte:02x}" for byte in held)
         return f'(data (i32.const {self._made.reductions_at}) "{text}")'
 
-    def _made_queues(self) -> Queues:
-        """Return the queues of asynchronous copies; NotDerivedError where more is asked of them."""
+    def _reserve_queue(self) -> None:
+        """Make a place for asynchronous copies; NotDerivedError where more is asked of them."""
         if self._detection is not None:
             raise NotDerivedError("asynchronous copies")
-        found = Queues(self._at)
-        self._at += QUEUE_BYTES
-        self._accesses[found.name] = found
-        return found
+        self._made.queue_at, self._at = self._at, self._at + QUEUE_BYTES
 
     def _module(self, blocks: list[str]) -> str:
         opens = "".join(f"(block $b{k} " for k in reversed(range(len(blocks))))
@@ -451,9 +446,6 @@ class _Translator:
     def _start(self) -> str:
         """Return the function that sets the registers that are read before they are written."""
         code = []
-        if self._queues is not None:
-            none = f"(i32.const 0) (i32.const {QUEUE_BYTES})"
-            code.append(_filled(self._queues.queue, none))
         for register, place in self._made.registers.items():
             if not self._live.is_live(register, 0):
                 continue
@@ -535,7 +527,7 @@ class _Translator:
     def _is_computed(self, segment: Segment, pc: int, row: Instruction, kind: str) -> bool:
         """Add an instruction to a segment; return False for one that stands alone."""
         values: tuple[Any, ...]
-        has_no_effect = kind in ("commit_copies", "await_copies") and self._queues is None
+        has_no_effect = kind in ("commit_copies", "await_copies") and not self._made.queue_at
         if kind == "fence" or has_no_effect or (kind == "compute" and not row.dst):
             values = ()
         elif kind in ("special", "constant") or (kind == "bank" and not row.src):
@@ -980,13 +972,12 @@ class _Translator:
             at, limit = self._own_memory(memory)
             if row.may_overhang:
                 limit = f"(i32.add {limit} (i32.const {memory.width_bytes - 1}))"
-            begins = self._queues if OPS[row.op].asynchronous else None
-            own, warp = (
-                (access, "") if begins is None else (Begin(memory.count, begins), "(local.get $W)")
-            )
-            self._accesses.setdefault(own.name, own)
+            warp = ""
+            if OPS[row.op].asynchronous:
+                access, warp = replace(access, kind="begin"), "(local.get $W)"
+            self._accesses.setdefault(access.name, access)
             parts.append(
-                f"(call {own.name} (local.get $on) {at} (i32.const {memory.base}) {limit}"
+                f"(call {access.name} (local.get $on) {at} (i32.const {memory.base}) {limit}"
                 f" (i32.const {slot}) {warp})"
             )
             if memory.space == "shared":
@@ -1276,7 +1267,7 @@ class _Translator:
     def _exit(self, number: int, pc: int, row: Instruction) -> str:
         live = f"(i32.load offset={layout.LIVE} (local.get $W))"
         forgets = ""
-        if self._queues is not None:
+        if self._made.queue_at:
             forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
         settles = _SETTLES if self._in_order else ""
         opens = "(call $open_named (local.get $W))" if self._made.arrivals_at else ""
@@ -1450,10 +1441,6 @@ def _counted(total: str, each: int) -> str:
     """Return code that adds to a total, for each lane that is on."""
     lanes = f"(i32.mul (i32.const {each}) (i32.popcnt (local.get $on)))"
     return state.written(total, f"(i64.add {state.read(total)} (i64.extend_i32_u {lanes}))")
-
-
-def _filled(offset: int, value_and_size: str) -> str:
-    return f"(memory.fill (i32.add (local.get $W) (i32.const {offset})) {value_and_size})"
 
 
 def _converted(value: Any, dtype: DType) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusim.machine.warps.barriers import ARRIVALS_BYTES, reduce
 from gpusim.machine.warps.convergence import new_path
+from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.machine.warps.state import (
     ALL_LANES,
     AT_BARRIER,
@@ -132,6 +133,8 @@ def begin(warp: Warp, entry: Entry) -> None:
         fill(warp.local, 0, LAUNCH.local_bytes)
     if LAUNCH.arrivals:
         fill(warp.address + LAUNCH.arrivals, 0, ARRIVALS_BYTES)
+    if LAUNCH.queue_at:
+        fill(warp.address + LAUNCH.queue_at, 0, QUEUE_BYTES)
     start(warp)
 
 

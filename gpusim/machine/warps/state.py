@@ -25,7 +25,8 @@ class Launched(Record):
     `keys_at` on, and each of the blocks of code has a byte of flags; `awaits` tells that warps wait
     for others, `most_idle` how many may run while none writes. `reductions` is the table of
     barriers with a result (0: there are none), `arrivals` where the first warp of a block counts
-    the threads that have arrived at each named barrier and do not wait.
+    the threads that have arrived at each named barrier and do not wait, `queue_at` where a warp has
+    its asynchronous copies.
     """
 
     shift: i64
@@ -53,6 +54,7 @@ class Launched(Record):
     most_idle: u32
     reductions: u32
     arrivals: u32
+    queue_at: u32
 
 
 class State(Record):
