@@ -183,7 +183,9 @@ class Watched:
         """Whether a launch ended with an error, or a check found one."""
         found = any(one.findings.errors for one in self.launches if one.findings is not None)
         found |= any(one.finding.severity == ERROR for one in self.host_findings)
-        return found or any(one.error for one in self.launches)
+        return found or any(
+            one.error and (one.is_fault or one.tried is None) for one in self.launches
+        )
 
     @property
     def has_faults(self) -> bool:

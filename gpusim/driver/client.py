@@ -512,7 +512,8 @@ class Client:
             return Reply(0, numbers, b"".join(one.printed) + told)
         except GpusimError as error:
             self.execution.failed(one, self._with_device(error))
-            self.execution.refused("")
+            if self._tried is None:  # a search goes on with its other configurations
+                self.execution.refused("")
             # With the runtime a launch tells of no error: later calls fail as well, so that
             # results that are not there are not taken for some.
             context = status.NOT_SUPPORTED if self._has_runtime else status.SUCCESS

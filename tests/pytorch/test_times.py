@@ -76,10 +76,16 @@ print(square.best_config.kwargs)
 """
 
 
-@pytest.mark.parametrize("command", ["run", "predict"])
+@pytest.mark.parametrize("command", ["run", "predict", "check"])
 def test_a_search_goes_on_behind_a_refused_launch(programs: Programs, command: str) -> None:
     ran = programs.run(REFUSED, command)
     assert ran.out == ["{'B': 16}"]
-    assert ran.code == 2
+    assert ran.code == 0
     assert "(wgmma) are not simulated" in ran.err
     assert "--device a100-40gb" in ran.err
+
+
+def test_a_search_without_a_simulated_configuration_fails(programs: Programs) -> None:
+    """The chosen configuration is launched once more, and Triton raises its error."""
+    ran = programs.run(REFUSED.replace("(64, 16)", "(64, 128)"), "run")
+    assert ran.code == 1
