@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpusim.cli.references import Reference
+from gpusim.cuda_cpp.host_numbers import Root
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
@@ -31,11 +32,15 @@ _NEXT_KERNEL = re.compile(
 
 
 class FileLaunch(NamedTuple):
-    """A launch that a file has for a kernel: options by destination, origin, and line."""
+    """A launch that a file has for a kernel: options by destination, origin, and line.
+
+    `size` is the constant of the source that `n` replaces, None without one.
+    """
 
     options: Mapping[str, str | list[str]]
     origin: Origin
     line: int
+    size: Root | None = None
 
     @property
     def arguments(self) -> list[str]:

@@ -281,7 +281,8 @@ def _as_options(
     for root in [root for root, name in names.items() if name == SIZE][:1]:
         usual = IN_A_ROW if _power(named) == 1 else IN_A_SQUARE
         options["n"] = str(usual if root[0] == "unknown" else found.constants[root])
-    return FileLaunch(options, Origin.HOST, named.line)
+    size = next((root for root, name in names.items() if name == SIZE), None)
+    return FileLaunch(options, Origin.HOST, named.line, size)
 
 
 def _pairs(

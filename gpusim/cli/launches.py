@@ -128,6 +128,17 @@ class FileLaunch(ResolvedLaunch):
         chosen = Namespace(**{**vars(self.chosen), "n": n.value})
         return FileLaunch(chosen, self.kernel, replace(self.members, n=n), self.cc)
 
+    def of_its_size(self) -> FileLaunch:
+        """Return the launch of a kernel with n in place of the constant of its source."""
+        from gpusim.sass.kernels import CodeKernel, CudaSource
+
+        kernel = self.kernel
+        if self.chosen.size is None or not isinstance(kernel, CodeKernel):
+            return self
+        if isinstance(kernel.file, CudaSource):
+            kernel = kernel.file.with_constant(self.chosen.size, self.chosen.n)[kernel.__name__]
+        return FileLaunch(self.chosen, kernel, self.members, self.cc)
+
     @cached_property
     def description(self) -> LaunchDescription:  # type: ignore[override]
         """The launch's members, with the fillings that are assumed."""
@@ -304,7 +315,7 @@ def of_a_file(
     made = FileLaunch(complete, kernel, described, _cc(chosen))
     while not is_timed and made.is_large:
         made = made.halved()
-    return made
+    return made.of_its_size()
 
 
 def _has_all(chosen: Namespace, kept: FileLaunchOptions | None) -> bool:
@@ -361,7 +372,8 @@ def completed(
     before = getattr(chosen, "described", None)
     described = described if before is None else described.with_origins_of(before)
     options = {name: one.value for name, one in members.items()} | {"arg": texts or None}
-    return Namespace(**{**vars(chosen), **options}), described
+    size = next((one.size for one in found if "n" in one.options), None)
+    return Namespace(**{**vars(chosen), **options, "size": size}), described
 
 
 Given = tuple[str | None, Member]  # an argument with the name of its parameter, if it has one

@@ -21,6 +21,7 @@ from gpusim.cuda_cpp import host, nvcc_definitions, reachable, signature
 from gpusim.cuda_cpp.aliases import aliases, of_template, resolved
 from gpusim.cuda_cpp.embedded import cuda_of, cuda_of_notebook
 from gpusim.cuda_cpp.example_instances import example_instance
+from gpusim.cuda_cpp.host_numbers import Root
 from gpusim.cuda_cpp.includes import includes, read
 from gpusim.cuda_cpp.named_values import with_values
 from gpusim.cuda_cpp.signature import Declared
@@ -170,7 +171,7 @@ class CudaSource(CodeFile):
         self._calls = calls
         if "\0" in text:
             raise InputError(f"{file} has a null character; the compiler would ignore the rest")
-        self._text = text
+        self._text, self._given = text, options
         self.options = replace(
             options, definitions=(*nvcc_definitions.of_nvcc(text), *options.definitions)
         )
@@ -181,6 +182,23 @@ class CudaSource(CodeFile):
     def text(self) -> str:
         """The source."""
         return self._text
+
+    def with_constant(self, root: Root, value: str) -> CudaSource:
+        """Return the source with another value of a macro or a literal that host code follows.
+
+        It is the same source where its text does not have that constant, or has that value.
+        """
+        kind, *about = root
+        text = self.text
+        if kind == "macro":
+            line = rf"^([ \t]*#[ \t]*define[ \t]+{about[0]}[ \t]+)(?!{value}\b).*$"
+            text = re.sub(line, rf"\g<1>{value}", text, flags=re.MULTILINE)
+        elif kind == "at":
+            begin, end = (int(str(one)) for one in about[:2])
+            whole = text.encode()
+            if whole[begin:end] == about[2]:
+                text = (whole[:begin] + value.encode() + whole[end:]).decode()
+        return self if text == self.text else CudaSource(text, self.file, self._given, self._calls)
 
     @cached_property
     def _device_text(self) -> str:

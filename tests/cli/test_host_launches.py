@@ -145,6 +145,40 @@ def test_a_template_is_made_as_its_launch_makes_it(run: Run, tmp_path: Path) -> 
         assert (code, json.loads(out)["findings"]) == (0, [])
 
 
+IN_THE_KERNEL = """
+#define N 1024
+constexpr int ROWS = 512 + 512;
+__global__ void mul(const float *a, const float *b, float *c)
+{
+    int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    float s = 0;
+    for (int k = 0; k < SIZE; k += 64) s += a[row * SIZE + k] * b[k * SIZE + col];
+    c[row * SIZE + col] = s;
+}
+int main()
+{
+    float *a, *b, *c;
+    size_t bytes = SIZE * SIZE * sizeof(float);
+    cudaMalloc(&a, bytes); cudaMalloc(&b, bytes); cudaMalloc(&c, bytes);
+    dim3 block(16, 16), grid(SIZE / 16, SIZE / 16);
+    mul<<<grid, block>>>(a, b, c);
+}
+"""
+
+
+@pytest.mark.parametrize("size", ["N", "ROWS"])
+def test_a_kernel_with_its_size_as_a_constant_is_compiled_for_the_size_of_the_launch(
+    run: Run, tmp_path: Path, size: str
+) -> None:
+    """1,024 rows are halved, and 96 given: rows of another length would leave the arrays."""
+    file = tmp_path / "mul.cu"
+    file.write_text(IN_THE_KERNEL.replace("SIZE", size))
+    for given in ([], ["-n", "96"]):
+        code, out, err = run("check", f"{file}:mul", "--json", *given)
+        assert (code, json.loads(out)["findings"]) == (0, []), err
+        assert int(json.loads(out)["launch"]["n"]["value"]) < 1024
+
+
 NAMED = """
 template <typename T, int BLOCK, int EACH> __global__ void copies(const T *from, T *to)
 {
