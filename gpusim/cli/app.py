@@ -63,7 +63,7 @@ EXAMPLES = """examples:
   gpusim report reduce2 --block 128        a page with findings and a stepper
   gpusim run -- python app.py              a whole CUDA program, without a GPU
 
-gpusim COMMAND --help: all options of a command."""
+gpusim COMMAND --help: the options of a command."""
 
 
 def command(name: str) -> Command:

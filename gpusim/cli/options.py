@@ -126,6 +126,11 @@ class Command:
 class _Help(argparse.RawDescriptionHelpFormatter):
     """Help for the terminal's width: paragraphs are filled, indented lines fold."""
 
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if isinstance(action, _HelpAction):
+            return ", ".join(action.option_strings)
+        return super()._format_action_invocation(action)
+
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.strip().split("\n\n")
         return "\n\n".join(self._paragraph(paragraph, width) for paragraph in paragraphs)
@@ -178,11 +183,57 @@ def add_options(parser: argparse.ArgumentParser, options: Iterable[Option]) -> N
             option.add_to(place)
 
 
+HELP_LINES, HELP_EXAMPLES = 60, 2
+
+
+class _HelpAction(argparse.Action):
+    """Prints the help: what fits on a screen, or with `all` the whole."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        assert isinstance(parser, Parser)
+        parser.help_of_all = values == "all"
+        parser.print_help()
+        parser.exit()
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that raises its errors as InputErrors, like all other errors of a user."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(formatter_class=_Help, allow_abbrev=False, **settings)
+    help_of_all = False
+
+    def __init__(self, *, add_help: bool = True, **given: Any) -> None:
+        super().__init__(formatter_class=_Help, allow_abbrev=False, add_help=False, **given)
+        if add_help:
+            told = "show this help and exit; --help all: every option"
+            settings: dict[str, Any] = {"metavar": "all", "default": argparse.SUPPRESS}
+            self.add_argument("-h", "--help", action=_HelpAction, nargs="?", help=told, **settings)
+
+    def format_help(self) -> str:
+        """Return the help, without its least used parts where it does not fit on a screen."""
+        whole = super().format_help()
+        if self.help_of_all or whole.count("\n") <= HELP_LINES:
+            return whole
+        _, *parts = whole.strip().split("\n\n")
+        parts.insert(0, self._short_usage())
+        parts = [part.replace(", see below", "") for part in parts]
+        ending = [f"{self.prog} --help all: every option"]
+        for shorter in _SHORTER:
+            if _lines(parts + ending) > HELP_LINES:
+                parts = shorter(parts)
+        return "\n\n".join(parts + ending) + "\n"
+
+    def _short_usage(self) -> str:
+        named = [one for one in self._actions if not one.option_strings]
+        words = [one.metavar or one.dest for one in named]
+        left_out = [one.nargs in ("?", "*") for one in named]
+        places = (f"[{word}]" if may else word for word, may in zip(words, left_out, strict=True))
+        return " ".join(("usage:", self.prog, "[options]", *map(str, places)))
 
     def error(self, message: str) -> NoReturn:
         """Raise the error with the command for help, or with an option's new name."""
@@ -194,6 +245,39 @@ class Parser(argparse.ArgumentParser):
         """Print help and version as everything is printed; complaints are raised instead."""
         output.write(message)
 
+
+def _lines(parts: Sequence[str]) -> int:
+    return sum(part.count("\n") + 2 for part in parts) - 1
+
+
+def _without(begin: str) -> Callable[[list[str]], list[str]]:
+    return lambda parts: [part for part in parts if not part.startswith(begin)]
+
+
+def _with_few_examples(parts: list[str]) -> list[str]:
+    """Return parts with the first examples alone; further lines belong to the one above."""
+    return [_first_examples(part) if part.startswith("examples:") else part for part in parts]
+
+
+def _first_examples(part: str) -> str:
+    lines = part.splitlines()
+    begins = [at for at, line in enumerate(lines) if line.startswith("  gpusim ")]
+    return "\n".join(lines[: [*begins, len(lines)][min(HELP_EXAMPLES, len(begins))]])
+
+
+def _with_short_description(parts: list[str]) -> list[str]:
+    """Return parts with two paragraphs of the description."""
+    end = next(at for at, part in enumerate(parts) if part.startswith("positional arguments:"))
+    return parts[: min(end, 3)] + parts[end:]
+
+
+# What shortens a help that does not fit on a screen, the least used part first.
+_SHORTER = (
+    *map(_without, ("arguments of", "work:", "machine code:", "lists:")),
+    _with_few_examples,
+    _with_short_description,
+    _without("GPU:"),
+)
 
 JSON = Option("--json", "print JSON instead of a report")
 ALL = Option("--all", "print everything, however long")

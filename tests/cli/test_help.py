@@ -40,6 +40,21 @@ def test_help_keeps_to_the_terminal(
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_help_fits_on_a_screen_and_all_of_it_is_had_by_a_word(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main([name, "--help"]) == 0
+    short = capsys.readouterr().out
+    assert short.count("\n") <= 60
+    assert main([name, "--help", "all"]) == 0
+    whole = capsys.readouterr().out
+    flags = {flag for one in command(name).options for flag in one.flags if flag[0] == "-"}
+    assert [flag for flag in flags if flag not in whole] == []
+    assert (short == whole) != (f"gpusim {name} --help all: every option" in short)
+
+
 def test_a_long_line_of_a_report_folds_below_its_second_column(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,7 +91,7 @@ def test_options_have_one_name_in_all_commands_and_stand_in_groups(
     flags = {flag for name in MODULES for one in command(name).options for flag in one.flags}
     assert not flags & RENAMED.keys()
     assert {flag for group in GROUPS.values() for flag in group} <= flags
-    assert main(["predict", "--help"]) == 0
+    assert main(["predict", "--help", "all"]) == 0
     out = capsys.readouterr().out
     assert out.index("\nlaunch:") < out.index("  --grid") < out.index("\nmachine code:")
 
