@@ -61,13 +61,17 @@ def vector_code() -> str:
     return text
 
 
-def runtime(*, recording: bool, detecting: bool, in_order: bool) -> str:
-    """Return the text that every module has.
+def runtime(
+    *, recording: bool, detecting: bool, in_order: bool, uses: frozenset[str] = frozenset()
+) -> str:
+    """Return the text that every module has, and that of the parts that a program `uses`.
 
     With `recording` it has that of modules that tell steps too, with `detecting` that of race
     detection, not both; with `in_order` that of turns.
     """
-    text = vector_code() + warps.text(recording=recording, detecting=detecting, in_order=in_order)
+    text = vector_code() + warps.text(
+        recording=recording, detecting=detecting, in_order=in_order, uses=uses
+    )
     if not recording and not detecting:
         text += "\n(func $opened (param $W i32))"
     if not detecting:

@@ -197,6 +197,7 @@ class _Translator:
         self._ordered: frozenset[int] = frozenset()
         self._meetings: frozenset[int] = frozenset()
         self._reductions: dict[int, dict[str, int]] = {}  # by basic block
+        self._uses: set[str] = set()
 
     # -- places ------------------------------------------------------------------------
 
@@ -389,6 +390,7 @@ class _Translator:
         """Make a place for arrivals at named barriers; NotDerivedError where more is asked."""
         if self._in_order or self._recording or self._detection is not None:
             raise NotDerivedError("named barriers")
+        self._uses.add("named barriers")
         self._made.arrivals_at, self._at = self._at, self._at + barriers.ARRIVALS_BYTES
 
     def _table_of_reductions(self) -> str:
@@ -406,6 +408,7 @@ class _Translator:
         """Make a place for asynchronous copies; NotDerivedError where more is asked of them."""
         if self._detection is not None:
             raise NotDerivedError("asynchronous copies")
+        self._uses.add("copies")
         self._made.queue_at, self._at = self._at, self._at + QUEUE_BYTES
 
     def _module(self, blocks: list[str]) -> str:
@@ -418,6 +421,7 @@ class _Translator:
             recording=self._recording,
             detecting=self._detection is not None,
             in_order=self._in_order,
+            uses=frozenset(self._uses),
         )
         return f"""(module
 (import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
@@ -647,6 +651,7 @@ class _Translator:
         elif kind == "bssy":
             parts.append(f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on))")
         elif kind in ("get_token", "set_token"):
+            self._uses.add("tokens")
             barrier = f"(i32.const {int(row.detail)})"
             parts.append(f"(call ${kind} (local.get $W) {barrier} (local.get $on))")
         elif kind in ("collect", "warpsync") and not OPS[row.op].checks_mask:
@@ -961,6 +966,7 @@ class _Translator:
             else:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
         elif memory.space == "generic":
+            self._uses.add("generic addresses")
             self._accesses.setdefault(access.name, access)
             known = self._program.layout
             first = 0 if known is None else known.shared_start
@@ -1229,6 +1235,7 @@ class _Translator:
         """Return code that ends a turn: lanes with equal operands go on by themselves."""
         if self._in_order:
             return "(unreachable)"
+        self._uses.add("parting")
         split = f"(local.get $W) (local.get $i) (i32.const {block}) (local.get $M)"
         return f"(call $part {split}) (return)"
 
