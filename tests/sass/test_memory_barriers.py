@@ -6,11 +6,17 @@ import functools
 
 import numpy as np
 import pytest
+from evaluators import agree
+from hypothesis import given
+from hypothesis import strategies as st
+from typed_python import Linked
 
 import gpusim
 from gpusim.launch.grid import ComputeCapability
+from gpusim.machine import barrier_words as by_numpy
 from gpusim.machine import run
 from gpusim.machine.barrier_words import arrive, arrive_and_drop, arrive_in_halves
+from gpusim.machine.warps import barrier_words
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source
 
@@ -113,6 +119,43 @@ def test_later_phases_do_not_expect_threads_that_have_dropped(cc: str) -> None:
 @pytest.mark.parametrize("cc", ["8.0", "9.0"])
 def test_an_arrival_counts_for_as_many_as_it_says(cc: str) -> None:
     assert ran("counted", cc) == [t ^ 100 for t in range(128)]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["turns", "drops", "counted"])
+def test_compiled_code_agrees(name: str) -> None:
+    agree(code()[name], 1, 128, "nvcc", np.arange(128, dtype=np.int32))
+
+
+FUNCTIONS = {
+    "arrive": barrier_words.arrived,
+    "arrive_and_drop": barrier_words.dropped,
+    "arrive_in_halves": barrier_words.arrived_in_halves,
+    "expect_transactions": barrier_words.expecting,
+    "complete_transactions": barrier_words.completed,
+}
+
+
+@pytest.fixture(scope="module")
+def linked() -> Linked:
+    return Linked({one.__name__: one for one in FUNCTIONS.values()}, ("gpusim.machine.warps",))
+
+
+@given(word=st.integers(0, (1 << 64) - 1), count=st.integers(0, (1 << 20) - 1))
+def test_words_are_updated_alike_by_numpy_by_python_and_compiled(
+    linked: Linked, word: int, count: int
+) -> None:
+    """Near the last arrival as well, where the phase changes."""
+    last = (1 << 20) - count
+    for now in (word, word & ~(((1 << 20) - 1) << 43) | (last & ((1 << 20) - 1)) << 43):
+        held, signed = np.array([now], U64), now - (now >> 63 << 64)
+        for name, function in FUNCTIONS.items():
+            wanted = int(by_numpy.UPDATES[name](held, np.array([count], U64))[0])
+            interpreted, compiled = (
+                function(signed, count),
+                linked.call(function.__name__, signed, count),
+            )
+            assert interpreted % (1 << 64) == compiled % (1 << 64) == wanted, name
 
 
 @needs_compiler

@@ -49,10 +49,19 @@ FLOATING = {
     "add_doubles": "(call $add_doubles {old} {new})",
     "exch": "{new}",
 }
+# Updates of words that are barriers.
+BARRIER_WORDS = {
+    "arrive": "(call $arrived {old} {new})",
+    "arrive_and_drop": "(call $dropped {old} {new})",
+    "arrive_in_halves": "(call $arrived_in_halves {old} {new})",
+    "expect_transactions": "(call $expecting {old} {new})",
+    "complete_transactions": "(call $completed {old} {new})",
+}
 # Updates of bits in memory by operations of integers, and of floating-point numbers.
 ATOMICS = {
     **COMMUTATIVE,
     **FLOATING,
+    **BARRIER_WORDS,
     "add": COMMUTATIVE["add"],
     "cas": "(select {other} {old} ({t}.eq {old} {new}))",
     "inc": f"(select ({{t}}.const 0) {_ONE_MORE} ({{t}}.ge_{{s}} {{old}} {{new}}))",

@@ -19,7 +19,14 @@ import numpy as np
 from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.accesses import ATOMICS, COMMUTATIVE, FLOATING, Access, Constants
+from gpusim.machine.compiled.accesses import (
+    ATOMICS,
+    BARRIER_WORDS,
+    COMMUTATIVE,
+    FLOATING,
+    Access,
+    Constants,
+)
 from gpusim.machine.compiled.detection import Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.register_types import WORD, register_types
@@ -923,6 +930,8 @@ class _Translator:
             is_of_words = memory.dtype.itemsize in (4, 8) and memory.count == 1
             if operation not in ATOMICS or not is_of_words:
                 raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
+            if operation in BARRIER_WORDS:
+                self._uses.add("barrier words")
             if pc in self._ordered:
                 kept, self._cell = self._cell, self._cell + 8
                 self._made.orders.append(kept)

@@ -10,6 +10,7 @@ from gpusim.host.disk_cache import DiskCache, key
 from gpusim.machine.warps import (
     accesses,
     banks,
+    barrier_words,
     barriers,
     convergence,
     copies,
@@ -87,6 +88,13 @@ _USED: Mapping[str, tuple[Callable[..., Any], ...]] = {
         copies.forget_copies,
     ),
     "generic addresses": (accesses.reached,),
+    "barrier words": (
+        barrier_words.arrived,
+        barrier_words.dropped,
+        barrier_words.arrived_in_halves,
+        barrier_words.expecting,
+        barrier_words.completed,
+    ),
 }
 
 
