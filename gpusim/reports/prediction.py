@@ -19,7 +19,7 @@ from gpusim.prediction.records import Prediction
 from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
-from gpusim.prediction.uncertainty import Interval
+from gpusim.prediction.uncertainty import Interval, kinds
 from gpusim.prediction.uncertainty.gpus import GPUS, MEASURED
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import SENTENCES, findings_lines
@@ -81,17 +81,20 @@ def prediction_report(answer: Answer, width: int, *, whole: bool = True) -> Iter
     stalls = [*_stalls(first, width, whole)]
     shown = first.timeline
     asked = [] if shown is None else [*timeline_lines(shown, width, whole=whole)]
-    room = sys.maxsize if whole else SCREEN - height([*before, *stalls, *asked, *findings], width)
+    room = sys.maxsize if whole else SCREEN - height([*before, *asked, *findings], width)
     parts = [
+        stalls,
         [*_bounds(first, width, whole)],
         [*_memory(first, width, whole)],
         [*_classes(first, width)],
     ]
-    bounds, memory, classes = fitting(parts, room - LEAST_HEIGHT, width)
+    stalls, bounds, memory, classes = map(list, fitting(parts, room - LEAST_HEIGHT, width))
     yield from [*before, *bounds, *stalls, *asked]
-    yield from _lines(
-        answer.forecast, width, room - height([*bounds, *memory, *classes], width), whole
-    )
+    left = room - height([*stalls, *bounds, *memory, *classes], width)
+    lines = [*_lines(answer.forecast, width, left, whole)]
+    gives_way = bool(asked and answer.ablations)  # to both of what is asked for
+    if whole or not gives_way or height(lines, width) <= left:
+        yield from lines
     yield from [*memory, *classes, *findings]
 
 
@@ -177,12 +180,27 @@ def _facts(answer: Answer, width: int) -> Iterator[Text]:
     yield from _simulated(first)
 
 
+# Kinds of launches and their unknowns in words; others are said as they are.
+_KINDS = {
+    kinds.CATALOGUE: "catalogue kernel",
+    kinds.SPINNING: "spinning blocks",
+    kinds.SHORT: "short launch",
+    kinds.SCATTERED_ATOMICS: "data-dependent atomics",
+    kinds.RANDOM_ACCESS: "data-dependent addresses",
+    kinds.DATA_BRANCHES: "data-dependent branches",
+    kinds.REGULAR: "regular accesses",
+    kinds.SAMPLED: "blocks sampled",
+    kinds.SUPPOSED: "elements assumed",
+}
+
+
 def interval_note(forecast: Forecast) -> str:
-    """Return the kind that the interval of a forecast's first launch has."""
+    """Return the kind of launch, and the GPU's unless it is measured: those errors make it."""
     found = forecast.first.interval
-    gpu = "" if found.gpu == MEASURED else f", {_gpu_note(found)}"
-    data = ["depends on the assumed data"] if forecast.first.depends_on_data else []
-    return ", ".join([f"{found.code}'s code", found.kind, *found.unknown, *data]) + gpu
+    gpu = "" if found.gpu == MEASURED else f"; {_gpu_note(found)}"
+    data = ["time depends on the assumed data"] if forecast.first.depends_on_data else []
+    words = (_KINDS.get(one, one) for one in (found.kind, *found.unknown))
+    return f"kind: {', '.join([*words, *data])}{gpu}"
 
 
 def _gpu_note(found: Interval) -> str:

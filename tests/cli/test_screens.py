@@ -37,6 +37,8 @@ OF_SOME = [
     "trace kernel4 --line 148",
     "predict reduce7 -n 2^18 --passes all",
     "predict reduce7 -n 2^18 --why",
+    "predict reduce7 -n 2^18 --passes all --timeline --why",
+    "predict reduce2 -n 2^26 --passes all --timeline --why --device rtx4090",
     "predict reduce2 -n 2^18 --block 1024 --timeline",
     "predict reduce2 -n 2^18 --without bank-conflicts@81",
     "check reduction5 --explore 4",

@@ -126,7 +126,7 @@ def test_ablations_are_the_times_without_each_mechanism() -> None:
     [
         ("kernel1", 2**16, 4, "Small grid: 4 blocks leave 128 of 132 SMs idle."),
         ("kernel1", 2**16, 528, "Small grid: 50 % of a wave; a full one has 1,056 blocks."),
-        ("kernel1", 2**16, 1584, "Tail effect: the last wave leaves 25 % of the block slots idle"),
+        ("kernel1", 2**16, 1584, "The last wave leaves 25 % of the block slots idle"),
     ],
 )
 def test_a_grid_that_leaves_places_empty_is_told(

@@ -323,17 +323,24 @@ def test_all_banks_and_the_line_of_the_first_finding_are_in_view(three: Path, wi
 
 
 def test_sixty_columns_of_source_have_room_at_1400_pixels(three: Path) -> None:
+    """In reduce2 too, with a column of the threads that pass a condition; wider panes show it."""
     script = """
     const line = document.createElement("pre");
     line.textContent = "x".repeat(60);
     line.style.display = "inline-block";
     line.style.whiteSpace = "pre";
     document.body.append(line);
-    const width = works[1].lines.querySelector("td.text pre").getBoundingClientRect().width;
-    document.title = width >= line.getBoundingClientRect().width || width;
+    const least = line.getBoundingClientRect().width;
+    const room = (work) => work.lines.querySelector("td.text pre").getBoundingClientRect().width;
+    const heads = () => [...works[0].lines.querySelectorAll("thead th")]
+      .filter((head) => head.offsetWidth).map((head) => head.textContent);
+    const said = works.map((work) => room(work) >= least || room(work) / least * 60);
+    said.push(heads().includes("threads passing"));
+    works[0].section.querySelector(".work").style.setProperty("--left", "950px");
+    document.title = [...said, heads().includes("threads passing")].join(" ");
     """
     made = with_script(three, "columns.html", script)
-    assert title(opened(made, width=1400)[0]) == "true"
+    assert title(opened(made, width=1400)[0]) == "true true true false true"
 
 
 def test_each_term_has_its_text_beside_it(three: Path) -> None:

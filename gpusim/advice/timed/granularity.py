@@ -55,8 +55,8 @@ def fine_grain(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "fine-grain",
         0,
-        f"Fine-grained threads: {launch.blocks:,} blocks, and {issued:,.0f} instructions of a warp "
-        f"for {each:.3g} loaded bytes of each thread. Fix: thread coarsening; a loop over "
+        f"A warp runs {issued:,.0f} instructions for {each:.3g} loaded bytes of each thread, in "
+        f"{launch.blocks:,} blocks. Fix: thread coarsening; a loop over "
         f"{COARSER} times the elements, in fewer blocks.",
         evidence.issued_cycles,
     )

@@ -32,7 +32,7 @@ def occupancy(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "occupancy",
         0,
-        f"Low occupancy: {held.warps} of {made.device.sm.max_threads // WARP_SIZE} warps of an SM, "
+        f"{held.warps} of {made.device.sm.max_threads // WARP_SIZE} warps are resident on an SM, "
         f"limited by {held.limit}, at {held.blocks} blocks.",
         (1 - held.fraction) * evidence.cycles,
         explains=frozenset({"long-scoreboard"}),
@@ -96,8 +96,8 @@ def launch_overhead(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "launch-overhead",
         0,
-        f"Launch overhead: {100 * part:.0f} % of the duration. Fix: more work per launch, or fewer "
-        "launches.",
+        f"{100 * part:.0f} % of the duration is overhead of the launch. Fix: more work per "
+        "launch, or fewer launches.",
         part * max(1.0, evidence.cycles),
     )
 
@@ -116,7 +116,7 @@ def tail(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "tail",
         0,
-        f"Tail effect: the last wave leaves {100 * idle:.0f} % of the block slots idle. Fix: a "
+        f"The last wave leaves {100 * idle:.0f} % of the block slots idle. Fix: a "
         f"multiple of {places:,} blocks.",
         idle * evidence.cycles,
     )
