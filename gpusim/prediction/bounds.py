@@ -14,6 +14,7 @@ from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import instruction_costs
 from gpusim.prediction.memory import MemoryShare
+from gpusim.prediction.memory.atomics import AtomicLoad
 from gpusim.prediction.streams import BlockStream, Classes, InstructionTable, WarpStream
 from gpusim.prediction.traffic import Traffic
 from gpusim.typing import Array
@@ -45,7 +46,8 @@ class _Costs:
     An access to shared memory takes `shared` cycles, and `conflict` for each further wavefront.
 
     A pass takes `pass_cycles`, times `whole_sector` on a whole sector; a floating-point atomic at
-    least `sector_cycles` for the passes on one sector.
+    least `sector_cycles` for each pass on the sector of the one before it: its own, and with the
+    probability `same_sector` that of another request.
     """
 
     slot: Array
@@ -55,13 +57,16 @@ class _Costs:
     is_constant: Array
     pass_cycles: Array
     sector_cycles: Array
+    same_sector: Array
     whole_sector: float
 
     @classmethod
     def of(cls, program: Program, device: Device, share: MemoryShare) -> _Costs:
         """Return the costs of a program's instructions on a device."""
         rows, interval = program.instructions, device.interval_cycles
-        at_once = [share.concurrent_atomics.get(pc, math.inf) for pc in range(len(rows))]
+        none = AtomicLoad(math.inf)
+        loads = [share.atomics.get(pc, none) for pc in range(len(rows))]
+        at_once = np.array([one.at_once for one in loads])
         answering = np.array([share.answering.get(pc, 0.0) for pc in range(len(rows))])
         is_float = [row.memory is not None and row.memory.dtype.kind == "f" for row in rows]
         costs = instruction_costs(program, device)
@@ -73,8 +78,9 @@ class _Costs:
             shared=shared,
             conflict=conflict,
             is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
-            pass_cycles=interval.global_atomic_same_address * (1 / np.array(at_once) + answering),
-            sector_cycles=float_cycles / np.array(at_once),
+            pass_cycles=interval.global_atomic_same_address * (1 / at_once + answering),
+            sector_cycles=float_cycles / at_once,
+            same_sector=np.array([one.same_sector for one in loads]),
             whole_sector=interval.global_atomic_whole_sector,
         )
 
@@ -169,7 +175,8 @@ def _of_rows(table: InstructionTable, costs: _Costs) -> dict[str, Array]:
     pc, asked = table.columns["pc"], table.columns["cost"]
     sectors = np.maximum(table.columns["lines"], 1)
     passes = np.where(asked > sectors, asked, asked * costs.whole_sector)
-    atomics = np.maximum(passes * costs.pass_cycles[pc], asked / sectors * costs.sector_cycles[pc])
+    again = np.where(asked > 0, asked / sectors - 1 + costs.same_sector[pc], 0)
+    atomics = np.maximum(passes * costs.pass_cycles[pc], again * costs.sector_cycles[pc])
     # In all of them but the last one a sum is exact: they are sixteenths of cycles, or whole.
     work = {
         "issue": costs.slot[pc],

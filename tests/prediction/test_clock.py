@@ -27,6 +27,7 @@ from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.memory import (
+from gpusim.prediction.memory.atomics import AtomicLoad
     Access,
     GlobalMemory,
     MemoryShare,
@@ -620,14 +621,14 @@ def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
     gpu = replace(gpu, bandwidth=replace(gpu.bandwidth, l2_atomic_units=2))
     atomic = Instruction("RED", (), (0, 1), INT32, memory=GLOBAL)
     load = Instruction("LDG", (2,), (0,), INT32, memory=GLOBAL)
-    both = dict.fromkeys(range(4), 2.0)
+    both = dict.fromkeys(range(4), AtomicLoad(2.0))
     for miss, part in ((0.0, 0.2), (1.0, 0.5)):
         share = MemoryShare(
-            1e9, 1e9, {-1: Sources(Source(miss, miss))}, BACK, 1.0, 1, 1, concurrent_atomics=both
+            1e9, 1e9, {-1: Sources(Source(miss, miss))}, BACK, 1.0, 1, 1, atomics=both
         )
         made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
         assert made.cycles == 2 * 100 / 2 + 100 / 2 * part
-        one_word = replace(share, concurrent_atomics=dict.fromkeys(range(4), 1.0))
+        one_word = replace(share, atomics=dict.fromkeys(range(4), AtomicLoad(1.0)))
         made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=one_word)
         assert made.cycles == 2 * 100 + 100 / 2 * part
 
@@ -642,7 +643,7 @@ def test_loads_go_on_beside_atomics_whose_old_values_take_longest() -> None:
     load = Instruction("LDG", (2,), (0,), INT32, memory=GLOBAL)
     share = MemoryShare(
         1e9, 1e9, {-1: Sources(Source(0.0, 0.0))}, BACK, 1.0, 1, 1,
-        concurrent_atomics=dict.fromkeys(range(4), 2.0), answering=dict.fromkeys(range(4), 0.5),
+        atomics=dict.fromkeys(range(4), AtomicLoad(2.0)), answering=dict.fromkeys(range(4), 0.5),
     )  # fmt: skip
     made = simulate([atomic, load, atomic, EXIT], gpu=gpu, share=share)
     assert made.cycles == 2 * 100
@@ -675,7 +676,7 @@ def test_a_pass_of_compare_and_swap_in_shared_memory_has_a_length_of_its_own(
     assert simulate(work, gpu=gpu.without("atomics"), cost=32).cycles == 40 + 2
 
 
-def test_atomics_on_many_lines_go_concurrent_atomics() -> None:
+def test_atomics_on_many_lines_go_on_at_the_same_time() -> None:
     gpu = with_intervals(plain_device(global_atomic=100), global_atomic_same_address=2)
     share = MemoryShare(
         1e9,
@@ -685,7 +686,7 @@ def test_atomics_on_many_lines_go_concurrent_atomics() -> None:
         1.0,
         1,
         1,
-        concurrent_atomics=dict.fromkeys(range(10), 4.0),
+        atomics=dict.fromkeys(range(10), AtomicLoad(4.0)),
     )
     atomic = Instruction("RED", (), (0, 1), INT32, memory=Memory("global", "sum", INT32))
     made = simulate([*[atomic] * 10, EXIT], gpu=gpu, cost=32, share=share)

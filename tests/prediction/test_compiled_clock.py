@@ -24,6 +24,7 @@ from gpusim.prediction.clock.policies import POLICIES
 from gpusim.prediction.compiled import clock as fast_clock
 from gpusim.prediction.compiled import evaluator
 from gpusim.prediction.memory import MemoryShare, Source, Sources, Stored
+from gpusim.prediction.memory.atomics import AtomicLoad
 from gpusim.prediction.sweeps import jobs
 from gpusim.wasm import module
 from gpusim.wasm.image import Image
@@ -65,7 +66,7 @@ def plays(draw: st.DrawFn) -> dict[str, Any]:
     stored = {-1: Stored(draw(st.floats(0, 1)), 1.3, 0.4)}
     share = MemoryShare(
         draw(st.floats(1, 100)), 64.0, sources, stored, 1.5, 132, 100,
-        concurrent_atomics={2: 3.7},
+        atomics={2: AtomicLoad(3.7)},
     )  # fmt: skip
     body = draw(st.lists(st.sampled_from(INSTRUCTIONS), min_size=1, max_size=14))
     return {

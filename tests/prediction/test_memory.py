@@ -576,7 +576,7 @@ def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: 
     """On one word one after the other; 256 bytes apart at as many as there are."""
     arrays = (array_spec(max(1, 64 * BLOCKS * width), "int32"), np.int32(width))
     share = share_from(update[BLOCKS, 64], arrays)
-    (found,) = share.concurrent_atomics.values()
+    found = next(iter(share.atomics.values())).at_once
     assert found == 1 if units == 1 else units < found <= H200.bandwidth.l2_atomic_units
 
 
@@ -584,7 +584,7 @@ def test_what_atomics_update_comes_out_of_dram_where_the_l2_lacks_it() -> None:
     """A word of each 256 bytes: grains of two sectors, alone; none of 8 MB in a warm L2."""
     arrays = (array_spec(64 * BLOCKS * 64, "int32"), np.int32(64))
     cold, warm = (share_from(update[BLOCKS, 64], arrays, l2=l2) for l2 in ("cold", "warm"))
-    (pc,) = cold.concurrent_atomics
+    (pc,) = cold.atomics
     assert cold.written(pc).read_first == pytest.approx(2 * 4580 / 2700, rel=0.01)
     assert cold.written(pc).written_back == 0
     assert warm.written(pc).read_first == 0
@@ -598,7 +598,7 @@ def test_what_atomics_update_goes_back_to_dram_in_grains_as_it_came() -> None:
     blocks = 64 * 1024
     arrays = (array_spec(64 * blocks * 64, "int32"), np.int32(64))
     share = share_from(update[blocks, 64], arrays)
-    (pc,) = share.concurrent_atomics
+    (pc,) = share.atomics
     assert share.written(pc).written_back == pytest.approx(1 - 0.625 * 60 / 512, abs=0.01)
     assert share.written(pc).moved == pytest.approx(2 * 4580 / 2700, rel=0.01)
     assert share.written(pc).moved == pytest.approx(share.written(pc).read_first)
@@ -653,8 +653,8 @@ def at_a_time(kernel: cuda.Kernel, words: int) -> float:
     """Return how many passes go on where all lanes update so many words side by side in turn."""
     arrays = (array_spec(words + 1, "int32"), np.int32(words))
     share = share_from(kernel[BLOCKS, 64], arrays)
-    (found,) = share.concurrent_atomics.values()
-    return found
+    (found,) = share.atomics.values()
+    return found.at_once
 
 
 @cuda.jit
@@ -670,8 +670,8 @@ def test_atomics_are_spread_as_those_of_all_blocks_that_run_together() -> None:
     marks = np.repeat(64 * np.random.default_rng(1).permutation(17)[np.arange(BLOCKS) // 32], 64)
     arrays = marks.astype(np.int32), array_spec(64 * 17, "int32")
     share = share_from(count_marks[BLOCKS, 64], arrays)
-    (found,) = share.concurrent_atomics.values()
-    assert found == pytest.approx(7.66, rel=0.35)
+    (found,) = share.atomics.values()
+    assert found.at_once == pytest.approx(7.66, rel=0.35)
 
 
 @pytest.mark.parametrize(
@@ -682,13 +682,44 @@ def test_few_places_side_by_side_have_units_of_their_own(words: int, measured: f
     assert at_a_time(count_in_turn, words) == pytest.approx(measured, rel=0.2)
 
 
+@cuda.jit
+def add_by_blocks(sums, words, apart):
+    cuda.atomic.add(sums, cuda.blockIdx.x % words * apart, np.float32(1))
+
+
+@cuda.jit
+def add_to_own(sums):
+    cuda.atomic.add(sums, cuda.blockIdx.x, np.float32(1))
+
+
+@pytest.mark.parametrize(
+    ("words", "apart", "same"), [(1, 1, 1), (8, 1, 1), (2, 8, 1 / 2), (64, 1, 1 / 8), (8, 64, 1)]
+)
+def test_floats_of_one_sector_follow_each_other_in_a_unit(
+    words: int, apart: int, same: float
+) -> None:
+    """Blocks add to words of one sector, of 2 or 8 sectors of 256 bytes, or of 8 units."""
+    arrays = (array_spec(words * apart, "float32"), np.int32(words), np.int32(apart))
+    (found,) = share_from(add_by_blocks[BLOCKS, 32], arrays).atomics.values()
+    assert found.same_sector == pytest.approx(same, abs=0.07)
+
+
+def test_places_that_move_with_the_blocks_are_those_of_a_whole_wave() -> None:
+    """2,112 blocks at a time, a word each: 33 units, of two words one in 33 has the same."""
+    blocks = 8448
+    arrays = (array_spec(blocks, "float32"),)
+    share = share_from(add_to_own[blocks, 128], arrays, resident=16)
+    (found,) = share.atomics.values()
+    assert found.at_once == pytest.approx(1 / (1 / 77.7 + 2 / 33), rel=0.05)
+
+
 def test_old_values_are_given_back_by_fewer_units() -> None:
-    """57.6 in place of 77.7; 256 blocks update 256 places, of which two have one."""
+    """57.6 in place of 77.7; 528 blocks update 528 places, of which two have one unit."""
     arrays = (array_spec(2**17 + 1, "int32"), np.int32(2**17))
     taken, given = (share_from(k[BLOCKS, 64], arrays) for k in (count_in_turn, take_in_turn))
     for share in (taken, given):
-        (at_once,) = share.concurrent_atomics.values()
-        assert at_once == pytest.approx(1 / (1 / 77.7 + 2 / 256), rel=0.01)
+        (found,) = share.atomics.values()
+        assert found.at_once == pytest.approx(1 / (1 / 77.7 + 2 / 528), rel=0.01)
     assert not taken.answering
     assert list(given.answering.values()) == [pytest.approx(1 / 57.6 - 1 / 77.7)]
 
@@ -1117,5 +1148,5 @@ def test_atomics_of_blocks_that_each_have_places_of_their_own_keep_all_units_bus
     marks = (64 * np.arange(BLOCKS)[:, None] + rng.integers(0, 64, (BLOCKS, 64))).reshape(-1)
     arrays = marks.astype(np.int32), array_spec(64 * BLOCKS, "int32")
     share = share_from(count_marks[BLOCKS, 64], arrays)
-    (found,) = share.concurrent_atomics.values()
-    assert found == pytest.approx(H200.bandwidth.l2_atomic_units)
+    (found,) = share.atomics.values()
+    assert found.at_once == pytest.approx(H200.bandwidth.l2_atomic_units)

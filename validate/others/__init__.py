@@ -14,6 +14,7 @@ from . import (
     fields,
     gathers,
     grids,
+    laws,
     models,
     networks,
     pictures,
@@ -29,7 +30,7 @@ from . import (
     training,
     warehouse,
 )
-from .plans import KERNELS, Launch
+from .plans import KERNELS, LAW, LAWS, Launch
 
 MODULES = (
     basics,
@@ -55,12 +56,13 @@ MODULES = (
     warehouse,
     surveys,
     backends,
+    laws,
 )
 FILES = tuple(module.__name__.rpartition(".")[2] for module in MODULES)
 
 
 def launches(part: str = "all") -> Iterator[Launch]:
-    """Yield the launches of a part, or of all, by kernel and size."""
-    for kernel in KERNELS.values():
+    """Yield the launches of a part, or of all but those that show laws, by kernel and size."""
+    for kernel in (LAWS if part == LAW else KERNELS).values():
         if part in ("all", kernel.part):
             yield from map(kernel.at, kernel.sizes)

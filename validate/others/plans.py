@@ -3,7 +3,8 @@
 A kernel stands in a `.cu` file here; the Python file of the same name has its launches, arguments
 and expected results by NumPy. `part` distinguishes kernels measured during the development of the
 time model (`seen`) from kernels measured afterwards (`last`), and from those measured after
-intervals of predictions stood (`held`).
+intervals of predictions stood (`held`). Those of part `law` each show one law of the machine, and
+belong to no statistics.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from .data import Numbers
 
 HERE = Path(__file__).parent
-SEEN, LAST, HELD = "seen", "last", "held"
+SEEN, LAST, HELD, LAW = "seen", "last", "held", "law"
 
 Size = int | tuple[int, ...]
 Expected = dict[int, Any]  # by index of an argument, its contents after the launch
@@ -123,6 +124,7 @@ class Launch:
 
 
 KERNELS: dict[str, Kernel] = {}
+LAWS: dict[str, Kernel] = {}
 Planned = Callable[[int], Plan]
 
 
@@ -133,7 +135,9 @@ def measured(
 
     def enter(plan: Planned) -> Planned:
         file, name = plan.__module__.rpartition(".")[2], plan.__name__
-        KERNELS[name] = Kernel(file, name, instance or name, part, sizes, small, plan)
+        (LAWS if part == LAW else KERNELS)[name] = Kernel(
+            file, name, instance or name, part, sizes, small, plan
+        )
         return plan
 
     return enter

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from gpusim.gpu.device import Bandwidth, Device
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS, Program
 from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.locality.patterns import Patterns, coordinates
@@ -17,7 +19,9 @@ from gpusim.prediction.streams.kinds_of_touches import ATOMIC
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.typing import Array
 
-MOST_BLOCKS = 256  # adjacent blocks in the sample of atomics
+MOST_BLOCKS = 4096  # blocks of a wave in the sample of atomics
+ADJACENT_BLOCKS = 256
+SECTORS_OF_A_UNIT = ATOMIC_UNIT_BYTES // SECTOR_BYTES
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,12 @@ class Parts:
     place: Array
     part: Array
     order: Array
+
+    @cached_property
+    def units(self) -> Parts:
+        """The fractions of the units that serve these sectors."""
+        in_order = self.order
+        return Parts.of([(self.place[in_order] // SECTORS_OF_A_UNIT, self.part[in_order])])
 
     @classmethod
     def of(cls, requests: Sequence[tuple[Array, Array]]) -> Parts:
@@ -44,23 +54,41 @@ class Parts:
         at = np.minimum(np.searchsorted(self.place, places), len(self.place) - 1)
         return np.where(self.place[at] == places, self.part[at], 0.0)
 
+    def meets(self, other: Parts) -> float:
+        """Return the probability that a request of each names the same place."""
+        return _sum((self.part * other.at(self.place))[self.order])
+
 
 def _sum(values: Array) -> float:
     """Return the sum of values, one after the other: its rounding depends on their order alone."""
     return float(np.cumsum(values)[-1])
 
 
-def concurrent_atomics(patterns: Patterns, schedule: Schedule, device: Device) -> dict[int, float]:
-    """Return the number of parallel passes in the L2, for each instruction's atomics.
+@dataclass(frozen=True)
+class AtomicLoad:
+    """How an instruction's atomics meet in the L2: the number of units that are busy in parallel.
 
-    The updates of resident blocks are spread over places, and each place belongs to a unit.
+    `same_sector` is the probability that a unit's next request names the sector of the one before.
     """
-    near, together = (
-        _asked(patterns, schedule, blocks) for blocks in (patterns.neighbours, patterns.together)
-    )
+
+    at_once: float = 1.0
+    same_sector: float = 1.0
+
+
+def atomic_loads(patterns: Patterns, schedule: Schedule, device: Device) -> dict[int, AtomicLoad]:
+    """Return how atomics of resident blocks meet in the L2, by pc.
+
+    Their requests are spread over places, and each place belongs to a unit.
+    """
+    near = _asked(patterns, schedule, patterns.neighbours, ADJACENT_BLOCKS)
+    together = _asked(patterns, schedule, patterns.together, MOST_BLOCKS)
     bandwidth = device.bandwidth
     return {
-        pc: _side_by_side(near.get(pc, parts), parts, bandwidth) for pc, parts in together.items()
+        pc: AtomicLoad(
+            _side_by_side(near.get(pc, parts).units, parts.units, bandwidth),
+            _same_sector(near.get(pc, parts), parts),
+        )
+        for pc, parts in together.items()
     }
 
 
@@ -80,7 +108,7 @@ def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
     place: a place of only one of the two samples is one of many of its kind.
     """
     other = together.at(near.place)
-    even = _sum((near.part * other)[near.order])
+    even = near.meets(together)
     hottest = float(np.minimum(near.part, other).max())
     meeting = min(
         bandwidth.l2_atomic_places_a_unit * even,
@@ -90,22 +118,31 @@ def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
     return max(1.0, min(busy, 1 / hottest) if hottest else busy)
 
 
-def _asked(patterns: Patterns, schedule: Schedule, blocks: Sequence[int]) -> dict[int, Parts]:
-    """Return the distribution of each instruction's atomics over places, as fractions.
+def _same_sector(near: Parts, together: Parts) -> float:
+    """Return the probability that requests which meet in a unit name the same sector."""
+    in_unit = near.units.meets(together.units)
+    return min(1.0, near.meets(together) / in_unit) if in_unit else 0.0
 
-    Addresses that are not linear are taken from the given blocks alone.
+
+def _asked(
+    patterns: Patterns, schedule: Schedule, blocks: Sequence[int], most: int
+) -> dict[int, Parts]:
+    """Return the distribution of each instruction's atomics over sectors, as fractions.
+
+    Addresses that are not linear are taken from the given blocks alone, others from up to `most`
+    blocks of a wave.
     """
     found: dict[int, list[tuple[Array, Array]]] = {}
-    for pc, places, asked in _requests(patterns, schedule, blocks):
+    for pc, places, asked in _requests(patterns, schedule, blocks, most):
         found.setdefault(pc, []).append((places, asked))
     return {pc: Parts.of(requests) for pc, requests in found.items()}
 
 
 def _requests(
-    patterns: Patterns, schedule: Schedule, blocks: Sequence[int]
+    patterns: Patterns, schedule: Schedule, blocks: Sequence[int], most: int
 ) -> Iterator[tuple[int, Array, Array]]:
-    """Yield pc, places and requested bytes of the atomics of each instruction."""
-    count = min(MOST_BLOCKS, schedule.at_once)
+    """Yield pc, sectors and requested bytes of the atomics of each instruction."""
+    count = min(most, schedule.at_once)
     for pattern in patterns.linear:
         rows = pattern.stretches.at(pattern.stretches.kind == ATOMIC)
         first = pattern.ranges[len(pattern.ranges) // 2][0]
@@ -124,7 +161,7 @@ def _of_stretches(rows: Stretches, moved: Array) -> Iterator[tuple[int, Array, A
         begin = (mine.begin + moved[:, None]).reshape(-1)
         end = (mine.end + moved[:, None]).reshape(-1)
         asked = np.broadcast_to(mine.asked * (1 + mine.times), (len(moved), len(mine))).reshape(-1)
-        pieces = (end - 1) // ATOMIC_UNIT_BYTES - begin // ATOMIC_UNIT_BYTES + 1
+        pieces = (end - 1) // SECTOR_BYTES - begin // SECTOR_BYTES + 1
         first = np.cumsum(pieces) - pieces
-        place = np.repeat(begin // ATOMIC_UNIT_BYTES - first, pieces) + np.arange(pieces.sum())
+        place = np.repeat(begin // SECTOR_BYTES - first, pieces) + np.arange(pieces.sum())
         yield pc, place, np.repeat(asked / pieces, pieces)

@@ -14,6 +14,7 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.elementary import exp
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.memory.access import Access, Requester
+from gpusim.prediction.memory.atomics import AtomicLoad
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.memory.latency import FetchLatency
@@ -80,6 +81,7 @@ class GlobalMemory:
     _recently_stored: float
     _noted: float
     _concurrent_atomics: list[float]
+    _same_sector: list[float]
     _answering: list[float]
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
@@ -97,10 +99,12 @@ class GlobalMemory:
         self._last_sent = self._asked = 0
         self._fences = Fences(device)
         self._sent = [0] * device.queue.store_depth
-        pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.concurrent_atomics]) + 2)
+        pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.atomics]) + 2)
         self._first = [share.sources(pc).first for pc in pcs]
         self._again = [share.sources(pc).again for pc in pcs]
-        self._concurrent_atomics = [share.concurrent_atomics.get(pc, 1.0) for pc in pcs]
+        loads = [share.atomics.get(pc, AtomicLoad()) for pc in pcs]
+        self._concurrent_atomics = [one.at_once for one in loads]
+        self._same_sector = [one.same_sector for one in loads]
         self._answering = [share.answering.get(pc, 0.0) for pc in pcs]
         self._set_bandwidths(device, share)
         self._set_stores(device, [share.written(pc) for pc in pcs], share)
@@ -248,7 +252,9 @@ class GlobalMemory:
         passes = access.cost * self._word * (self._whole_sector if access.is_whole else 1.0)
         at_once, slowest = self._concurrent_atomics[place], passes
         if access.is_float:
-            slowest = max(passes, access.cost / max(access.lines, 1) * self._float_word)
+            again = access.cost / max(access.lines, 1) - 1.0 + self._same_sector[place]
+            other = (1.0 - self._same_sector[place]) * self._word
+            slowest = max(passes, again * self._float_word + other)
         self._lookup_free = looked_up + round(passes / at_once)
         self._atomic_free = begin + round(slowest / at_once + passes * self._answering[place])
         there = self._dram.write(access.lines * self._written[place], start)

@@ -11,7 +11,7 @@ from gpusim.prediction.locality.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.locality.patterns import patterns_of
 from gpusim.prediction.locality.reuse import touches_of
 from gpusim.prediction.locality.schedule import Schedule
-from gpusim.prediction.memory.atomics import answering_atomics, concurrent_atomics
+from gpusim.prediction.memory.atomics import AtomicLoad, answering_atomics, atomic_loads
 from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
 from gpusim.prediction.memory.miss_ratios import Caches, Capacity, Sources
@@ -26,9 +26,8 @@ class MemoryShare:
     `by_pc` is the origin of each instruction's loads, `stored` the fate of its stores. DRAM takes
     `write_factor` times as long to write a sector as to read one. `busiest` of the `sms` get as
     many blocks as this one, the others one less; `first_wave` is the fraction of blocks in the
-    first wave. `concurrent_atomics` is the number of parallel passes of an instruction's atomics,
-    `answering` the additional time of those that return old values, `compulsory` the compulsory
-    traffic of all SMs.
+    first wave. `atomics` is how an instruction's atomics meet in the L2, `answering` the additional
+    time of those that return old values, `compulsory` the compulsory traffic of all SMs.
     """
 
     dram_bytes_per_cycle: float
@@ -39,7 +38,7 @@ class MemoryShare:
     sms: int
     busiest: int
     first_wave: float = 1.0
-    concurrent_atomics: Mapping[int, float] = field(default_factory=dict)
+    atomics: Mapping[int, AtomicLoad] = field(default_factory=dict)
     answering: Mapping[int, float] = field(default_factory=dict)
     compulsory: Compulsory = field(default_factory=Compulsory)
 
@@ -108,7 +107,7 @@ def memory_share(
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),
         first_wave=min(1.0, sms * resident / blocks),
-        concurrent_atomics=concurrent_atomics(patterns, schedule, device),
+        atomics=atomic_loads(patterns, schedule, device),
         answering=answering_atomics(prepared.program, device),
         compulsory=compulsory_of(patterns),
     )

@@ -11,6 +11,7 @@ from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.prediction.memory import MemoryShare
+from gpusim.prediction.memory.atomics import AtomicLoad
 from gpusim.prediction.removals.registry import mechanism
 from gpusim.prediction.removals.rows import are_at, with_columns, without
 from gpusim.prediction.setting import Setting
@@ -225,15 +226,15 @@ def local_memory(setting: Setting, pcs: frozenset[int]) -> Setting:
 def atomics(setting: Setting, pcs: frozenset[int]) -> Setting:
     """Its atomics meet nowhere: each lane has an address of its own."""
     mine = accesses(setting, pcs, "global", "atomic") + accesses(setting, pcs, "shared", "atomic")
-    known = setting.memory.concurrent_atomics
-    units = setting.device.bandwidth.l2_atomic_units
-    apart = {**known, **{pc: float(units) for pc in mine if pc in known}}
+    known = setting.memory.atomics
+    alone = AtomicLoad(float(setting.device.bandwidth.l2_atomic_units), 0.0)
+    apart = {**known, **{pc: alone for pc in mine if pc in known}}
 
     def edit(warp: WarpStream) -> WarpStream:
         return with_columns(warp, are_at(warp, mine), cost=np.minimum(warp.cost, 1))
 
     edited = setting.with_blocks(_of_warps(edit))
-    return replace(edited, memory=replace(setting.memory, concurrent_atomics=apart))
+    return replace(edited, memory=replace(setting.memory, atomics=apart))
 
 
 @mechanism("constants")
