@@ -74,10 +74,12 @@ class Interpreter:
         self.repetition = LivelockDetector(batch, self.context.changes)
         self._instructions = batch.program.instructions
         ops = [OPS[one.op] for one in self._instructions]
-        self._swapping = swapping(batch.program)
+        swaps = swapping(batch.program)
+        self._heads, self._swaps = frozenset(swaps.values()), frozenset(swaps)
+        self._rounds = cas_loops.Rounds(self._heads, self._swaps, batch.placement.warps_per_block)
         self._lone = pure(batch.program)
         self._has_lone = bool(self._lone.any())
-        waits = bool(self._swapping or awaits(batch.program))
+        waits = bool(swaps or awaits(batch.program))
         self._is_fair = waits or on_fault is not None
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
@@ -177,18 +179,22 @@ class Interpreter:
     def _longest_waiting(self, ready: Array) -> Array:
         """Return the splits at the pc of the one that has waited longest: nobody waits for ever.
 
-        Splits in pure loops go before all others.
+        Splits in pure loops go before all others, but for a round of loops that swap.
         """
         splits, first = self.batch.splits, ready
+        following = self._rounds.following(splits, ready)
+        if following is not None:
+            return following
         if self._has_lone:
             inside = self._lone[splits.pc[ready]]
             first = ready[inside] if inside.any() else ready
         one = int(first[splits.last_run[first].argmin()])
-        which = _by_row(splits, ready[splits.pc[ready] == splits.pc[one]])
-        if int(splits.pc[one]) in self._swapping:
-            warps = self.batch.placement.warps_per_block
-            which = which[cas_loops.go_with(splits.row[which], splits.row[one], warps)]
-        return which
+        if int(splits.pc[one]) in self._heads:
+            self._rounds.begin(splits, one, self.batch.clock)
+            following = self._rounds.following(splits, ready)
+            assert following is not None
+            return following
+        return _by_row(splits, ready[splits.pc[ready] == splits.pc[one]])
 
     def _furthest_behind(self, ready: Array) -> Array:
         """Return the splits at the lowest pc, of each warp one: that with its lowest lane.
@@ -219,7 +225,13 @@ class Interpreter:
         return np.asarray(which[order[is_first]])
 
     def _run_group(self, group: Group) -> None:
+        """Run a group to the end of its turn: before a swap, too, that others load before."""
+        begin = group.pc
         while True:
+            if group.pc in self._swaps and group.pc != begin:
+                group.settle()
+                self.batch.splits.pc[group.which] = group.pc
+                return
             instruction = self._instructions[group.pc]
             self.context.executed += 1
             on = group.lanes_on(instruction)

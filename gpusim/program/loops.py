@@ -57,11 +57,11 @@ def _inside(program: Program, bodies: Iterable[range]) -> Array:
 
 
 @once
-def swapping(program: Program) -> frozenset[int]:
-    """Return the headers of the innermost loops around a retried compare-and-swap."""
+def swapping(program: Program) -> dict[int, int]:
+    """Return the headers of the innermost loops around a retried compare-and-swap, by its pc."""
     swaps = [pc for pc, row in enumerate(program.instructions) if row.op == SPIN]
-    around = ([body for body in loop_bodies(program) if pc in body] for pc in swaps)
-    return frozenset(bodies[0].start for bodies in around if bodies)
+    around = {pc: [body for body in loop_bodies(program) if pc in body] for pc in swaps}
+    return {pc: bodies[0].start for pc, bodies in around.items() if bodies}
 
 
 @once

@@ -48,3 +48,28 @@ def test_more_than_eight_warps_of_a_block_spin_in_two_halves() -> None:
     """A warp of each half gets through in a turn, but the first, which all have loaded for."""
     of_a_half = 32 * (1 + 2 + 3 + 4 + 5 + 6 + 7 + 8)
     assert swaps(np.ones(16 * 32, dtype=np.float32), 1) == 2 * of_a_half + 8
+
+
+SEVERAL = """
+__global__ void add_four(float *y) {
+    __shared__ float sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    for (int k = 0; k < 4; k++) atomicAdd(&sum, 1.0f);
+    __syncthreads();
+    if (threadIdx.x == 0) y[0] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize(("warps", "measured"), [(1, 128), (2, 511), (4, 2042), (8, 7648)])
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_warps_in_different_loops_make_each_other_fail(
+    warps: int, measured: int, fast: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loop that is written out four times, each warp in one of them: swaps on an H200."""
+    monkeypatch.setenv("GPUSIM_FAST", fast)
+    y = np.zeros(1, np.float32)
+    made = trace(cuda_source(SEVERAL)["add_four"][1, 32 * warps], y)
+    assert y[0] == 4 * 32 * warps
+    assert made.counters["shared_atomics"] == pytest.approx(measured, rel=0.15)

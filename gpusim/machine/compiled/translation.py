@@ -375,7 +375,7 @@ class _Translator:
             raise NotDerivedError("race detection in order")
         self._made.in_order, self._made.keys_at = True, self._at
         self._at += turns.KEYS_BYTES
-        self._meetings = _meetings(self._rows)
+        self._meetings = _meetings(self._rows) | swapping(self._program).keys()
 
     def _flags(self) -> str:
         """Return the flags of basic blocks as data, for turns in order."""
@@ -386,7 +386,8 @@ class _Translator:
         self._made.awaits = awaits(program) or bool(swaps)
         flags = (
             turns.PURE * bool(lone[pc])
-            | turns.SWAPPING * (pc in swaps)
+            | turns.SWAPPING * (pc in swaps.values())
+            | turns.SWAP * (pc in swaps)
             | turns.WAITING * _waits(self._rows[pc])
             for pc in starts
         )
@@ -1118,6 +1119,8 @@ class _Translator:
         """Return code before a basic block that all warps of a group come to before any goes on."""
         if pc >= len(self._rows) or not (pc in self._meetings or _waits(self._rows[pc])):
             return ""
+        if pc in swapping(self._program):  # others load before it
+            return f"(local.set $pc (i32.const {block})) (br $yield)"
         return (
             f"{state.written('goes_on', '(i32.const 1)')} (local.set $pc (i32.const {block}))"
             " (br $yield)"

@@ -78,7 +78,8 @@ class State(Record):
     turn began). So many instructions have been run, each once for its group, and so many warps
     since memory was written (`idle`). A warp tells whether its group goes on, whether lanes have
     arrived or left (`settles`), and the block behind a jump. With `asks`, lanes are only asked if
-    they miss others.
+    they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
+    from 1, or of none; it began behind the turn `begun`.
     """
 
     next_block: u32
@@ -126,6 +127,8 @@ class State(Record):
     jumped: u32
     asks: u32
     misses: u32
+    half: u32
+    begun: u32
 
 
 class Word(Record):

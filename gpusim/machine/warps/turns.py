@@ -38,7 +38,7 @@ from gpusim.wasm.memory import Record, TrapError, fill, u32
 
 KEY_BYTES, LISTED_BYTES = 8, 8
 KEYS_BYTES = MOST_SPLITS * KEY_BYTES  # of the splits of a warp
-PURE, SWAPPING, WAITING = 1, 2, 4  # flags of a block of code
+PURE, SWAPPING, WAITING, SWAP = 1, 2, 4, 8  # flags of a block of code
 MOST_IDLE = 1 << 22  # warps that run one after the other while none writes memory
 _TOGETHER, _FAIR_TURNS = MOST_TOGETHER, FAIR_TURNS
 _NONE, _FAR = -1, 0x7FFFFFFF
@@ -173,10 +173,6 @@ def _enlist_warp(warp: Warp, block: int, only_one: bool) -> None:
         number = _first_at(warp, block, _key(warp, number).position + 1, False)
 
 
-def _is_in_first_half(row: int) -> bool:
-    return row % LAUNCH.warps < LAUNCH.warps >> 1
-
-
 def _row_of(block: int, key: int) -> int:
     """Return the row of the split with a key that is ready at a block of code."""
     for row in range(LAUNCH.warps * LAUNCH.blocks):
@@ -187,28 +183,20 @@ def _row_of(block: int, key: int) -> int:
     raise TrapError
 
 
-def _collect(block: int, only_one: bool, key: int) -> None:
+def _collect(block: int, only_one: bool) -> None:
     """Make the list of the splits at a block of code that take a turn, row by row.
 
-    With `only_one`, of each warp one does; in a loop that swaps, half of a block with the first
-    split, of the given key. Others stay there.
+    With `only_one`, of each warp one does; others stay there.
     """
     NOW.turn += 1
     NOW.list_end = NOW.list
-    swaps = not only_one and LAUNCH.warps > _TOGETHER and _flags(block) & SWAPPING != 0
-    is_first = swaps and _is_in_first_half(_row_of(block, key))
     _least_key(block).value = _NONE
     for word in range(NOW.row_bytes >> 3):
         bits = Long(_rows(block) + 8 * word)
         left = bits.value
         bits.value = 0
         while left:
-            row = 64 * word + trailing_zeros(left)
-            warp = _warp_of(row)
-            if not swaps or _is_in_first_half(row) == is_first:
-                _enlist_warp(warp, block, only_one)
-            else:
-                _enter_those_at(warp, block)
+            _enlist_warp(_warp_of(64 * word + trailing_zeros(left)), block, only_one)
             left = as_i64(left & left - 1)
 
 
@@ -221,11 +209,75 @@ def _enter_those_at(warp: Warp, block: int) -> None:
 # -- the choice of a group -------------------------------------------------------------------
 
 
+def _half_of(row: int) -> int:
+    """Return the half of its block that goes through loops that swap with a row: 1 or 2."""
+    place = row % LAUNCH.warps
+    return 2 if LAUNCH.warps > _TOGETHER and place >= LAUNCH.warps >> 1 else 1
+
+
+def _follow(block: int, begun: int) -> bool:
+    """Choose the splits of the round at a block of code that ran no later than a turn.
+
+    False if there are none.
+    """
+    is_listed = False
+    turn = NOW.turn + 1
+    NOW.list_end = NOW.list
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        if Byte(_rows(block) + (row >> 3)).value >> (row & 7) & 1 and _half_of(row) == NOW.half:
+            warp = _warp_of(row)
+            number = _first_at(warp, block, 0, False)
+            while number >= 0:
+                key = _key(warp, number)
+                position = key.position
+                if key.turn <= begun:
+                    NOW.turn = turn
+                    _enlist(warp, number)
+                    is_listed = True
+                number = _first_at(warp, block, position + 1, False)
+    if is_listed:
+        _leave_others(block)
+    return is_listed
+
+
+def _leave_others(block: int) -> None:
+    """Let the splits at a block of code that are not on the list stay there."""
+    _least_key(block).value = _NONE
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        held = Byte(_rows(block) + (row >> 3))
+        if held.value >> (row & 7) & 1:
+            held.value = held.value & ~(1 << (row & 7))
+            warp = _warp_of(row)
+            for number in range(warp.splits):
+                if _is_at(warp.split(number), block) and _key(warp, number).turn != NOW.turn:
+                    _enter(warp, number, block)
+
+
+def _choose_in_round() -> bool:
+    """Choose the group that comes next in a round of loops that swap: all load, then they swap.
+
+    False at its end.
+    """
+    if NOW.half == 0:
+        return False
+    for block in range(LAUNCH.code_blocks):
+        if _flags(block) & SWAPPING and _follow(block, NOW.begun):
+            return True
+    for block in range(LAUNCH.code_blocks):
+        if _flags(block) & SWAP and _follow(block, NOW.turn):
+            return True
+    NOW.half = 0
+    return False
+
+
 def _choose_waiting() -> bool:
     """Choose the group of the split that has waited longest, as warps wait for others.
 
-    Loops that touch no memory go first. False if no split is ready.
+    Loops that touch no memory go first, but for a round of loops that swap. False if no split is
+    ready.
     """
+    if _choose_in_round():
+        return True
     found, least, is_pure = -1, 0, 0
     for block in range(LAUNCH.code_blocks):
         key = _least_key(block).value
@@ -235,7 +287,11 @@ def _choose_waiting() -> bool:
                 found, least, is_pure = block, key, pure
     if found < 0:
         return False
-    _collect(found, False, least)
+    if _flags(found) & SWAPPING:
+        NOW.half = _half_of(_row_of(found, least))
+        NOW.begun = NOW.turn
+        return _choose_in_round()
+    _collect(found, False)
     return True
 
 
@@ -251,7 +307,7 @@ def _choose_behind() -> bool:
                 found = block
         if found < 0:
             return False
-    _collect(found, True, 0)
+    _collect(found, True)
     return True
 
 
@@ -496,6 +552,7 @@ def run_in_order() -> u32:
     NOW.row_bits = NOW.keys + KEY_BYTES * LAUNCH.code_blocks
     NOW.list = NOW.row_bits + NOW.row_bytes * LAUNCH.code_blocks
     NOW.turn = NOW.steps = NOW.idle = NOW.asks = NOW.held = NOW.apart = 0
+    NOW.half = 0
     _begin_all()
     fill(NOW.keys, 255, KEY_BYTES * LAUNCH.code_blocks)
     fill(NOW.row_bits, 0, NOW.list - NOW.row_bits)
