@@ -27,7 +27,6 @@ from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.memory import (
-from gpusim.prediction.memory.atomics import AtomicLoad
     Access,
     GlobalMemory,
     MemoryShare,
@@ -37,6 +36,7 @@ from gpusim.prediction.memory.atomics import AtomicLoad
     Stored,
     slowest_excess_cycles,
 )
+from gpusim.prediction.memory.atomics import AtomicLoad
 from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.streams import WarpStream
 
