@@ -164,12 +164,27 @@ class Accesses(NamedTuple):
     lanes: Array
 
 
+class Omitted(NamedTuple):
+    """Iterations of a loop among steps: behind the first `at`, the last `period` run on.
+
+    They run `times` more times; each time the stretches of bytes that they touch lie `strides`
+    further. At least twice `kept` such iterations are told before, and behind.
+    """
+
+    at: int
+    period: int
+    times: int
+    kept: int
+    strides: Array
+
+
 class Steps(NamedTuple):
     """Steps of single warps in compiled code as columns, in the order of each warp.
 
     Of each step there are `pc`, the `row` of the batch, the active mask `lanes` as bits, whether a
     lane of it `is_on` (of a computation, always), and whether one `is_taken` by a branch. `opened`
     are barriers: the number of steps here before, and the position of the block in the batch.
+    Iterations are `omitted` only for observers that all take `omitted_steps`.
     """
 
     placement: Placement
@@ -180,6 +195,7 @@ class Steps(NamedTuple):
     is_taken: Array
     accesses: Accesses
     opened: Array
+    omitted: Omitted | None = None
 
 
 @dataclass(frozen=True)
@@ -245,6 +261,8 @@ class Observer:
     listener cost nothing. A batch that is unfolded reports its further steps with another placement
     of the same blocks. `batch_end` comes after its last.
     """
+
+    omitted_steps = False  # whether iterations that are alike may be omitted from compiled steps
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""

@@ -60,6 +60,9 @@ class CompiledLaunch:
         self._allocations = context.allocations
         self._context = context
         self._listeners, self._steps = hooks(observers, "ran"), hooks(observers, "compiled_steps")
+        self._whole_steps = not all(
+            one.omitted_steps for one in observers if hooks([one], "compiled_steps")
+        )
         self._watched = watched(observers)
         self._use(modules.compiled(variant))
 
@@ -202,7 +205,8 @@ class CompiledLaunch:
     def _tell_steps(self, place: memory.BatchMemory, program: Program) -> None:
         if place.records is not None:
             shift = self._instance.shift
-            for steps in place.records.steps(program, self._made, place.placement, shift):
+            made, placement, whole = self._made, place.placement, self._whole_steps
+            for steps in place.records.steps(program, made, placement, shift, whole=whole):
                 for listener in self._steps:
                     listener(steps)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpusim.gpu.memory import LINE_BYTES
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.launch.events import Accesses, Placement, Steps
+from gpusim.launch.events import Accesses, Omitted, Placement, Steps
+from gpusim.machine.compiled.repeated_records import Repeated, repeated
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.warps.steps import DETAIL_BYTES, ON, RUN_BYTES, TAKEN, TOUCHED_BYTES
 from gpusim.typing import Array
@@ -55,11 +56,16 @@ class Records:
         return len(blocks)
 
     def steps(
-        self, program: Program, made: Translation, placement: Placement, shift: int
+        self, program: Program, made: Translation, placement: Placement, shift: int, *, whole: bool
     ) -> Iterator[Steps]:
-        """Yield the steps, in batches of records taken at a time, which are given up."""
+        """Yield the steps, in batches of records taken at a time, which are given up.
+
+        If not `whole`, iterations that are alike are omitted.
+        """
         reader = _Reader(program, made, placement, shift, self._details)
         taken, self.taken = self.taken[::-1], []
+        if not whole:
+            reader.omits = _Alone(reader, placement, taken)
         while taken:
             yield reader.steps(*taken.pop())
 
@@ -84,16 +90,35 @@ class _Reader:
         self._takes = np.array([_takes(row) for row in rows])
         self._has_more = np.array([_has_more(row) for row in rows])
         self._is_global = np.array([_is_global(row) for row in rows])
+        self.omits: _Alone | None = None
+
+    def lengths(self, blocks: Array) -> Array:
+        """Return the steps of each record of a basic block."""
+        return self._length[blocks[:, _PC]]
 
     def steps(self, blocks: Array, details: Array, runs: Array) -> Steps:
         """Return the steps of some records."""
-        starts, rows, lanes, at_details = blocks.T
+        number = (blocks[:, _DETAILS] - self._details) // DETAIL_BYTES
+        owned = np.diff(number, append=len(details))
+        found = None
+        if self.omits is not None:
+            pcs = details[:, 0].view(np.uint32) & _PC_BITS
+            details[~self._has_more[pcs], _PASSES:] = 0  # words that were not written
+            is_global = self._is_global[pcs]
+            found = repeated(blocks, owned, details, runs, is_global)
+            found = found if self.omits.allows(blocks, found) else None
+        if found is not None:
+            gone = slice(found.begin, found.end)
+            of_details = slice(int(owned[: gone.start].sum()), int(owned[: gone.stop].sum()))
+            ends = np.append(0, np.cumsum(details[:, _RUNS]))
+            runs = np.delete(runs, slice(ends[of_details.start], ends[of_details.stop]), axis=0)
+            details = np.delete(details, of_details, axis=0)
+            blocks, owned = np.delete(blocks, gone, axis=0), np.delete(owned, gone)
+        starts, rows, lanes, _ = blocks.T
         length = self._length[starts]
         begin = np.cumsum(length) - length
         first = self._number[starts] - begin  # issued instructions are numbered on in a block
         pc = self._issued[np.repeat(first, length) + np.arange(length.sum())]
-        number = (at_details - self._details) // DETAIL_BYTES
-        owned = np.diff(number, append=len(details))
         bits = details[:, 0].view(np.uint32)
         what = (bits & _PC_BITS).astype(np.int64)
         at = self._number[what] - np.repeat(first, owned)
@@ -106,7 +131,11 @@ class _Reader:
         more = self._has_more[what]
         accesses = self._accesses(what[more], at[more], details[more], runs)
         row, active = np.repeat(rows, length), np.repeat(lanes.view(np.uint32), length)
-        return Steps(self._placement, pc, row, active, is_on, is_taken, accesses, opened)
+        omitted = None
+        if found is not None:
+            at, before = int(begin[found.begin]), int(begin[found.begin - found.period])
+            omitted = Omitted(at, at - before, found.times, found.kept, found.strides)
+        return Steps(self._placement, pc, row, active, is_on, is_taken, accesses, opened, omitted)
 
     def _accesses(self, pc: Array, at: Array, details: Array, runs: Array) -> Accesses:
         passes, lines, wavefronts, gaps, lowest, is_one, count = details[:, _PASSES:].T
@@ -129,6 +158,39 @@ class _Reader:
             last + shift,
             lanes,
         )
+
+
+class _Alone:
+    """Tells where a warp goes on long after all others of its block have come to their end.
+
+    What warps do at one time depends on each other; only such a warp's iterations are omitted.
+    """
+
+    def __init__(
+        self, reader: _Reader, placement: Placement, taken: list[tuple[Array, Array, Array]]
+    ) -> None:
+        self._reader = reader
+        self._ran = np.zeros(placement.rows, dtype=np.int64)
+        whole = np.zeros(placement.rows, dtype=np.int64)
+        for blocks, _, _ in taken:
+            whole += self._steps(blocks)
+        of_blocks = whole.reshape(-1, placement.warps_per_block)
+        none = np.zeros((len(of_blocks), 1), dtype=np.int64)
+        *_, second, most = np.sort(np.append(of_blocks, none, axis=1), axis=1).T[:, :, None]
+        self._others = np.where(of_blocks == most, second, most).reshape(-1)
+
+    def _steps(self, blocks: Array) -> Array:
+        rows, lengths = blocks[:, _ROW], self._reader.lengths(blocks)
+        return np.bincount(rows, lengths, minlength=len(self._ran)).astype(np.int64)
+
+    def allows(self, blocks: Array, found: Repeated | None) -> bool:
+        """Return whether the iterations found among records may be omitted; note the records."""
+        if found is not None:
+            row = int(blocks[found.begin, _ROW])
+            first = found.begin - 2 * found.kept * found.period
+            before = int(self._ran[row] + self._steps(blocks[:first])[row])
+        self._ran += self._steps(blocks)
+        return found is not None and before >= self._others[row]
 
 
 def _takes(row: Instruction) -> bool:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.launch.events import Placement, Steps
+from gpusim.launch.events import Omitted, Placement, Steps
 from gpusim.prediction.streams.kinds_of_touches import TouchKinds
 from gpusim.prediction.streams.local_rows import EVERYWHERE
 from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.touch_columns import TouchColumns, type_of
 from gpusim.typing import Array
+
+MOST_WRITTEN_OUT = 1 << 18  # touches of omitted iterations of a batch
+
+
+def _none() -> Array:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -21,6 +28,7 @@ class CompiledTouches:
     """Touches among steps of compiled code, `ahead` steps behind the begin of their `section`.
 
     All sections of the steps are known (`ran`). The other columns are those of `TouchColumns`.
+    Iterations may be `omitted`: they repeat the touches of the `last` one, each at its stride.
     """
 
     ran: Ran
@@ -30,6 +38,9 @@ class CompiledTouches:
     begin: Array
     size: Array
     asked: Array
+    omitted: Omitted | None = None
+    last: Array = field(default_factory=_none)
+    strides: Array = field(default_factory=_none)
 
     @classmethod
     def of(cls, steps: Steps, kinds: TouchKinds) -> CompiledTouches:
@@ -55,8 +66,18 @@ class CompiledTouches:
             "size": np.concatenate([last - first + width, np.full(len(fences), SECTOR_BYTES)]),
             "asked": np.concatenate([lanes * width, np.zeros(len(fences), dtype=np.int64)]),
         }
-        narrow = {name: one.astype(type_of(name), copy=False) for name, one in columns.items()}
-        return cls(ran, section.astype(np.int32), **narrow)
+        narrow: dict[str, Any] = {
+            name: one.astype(type_of(name), copy=False) for name, one in columns.items()
+        }
+        made = cls(ran, section=section.astype(np.int32), **narrow)
+        if steps.omitted is None:
+            return made
+        end = steps.omitted.at
+        begin = end - steps.omitted.period
+        last = np.arange(*np.searchsorted(owner, (begin, end)))
+        before = np.searchsorted(np.repeat(found.at, found.runs), begin)
+        strides = steps.omitted.strides[wanted[last] - before]
+        return replace(made, omitted=steps.omitted, last=last, strides=strides)
 
     def columns(self, times: Array, warps_per_block: int) -> TouchColumns:
         """Return the columns of the touches, by the begin times of sections."""
@@ -69,17 +90,53 @@ class CompiledTouches:
             asked=self.asked,
         )
 
+    @property
+    def omitted_count(self) -> int:
+        """The number of touches in omitted iterations."""
+        return 0 if self.omitted is None else self.omitted.times * len(self.strides)
+
+
+def written_out(touches: TouchColumns, one: CompiledTouches) -> TouchColumns:
+    """Return the touches of omitted iterations, beside the recorded `touches`."""
+    assert one.omitted is not None
+    last, number = touches.at(one.last), np.arange(1, one.omitted.times + 1)[:, None]
+    columns = {name: np.tile(column, one.omitted.times) for name, column in vars(last).items()}
+    columns["time"] = (last.time + one.omitted.period * number).reshape(-1)
+    columns["begin"] = (last.begin + one.strides * number).reshape(-1)
+    return TouchColumns.narrow(**columns)
+
+
+@dataclass(frozen=True)
+class OmittedTouches:
+    """Touches with `times` repetitions, each `stride` bytes and `period` further."""
+
+    touches: TouchColumns
+    times: int
+    stride: Array
+    period: int
+
 
 def columns_of(
     touches: Sequence[CompiledTouches], placement: Placement, clock: Array
-) -> list[TouchColumns]:
-    """Return the columns of a batch's touches in the order of their steps; set the `clock`."""
+) -> tuple[list[TouchColumns], list[OmittedTouches]]:
+    """Return the columns of a batch's touches in the order of their steps; set the `clock`.
+
+    The touches of omitted iterations are among them, unless these are many.
+    """
     sections, times = begun_sections([one.ran for one in touches], placement, clock)
     # Of a warp's sections the last one counts.
     clock[sections.rows] = times + sections.counts
     ends = np.cumsum([len(one.ran.sections) for one in touches])
     of_each = np.split(times, ends[:-1])
-    return [
-        one.columns(mine, placement.warps_per_block)
-        for one, mine in zip(touches, of_each, strict=True)
-    ]
+    are_few = sum(one.omitted_count for one in touches) <= MOST_WRITTEN_OUT
+    made: list[TouchColumns] = []
+    left: list[OmittedTouches] = []
+    for one, mine in zip(touches, of_each, strict=True):
+        found = one.columns(mine, placement.warps_per_block)
+        made.append(found)
+        if one.omitted is not None and are_few:
+            made.append(written_out(found, one))
+        elif one.omitted is not None:
+            often, period = one.omitted.times, one.omitted.period
+            left.append(OmittedTouches(found.at(one.last), often, one.strides, period))
+    return made, left

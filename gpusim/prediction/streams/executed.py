@@ -7,13 +7,13 @@ barrier opens. So streams do not depend on the order in which an evaluator runs 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from gpusim.prediction.streams import distances
-from gpusim.prediction.streams.folding import folded
+from gpusim.prediction.streams.folding import Gap, folded, steady, written_out
 from gpusim.prediction.streams.instruction_ids import numbered
 from gpusim.prediction.streams.instruction_table import (
     MOST_BEHIND,
@@ -31,7 +31,8 @@ class Executed:
     """Instructions of blocks, warp after warp, each in its order: `begins` of warps, and the end.
 
     `contents` are numbers of the columns that all have. Of those `at` some places, the accesses,
-    there are the warp's `times`, and `values` by the columns of TYPES.
+    there are the warp's `times`, and `values` by the columns of TYPES. At `gaps` iterations of a
+    loop are omitted.
     """
 
     warps_per_block: int
@@ -40,6 +41,7 @@ class Executed:
     at: Array
     times: Array
     values: Mapping[str, Array]
+    gaps: list[Gap] = field(default_factory=list)
 
     @cached_property
     def pc(self) -> Array:
@@ -57,7 +59,10 @@ class Executed:
 
         Places of touches are numbers of accesses.
         """
-        touches = replace(touches, step=self.times[touches.place])
+        times = self.times[touches.place] if len(self.times) else touches.step
+        if self.gaps:
+            times = np.where(touches.place < 0, touches.step, times)
+        touches = replace(touches, step=times)
         fresh, written, joins, begun = first_touches(touches, len(self.at))
         loads = np.flatnonzero(are_loads[self.pc])
         values = dict(self.values)
@@ -105,14 +110,21 @@ class Executed:
 
         `columns` are those of accesses. Given `are_barriers` by pc, what repeats is stored once.
         """
-        known: dict[tuple[bytes, tuple[int, ...]], BlockStream] = {}
+        known: dict[tuple[bytes, tuple[int, ...], tuple[Gap, ...]], BlockStream] = {}
         warps = _Warps(*numbered(self.contents, self.at, columns))
         for first in range(0, len(self.begins) - 1, self.warps_per_block):
             begins = self.begins[first : first + self.warps_per_block + 1].tolist()
-            key = warps.key(begins[0], begins[-1]), tuple(b - begins[0] for b in begins)
+            here = (one for one in self.gaps if begins[0] <= one.at < begins[-1])
+            gaps = tuple(one._replace(at=one.at - begins[0]) for one in here)
+            key = warps.key(begins[0], begins[-1]), tuple(b - begins[0] for b in begins), gaps
             if key not in known:
                 block = BlockStream(tuple(map(warps.stream, begins, begins[1:])))
-                known[key] = block if are_barriers is None else folded(block, are_barriers)
+                of_warps = _by_warp(gaps, np.array(begins) - begins[0])
+                block = steady(block, of_warps) if gaps else block
+                if are_barriers is None:
+                    known[key] = written_out(block, of_warps) if gaps else block
+                else:
+                    known[key] = folded(block, are_barriers, of_warps)
             yield known[key]
 
 
@@ -133,3 +145,12 @@ class _Warps:
         if key not in self._known:
             self._known[key] = WarpStream(self._table, self._numbers[begin:end].copy())
         return self._known[key]
+
+
+def _by_warp(gaps: tuple[Gap, ...], begins: Array) -> list[list[Gap]]:
+    """Return the gaps of each warp, counted from its begin."""
+    found: list[list[Gap]] = [[] for _ in begins[1:]]
+    for one in gaps:
+        warp = int(np.searchsorted(begins, one.at, side="right")) - 1
+        found[warp].append(one._replace(at=one.at - int(begins[warp])))
+    return found

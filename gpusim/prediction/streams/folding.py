@@ -23,6 +23,27 @@ LEAST_SAVED = 0.5  # of a block's instructions: else loops of its warps have lit
 MOST_PERIODS = 8  # candidates compared in a section
 
 
+class UnsteadyError(Exception):
+    """Omitted iterations may differ from the recorded ones before and behind."""
+
+
+class Gap(NamedTuple):
+    """Omitted instructions: those `length` before the place `at` run `times` more times there.
+
+    Twice `kept` such iterations are before, and behind.
+    """
+
+    at: int
+    length: int
+    times: int
+    kept: int
+
+    @property
+    def omitted(self) -> int:
+        """The number of omitted instructions."""
+        return self.length * self.times
+
+
 class _Run(NamedTuple):
     """A section whose first `period` instructions run `times` more."""
 
@@ -39,14 +60,21 @@ class _Run(NamedTuple):
         return self.first + self.period + self.saved
 
 
-def folded(block: BlockStream, are_barriers: Array) -> BlockStream:
+_Runs = tuple[tuple[_Run, int], ...]  # with the repetitions in gaps
+
+
+def folded(
+    block: BlockStream, are_barriers: Array, gaps: Sequence[Sequence[Gap]] = ()
+) -> BlockStream:
     """Return the stream of a block with repeated instructions as loops; itself if there are few.
 
     Its warps have one table. `are_barriers` tells by pc which instructions wait for other warps, or
-    let them go on. They repeat in loops that all warps have alike, or else in none.
+    let them go on. They repeat in loops that all warps have alike, or else in none. At the `gaps`
+    of each warp instructions are omitted: they are part of loops, or else written out.
     """
-    if block.kept < FEWEST_INSTRUCTIONS or block.loops:
-        return block
+    omitted = sum(gap.omitted for own in gaps for gap in own)
+    if block.kept + omitted < FEWEST_INSTRUCTIONS or block.loops:
+        return written_out(block, gaps)
     ids = [warp.numbers for warp in block.warps]
     found = _runs_of_warps(ids)
     rows = are_barriers[block.warps[0].table.columns["pc"]]
@@ -55,15 +83,63 @@ def folded(block: BlockStream, are_barriers: Array) -> BlockStream:
         found = _meeting(found, barriers) or _runs_of_warps(
             [_unlike(*both) for both in zip(ids, barriers, strict=True)]
         )
-    saved = sum(run.saved for runs in found for run in runs)
-    if saved < LEAST_SAVED * block.kept:
+    often = [_often(*both) for both in zip(found, gaps or [()] * len(found), strict=True)]
+    if any(one is None for one in often):
+        return folded(written_out(block, gaps), are_barriers)
+    saved = sum(run.saved for runs in found for run in runs) + omitted
+    if saved < LEAST_SAVED * (block.kept + omitted):
+        return written_out(block, gaps)
+    known: dict[tuple[int, _Runs], WarpStream] = {}
+    keys = [(id(warp), runs or ()) for warp, runs in zip(block.warps, often, strict=True)]
+    for warp, key in zip(block.warps, keys, strict=True):
+        if key not in known:
+            known[key] = _without(warp, key[1])
+    return BlockStream(tuple(known[key] for key in keys))
+
+
+def _often(runs: Sequence[_Run], gaps: Sequence[Gap]) -> _Runs | None:
+    """Return the runs with their repetitions in gaps; None for a gap outside all runs."""
+    more = [0] * len(runs)
+    for gap in gaps:
+        inside = [n for n, run in enumerate(runs) if run.first + run.period <= gap.at <= run.end]
+        if not inside or gap.omitted % runs[inside[0]].period:
+            return None
+        more[inside[0]] += gap.omitted // runs[inside[0]].period
+    return tuple(zip(runs, more, strict=True))
+
+
+def steady(block: BlockStream, gaps: Sequence[Sequence[Gap]]) -> BlockStream:
+    """Return the stream of a block with equal instructions on both sides of gaps.
+
+    The first ones behind a gap lack loads before them. UnsteadyError for differences further on.
+    """
+    warps = []
+    for warp, own in zip(block.warps, gaps, strict=True):
+        numbers = warp.numbers.copy()
+        for at, each, _, kept in own:
+            length = each * kept
+            before = numbers[at - length : at]
+            if not np.array_equal(before, numbers[at + length : at + 2 * length]):
+                raise UnsteadyError
+            numbers[at : at + length] = before
+        warps.append(replace(warp, numbers=numbers) if own else warp)
+    return BlockStream(tuple(warps))
+
+
+def written_out(block: BlockStream, gaps: Sequence[Sequence[Gap]]) -> BlockStream:
+    """Return the stream of a block with the omitted instructions in its gaps."""
+    if not any(gaps):
         return block
-    known: dict[tuple[int, tuple[_Run, ...]], WarpStream] = {}
-    for warp, runs in zip(block.warps, map(tuple, found), strict=True):
-        if (id(warp), runs) not in known:
-            known[id(warp), runs] = _without(warp, runs)
-    both = zip(block.warps, map(tuple, found), strict=True)
-    return BlockStream(tuple(known[id(warp), runs] for warp, runs in both))
+    warps = []
+    for warp, own in zip(block.warps, gaps, strict=True):
+        done, parts = 0, []
+        for gap in own:
+            parts += [warp.numbers[done : gap.at]]
+            parts += [np.tile(warp.numbers[gap.at - gap.length : gap.at], gap.times)]
+            done = gap.at
+        numbers = np.concatenate([*parts, warp.numbers[done:]])
+        warps.append(replace(warp, numbers=numbers) if own else warp)
+    return BlockStream(tuple(warps))
 
 
 def is_worth_folding(blocks: Iterable[BlockStream]) -> bool:
@@ -215,13 +291,13 @@ def _barriers(runs: list[_Run], opened: Array) -> dict[int, int]:
     return {number: count for number, count in enumerate(counts) if count}
 
 
-def _without(warp: WarpStream, runs: Sequence[_Run]) -> WarpStream:
+def _without(warp: WarpStream, runs: _Runs) -> WarpStream:
     """Return a warp's stream with one period of each run, as a loop."""
     kept, loops, done, length = [], [], 0, 0
-    for run in runs:
+    for run, further in runs:
         kept.append(warp.numbers[done : run.first + run.period])
         length += len(kept[-1])
-        loops.append(Loop(length - run.period, length, run.times))
+        loops.append(Loop(length - run.period, length, run.times + further))
         done = run.end
     numbers = np.concatenate([*kept, warp.numbers[done:]])
     return WarpStream(warp.table, numbers, tuple(loops))

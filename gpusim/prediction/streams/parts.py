@@ -13,11 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.launch.events import Accesses, Placement, Steps
+from gpusim.launch.events import Accesses, Omitted, Placement, Steps
 from gpusim.prediction.streams.constants import looked_up_lines
 from gpusim.prediction.streams.executed import Executed
+from gpusim.prediction.streams.folding import Gap
 from gpusim.prediction.streams.instruction_table import columns_of_plain, plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
+from gpusim.prediction.streams.omitted import further
 from gpusim.prediction.streams.ordering import ranges, stable_order
 from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
@@ -41,12 +43,13 @@ class Compiled(NamedTuple):
     contents: Array
     ran: Ran
     accesses: Accesses
+    omitted: Omitted | None
 
     @classmethod
     def of(cls, steps: Steps) -> Compiled:
         """Return some steps, without columns that a section has in common."""
         contents = plain_contents(steps.pc, steps.lanes, steps.is_on, steps.is_taken)
-        return cls(contents, Ran.of(steps), steps.accesses)
+        return cls(contents, Ran.of(steps), steps.accesses, steps.omitted)
 
 
 def parts(
@@ -125,6 +128,7 @@ class _Both:
         self._sections = later.after(before.rows)
         self._set_places(before.placement)
         self._set_accesses(compiled)
+        self._set_further(compiled)
         self._set_contents(compiled)
 
     def _set_contents(self, compiled: list[Compiled]) -> None:
@@ -141,6 +145,19 @@ class _Both:
                 self._contents[begins[0] :][: len(one.contents)] = one.contents
             else:
                 self._contents[ranges(begins, counts)] = one.contents
+
+    def _set_further(self, compiled: Sequence[Compiled]) -> None:
+        """Keep the gaps of omitted iterations by section, with their stretches."""
+        self._further: dict[int, tuple[Gap, tuple[Array, ...]]] = {}
+        done = len(self._before)
+        for one in compiled:
+            if one.omitted is not None:
+                section = done + int(np.flatnonzero(one.ran.sections.gaps)[0])
+                touches = further(one.accesses, one.omitted)
+                pc = columns_of_plain(one.contents[touches[1]])["pc"]
+                gap = Gap(int(self._places[section]), *one.omitted[1:4])
+                self._further[section] = gap, (touches[0], pc, *touches[2:4])
+            done += len(one.ran.sections)
 
     def _set_places(self, placement: Placement) -> None:
         sections = self._sections
@@ -185,7 +202,14 @@ class _Both:
         numbers = in_order.numbers
         earlier = replace(touches, place=numbers[np.searchsorted(old, touches.place)])
         later = _touches(accesses, pc, numbers[len(old) :], executed, self._kinds)
-        return Part(executed, joined([earlier, later]))
+        omitted = []
+        for section in np.sort(mine[self._sections.gaps[mine] > 0]).tolist():
+            gap, touched = self._further[section]
+            executed.gaps.append(gap._replace(at=gap.at - int(begins[0])))
+            warp = int(self._sections.rows[section]) - blocks.start * warps
+            time = int(self._base[section])
+            omitted.append(_omitted_touches(warp, time, touched, executed, self._kinds))
+        return Part(executed, joined([earlier, later, *omitted]))
 
     def _accesses_of(self, sections: Array, begin: int) -> tuple[Accesses, Array]:
         """Return the accesses of some sections, with steps by their place from `begin` on.
@@ -271,12 +295,34 @@ def _touches(
         begin_of = kinds.local.begin_of(warp % executed.warps_per_block)
         shift = np.repeat(np.where(kinds.are_local[pcs], begin_of, 0), counts)
         first, last = first + shift, last + shift
-    sector = first // SECTOR_BYTES
-    lengths = last // SECTOR_BYTES - sector + 1
+    sector, lengths = _sectors(first, last)
     if (lengths != 1).any():
-        sector = ranges(sector, lengths)
         owner = np.repeat(np.arange(len(counts)), counts)
         counts = np.bincount(owner, lengths, minlength=len(counts)).astype(np.int64)
     block = np.repeat(warp // executed.warps_per_block, counts)
     place = np.repeat(numbers, counts)
     return Touches(block, place, place, sector, np.repeat(kinds.are_stores[pcs], counts))
+
+
+def _sectors(first: Array, last: Array) -> tuple[Array, Array]:
+    """Return the sectors of stretches, one after the other, and the number of each one's."""
+    sector = first // SECTOR_BYTES
+    lengths = last // SECTOR_BYTES - sector + 1
+    return (ranges(sector, lengths) if (lengths != 1).any() else sector), lengths
+
+
+def _omitted_touches(
+    row: int, time: int, touches: tuple[Array, ...], executed: Executed, kinds: KindsByPc
+) -> Touches:
+    """Return touches of sectors by omitted iterations of a warp before a time, without a place."""
+    wanted = np.flatnonzero(kinds.touch[touches[1]])
+    ahead, pc, first, last = (column[wanted] for column in touches)
+    block, warp = divmod(row, executed.warps_per_block)
+    if kinds.are_local[pc].any():
+        shift = np.where(kinds.are_local[pc], kinds.local.begin_of(np.array([warp])), 0)
+        first, last = first + shift, last + shift
+    sector, lengths = _sectors(first, last)
+    step = np.repeat(time + ahead, lengths)
+    nowhere = np.full(len(step), -1)
+    is_store = np.repeat(kinds.are_stores[pc], lengths)
+    return Touches(np.full(len(step), block), step, nowhere, sector, is_store)

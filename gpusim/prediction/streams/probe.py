@@ -11,6 +11,7 @@ from gpusim import machine
 from gpusim.isa.ops import ANY_ARRAY, OPS
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import with_copies
+from gpusim.prediction.streams.folding import UnsteadyError
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
@@ -64,16 +65,23 @@ class Probe:
         missing = self.missing(*blocks)
         if not missing:
             return
-        recorder = Recorder(self.prepared, folds=self._folds)
-        if self._in_order:
-            self._run_in_order(missing, recorder)
-        else:
-            _run(without_results(self.prepared), missing, self._step_limit, recorder)
-        for number, stream in sorted(recorder.streams.items()):
+        try:
+            streams = self._streams(missing, whole=self._in_order)
+        except UnsteadyError:
+            streams = self._streams(missing, whole=True)
+        for number, stream in sorted(streams.items()):
             kind = self._numbers.setdefault(stream.key, len(self.streams))
             if kind == len(self.streams):
                 self.streams.append(stream)
             self._kinds[number] = kind
+
+    def _streams(self, blocks: Sequence[int], *, whole: bool) -> dict[int, BlockStream]:
+        recorder = Recorder(self.prepared, folds=self._folds, whole=whole)
+        if self._in_order:
+            self._run_in_order(blocks, recorder)
+        else:
+            _run(without_results(self.prepared), blocks, self._step_limit, recorder)
+        return recorder.streams
 
     def _run_in_order(self, blocks: Sequence[int], recorder: Recorder) -> None:
         """Execute blocks in small groups, each after most of its predecessors.

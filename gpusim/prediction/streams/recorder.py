@@ -245,10 +245,12 @@ class Recorder(Observer):
     """Turns steps into streams of the blocks of a run.
 
     It `adds_up` integer atomics of a warp on one address, as nvcc's warp aggregation does, unless
-    the program is a compiler's and does it itself; it `folds` the streams.
+    the program is a compiler's and does it itself; it `folds` the streams. UnsteadyError ends a run
+    with too little recorded, unless the steps are `whole`.
     """
 
-    def __init__(self, prepared: Prepared, *, folds: bool = False) -> None:
+    def __init__(self, prepared: Prepared, *, folds: bool = False, whole: bool = False) -> None:
+        self.omitted_steps = not whole
         self._folds = folds
         self._cc_major = prepared.cc.major
         self._local = LocalRows(prepared)

@@ -21,11 +21,15 @@ _NONE = np.zeros((0, 2), dtype=np.int64)
 
 @dataclass(frozen=True)
 class Sections:
-    """Sections of steps in their order: the `first` step, `counts` of steps, and the `rows`."""
+    """Sections of steps in their order: the `first` step, `counts` of steps, and the `rows`.
+
+    `gaps` are the numbers of omitted steps before.
+    """
 
     first: Array
     counts: Array
     rows: Array
+    gaps: Array
 
     @classmethod
     def of(cls, rows: Array, borders: Array) -> Sections:
@@ -34,14 +38,16 @@ class Sections:
         is_first[:1] = is_first[borders] = True
         is_first[1:-1] |= rows[1:] != rows[:-1]
         first = np.flatnonzero(is_first[:-1])
-        return cls(first, np.diff(first, append=len(rows)), rows[first].astype(np.int64))
+        counts = np.diff(first, append=len(rows))
+        return cls(first, counts, rows[first].astype(np.int64), np.zeros_like(first))
 
     def __len__(self) -> int:
         return len(self.first)
 
     def at(self, which: Array) -> Sections:
         """Return some of the sections."""
-        return Sections(self.first[which], self.counts[which], self.rows[which])
+        columns = (self.first, self.counts, self.rows, self.gaps)
+        return Sections(*(column[which] for column in columns))
 
     def after(self, before: Array) -> Sections:
         """Return the sections behind steps of other rows, each of them a section of its own."""
@@ -50,6 +56,7 @@ class Sections:
             np.concatenate([every, self.first + len(every)]),
             np.concatenate([np.ones_like(every), self.counts]),
             np.concatenate([before, self.rows]),
+            np.concatenate([np.zeros_like(every), self.gaps]),
         )
 
     def steps(self) -> Array:
@@ -66,7 +73,12 @@ class Ran(NamedTuple):
     @classmethod
     def of(cls, steps: Steps) -> Ran:
         """Return the sections of some steps."""
-        return cls(Sections.of(steps.row, steps.opened[:, 0]), steps.opened)
+        if steps.omitted is None:
+            return cls(Sections.of(steps.row, steps.opened[:, 0]), steps.opened)
+        at, period, times, *_ = steps.omitted
+        sections = Sections.of(steps.row, np.append(steps.opened[:, 0], at))
+        sections.gaps[np.searchsorted(sections.first, at)] = period * times
+        return cls(sections, steps.opened)
 
 
 def begun_sections(
@@ -85,6 +97,7 @@ def begun_sections(
         np.concatenate([none, *(one.sections.first + begin for one, begin in both)]),
         np.concatenate([none, *(one.sections.counts for one, _ in both)]),
         np.concatenate([none, *(one.sections.rows for one, _ in both)]),
+        np.concatenate([none, *(one.sections.gaps for one, _ in both)]),
     )
     opened = np.concatenate([_NONE, *(one.opened + np.array([begin, 0]) for one, begin in both)])
     return sections, begin_times(placement, sections, opened, clock)
@@ -101,10 +114,11 @@ def begin_times(placement: Placement, sections: Sections, opened: Array, clock: 
     interval = block + np.searchsorted(openings, block * far + sections.first, side="right")
     order = stable_order(sections.rows)
     begins = starts(sections.rows[order], interval[order])
-    counts = sections.counts[order]
-    before = np.cumsum(counts) - counts
+    counts = sections.counts[order] + sections.gaps[order]
+    before = np.cumsum(counts) - counts + sections.gaps[order]
     number = np.empty_like(before)
-    number[order] = before - np.repeat(before[begins], np.diff(begins, append=len(order)))
+    starting = before[begins] - sections.gaps[order[begins]]
+    number[order] = before - np.repeat(starting, np.diff(begins, append=len(order)))
     firsts = order[begins]
     is_begun = interval[firsts] == of_block[block[firsts]]
     head = np.where(is_begun, clock[sections.rows[firsts]], 0)

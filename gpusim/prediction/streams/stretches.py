@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, Steps
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.streams.compiled_touches import CompiledTouches, columns_of
+from gpusim.prediction.streams.compiled_touches import CompiledTouches, OmittedTouches, columns_of
 from gpusim.prediction.streams.kinds_of_touches import FENCE, TouchKinds, is_fence, kind_of
 from gpusim.prediction.streams.local_rows import EVERYWHERE, LocalRows
 from gpusim.prediction.streams.touch_columns import TouchColumns, by_block
@@ -117,8 +117,8 @@ class _Recorded:
         here = np.zeros(1, dtype=np.int64) if folded else np.unique(rows)
         blocks[here] = blocks[here].max(axis=1, keepdims=True)
 
-    def columns(self) -> TouchColumns:
-        """Return the columns of all touches, given up here; set the clock."""
+    def columns(self) -> tuple[TouchColumns, list[OmittedTouches]]:
+        """Return the columns of all touches, given up here, and those left out; set the clock."""
         touches, self.touches = self.touches, []
         compiled, self.compiled = self.compiled, []
         counts = [len(touch.position) for touch in touches]
@@ -133,15 +133,18 @@ class _Recorded:
                 asked=_joined(touches, "asked"),
             )
         ]
+        omitted: list[OmittedTouches] = []
         if compiled:
-            parts += columns_of(compiled, self.placement, self.clock)
-        return TouchColumns.joined(parts)
+            made, omitted = columns_of(compiled, self.placement, self.clock)
+            parts += made
+        return TouchColumns.joined(parts), omitted
 
 
 class TouchRecorder(Observer):
     """Turns steps into the stretches of each block of a run."""
 
     def __init__(self, prepared: Prepared) -> None:
+        self.omitted_steps = True
         self._local = LocalRows(prepared)
         self._kinds = TouchKinds(prepared.program, self._local)
         self._recorded: dict[int, _Recorded] = {}
@@ -187,11 +190,15 @@ class TouchRecorder(Observer):
         """Make the stretches of these blocks."""
         none = Placement(blocks, 1, folded=True)
         recorded = self._recorded.pop(int(blocks[0]), _Recorded(none))
-        touches = recorded.columns()
+        touches, omitted = recorded.columns()
         longest = int(recorded.clock.max())
         found = by_block(touches, len(blocks))
         for number, mine in zip(blocks.tolist(), found, strict=True):
             self.stretches[number] = _in_time(mine, self._kinds.kinds, longest)
+        for one in omitted:
+            number = int(blocks[one.touches.block[0]]) if len(one.touches) else -1
+            if number >= 0:
+                self.stretches[number] = _repeating(self.stretches[number], one)
 
     def _of(self, placement: Placement) -> _Recorded:
         recorded = self._recorded.setdefault(int(placement.blocks[0]), _Recorded(placement))
@@ -260,3 +267,16 @@ def _in_time(touches: TouchColumns, kinds: Array, steps: int) -> Stretches:
     return Stretches(
         pc, kinds[pc], touches.time, begin, end, touches.asked, none, none, none, steps
     )
+
+
+def _repeating(rows: Stretches, omitted: OmittedTouches) -> Stretches:
+    """Return stretches with the repetitions of a lone warp's omitted iterations."""
+    touches = omitted.touches
+    times, stride, period = (np.array(column) for column in (rows.times, rows.stride, rows.period))
+    low, high = np.searchsorted(rows.time, (touches.time, touches.time + 1))
+    for far in range(int((high - low).max(initial=0))):
+        at = np.minimum(low + far, len(rows) - 1)
+        mine = (low + far < high) & (rows.pc[at] == touches.pc) & (rows.begin[at] == touches.begin)
+        at = at[mine]
+        times[at], stride[at], period[at] = omitted.times, omitted.stride[mine], omitted.period
+    return replace(rows, times=times, stride=stride, period=period)

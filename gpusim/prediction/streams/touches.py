@@ -22,7 +22,7 @@ class Touches:
     """Touches of sectors in order: block of a batch, step and place, and whether by a store.
 
     A place is one warp's execution of an instruction, numbered through all steps and blocks.
-    Skipped ones have step and place -1. Columns are of 32 bits, but for sectors: many touches are
+    Omitted steps have place -1. Columns are of 32 bits, but for sectors: many touches are
     held at once.
     """
 
@@ -86,15 +86,15 @@ def first_touches(touches: Touches, places: int) -> FirstTouches:
     rank = np.arange(len(step), dtype=np.int64) | step.astype(np.int64) << bits
     least = sectors.least(rank)
     first = least[least < LATE] & ((1 << bits) - 1)
-    fresh = np.bincount(touches.place[first], minlength=places)
+    fresh = np.bincount(_told(touches.place[first]), minlength=places)
     stores = np.flatnonzero(touches.is_store)
     first_stores = sectors.least(rank[stores], stores)
     first_stores = first_stores[first_stores < LATE] & ((1 << bits) - 1)
-    written = np.bincount(touches.place[first_stores], minlength=places)
+    written = np.bincount(_told(touches.place[first_stores]), minlength=places)
     earliest = least.take(sectors.numbers)
     began = earliest >> bits
     joins = np.zeros(places, dtype=bool)
-    joins[touches.place[began == step]] = True
+    joins[_told(touches.place[began == step])] = True
     joins &= fresh == 0
     begun = _most(touches.place, began, places)
     return FirstTouches(fresh.astype(np.int32), written.astype(np.int32), joins, begun)
@@ -123,10 +123,15 @@ class _Sectors:
         return least
 
 
+def _told(places: Array) -> Array:
+    """Return the places without those of omitted steps."""
+    return places[places >= 0]
+
+
 def _most(place: Array, began: Array, places: int) -> Array:
     """Return the latest value of each place, -1 if it has none; those of a place adjoin."""
     begins = starts(place)
     latest = np.maximum.reduceat(began, begins) if len(begins) else begins
-    most = np.full(places, -1)
+    most = np.full(places + 1, -1)  # the last one: without a place
     most[place[begins]] = latest
-    return most
+    return most[:places]
