@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evaluators import agree
 
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
@@ -103,6 +104,19 @@ def test_128_bits_are_swapped_at_once() -> None:
     made = np.array([5, 7, 0, 0], np.uint64)
     launched("wide", made.view([("a", "u8"), ("b", "u8")]))
     assert made.tolist() == [5 + 32, 7 + sum(range(32)), 5, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("vectors", [("x", "f4"), ("y", "f4"), ("z", "f4"), ("w", "f4")]),
+        ("wide", [("a", "u8"), ("b", "u8")]),
+    ],
+)
+def test_compiled_code_agrees_on_atomics_of_16_bytes(name: str, dtype: Any) -> None:
+    """In sums too, some of which are subnormal and flushed to zero."""
+    first = np.array([1, 2, 3, 2**31 + 5, 5, 7, 0, 9], np.uint32)
+    agree(code()[name], 1, 32, "nvcc", first.view(dtype))
 
 
 def test_a_warp_says_whether_its_lanes_say_the_same() -> None:

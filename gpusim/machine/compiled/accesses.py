@@ -49,6 +49,11 @@ FLOATING = {
     "add_doubles": "(call $add_doubles {old} {new})",
     "exch": "{new}",
 }
+_TWO_SUMS = """(i64.or
+  (i64.extend_i32_u (call $add_flushed (i32.wrap_i64 {old}) (i32.wrap_i64 {new})))
+  (i64.shl (i64.extend_i32_u (call $add_flushed (i32.wrap_i64 (i64.shr_u {old} (i64.const 32)))
+    (i32.wrap_i64 (i64.shr_u {new} (i64.const 32))))) (i64.const 32)))"""
+WIDE_ATOMICS = ("exch", "cas", "add_floats")  # also of 16 bytes
 # Updates of words that are barriers.
 BARRIER_WORDS = {
     "arrive": "(call $arrived {old} {new})",
@@ -62,6 +67,7 @@ ATOMICS = {
     **COMMUTATIVE,
     **FLOATING,
     **BARRIER_WORDS,
+    "add_floats": _TWO_SUMS,
     "add": COMMUTATIVE["add"],
     "cas": "(select {other} {old} ({t}.eq {old} {new}))",
     "inc": f"(select ({{t}}.const 0) {_ONE_MORE} ({{t}}.ge_{{s}} {{old}} {{new}}))",
@@ -155,8 +161,34 @@ class Access:
         sign = f"_{'s' if self.signed else 'u'}" if size else ""
         return f"({scalar}.load{size}{sign} offset={offset} (local.get $q))"
 
+    def _update_wide(self) -> str:
+        """Return an atomic update by a lane of four words."""
+        lane = "(i32.shl (local.get $l) (i32.const 2))"
+        given = [f"(i32.load offset={IN + OPERAND_BYTES * n} {lane})" for n in range(1, 9)]
+        old = [f"(i32.load offset={4 * n} (local.get $q))" for n in range(4)]
+        kept = "".join(
+            f"(i32.store offset={OUT + OPERAND_BYTES * n} {lane} {old[n]})"
+            for n in range(self.results)
+        )
+        new = {
+            "exch": given[:4],
+            "cas": given[4:],
+            "add_floats": [
+                f"(call $add_flushed {a} {b})" for a, b in zip(old, given, strict=False)
+            ],
+        }[self.kind]
+        stored = "".join(f"(i32.store offset={4 * n} (local.get $q) {new[n]})" for n in range(4))
+        if self.kind == "cas":
+            differ = "(i32.const 0)"
+            for word, expected in zip(old, given, strict=False):
+                differ = f"(i32.or {differ} (i32.ne {word} {expected}))"
+            stored = f"(if (i32.eqz {differ}) (then {stored}))"
+        return kept + stored
+
     def _update(self) -> str:
         """Return an atomic update by a lane."""
+        if self.item == 16:
+            return self._update_wide()
         scalar, shift = ("i64", 3) if self.item == 8 else ("i32", 2)
         lane = f"(i32.shl (local.get $l) (i32.const {shift}))"
         held = "(local.get $o)" if scalar == "i32" else "(local.get $O)"

@@ -24,6 +24,7 @@ from gpusim.machine.compiled.accesses import (
     BARRIER_WORDS,
     COMMUTATIVE,
     FLOATING,
+    WIDE_ATOMICS,
     Access,
     Constants,
 )
@@ -928,8 +929,9 @@ class _Translator:
         ordered = ""
         if kind == "atomic":
             operation = str(row.detail)
-            is_of_words = memory.dtype.itemsize in (4, 8) and memory.count == 1
-            if operation not in ATOMICS or not is_of_words:
+            served = WIDE_ATOMICS if memory.dtype.itemsize > 8 else tuple(ATOMICS)
+            is_of_words = memory.dtype.itemsize in (4, 8, 16) and memory.count == 1
+            if operation not in served or not is_of_words:
                 raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
             if operation in BARRIER_WORDS:
                 self._uses.add("barrier words")
@@ -940,7 +942,7 @@ class _Translator:
                     f"(if (i32.eqz (call $is_in_order (local.get $h) (i32.const {kept})))"
                     " (then (unreachable)))"
                 )
-        if memory.dtype.itemsize > 8:
+        elif memory.dtype.itemsize > 8:
             raise NotDerivedError(f"an access of {memory.dtype}")
         if kind == "atomic" and memory.dtype.kind == "f" and operation not in FLOATING:
             raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
@@ -1481,7 +1483,7 @@ def _atomic_operands(values: list[Any], dtype: DType, *, by_address: bool) -> li
     if dtype.itemsize == 4:
         return [value.view(dtype) for value in values]
     if dtype.itemsize > 8:
-        raise NotDerivedError("an atomic of 16 bytes")
+        return [_converted(value, WORD) for value in values]
     pairs: Iterator[tuple[Any, Any]] = zip(values[::2], values[1::2], strict=True)
     made = []
     for low, high in pairs:
