@@ -28,7 +28,7 @@ from gpusim.launch.events import Observer
 from gpusim.launch.grid import Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
-from gpusim.machine.examination import Examination
+from gpusim.machine.compiled.examination import examined
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
@@ -206,7 +206,7 @@ def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
     """Return whether compiled code has examined a launch and left nothing to be told."""
     checker.begin(prepared.program, prepared.launch)
     asked = checker.detection()
-    found = None if asked is None else Examination(prepared, *asked, step_limit).result()
+    found = None if asked is None else examined(prepared, *asked, step_limit)
     if found is not None:
         checker.take(found)
     return found is not None

@@ -7,7 +7,7 @@ import pytest
 
 import gpusim
 from gpusim.checking.coverage import ARRAYS
-from gpusim.machine import examination
+from gpusim.machine.compiled import examination
 from gpusim.sass import wheels
 from gpusim.sass.compiler import Options
 from gpusim.sass.kernels import CudaSource, cuda_source

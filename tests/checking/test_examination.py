@@ -13,7 +13,7 @@ from checking.planted import CASES, KINDS, Case
 
 import gpusim
 from gpusim import cuda
-from gpusim.machine import examination
+from gpusim.machine.compiled import examination
 from gpusim.sass import wheels
 
 for kind in KINDS:

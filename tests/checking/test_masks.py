@@ -9,7 +9,7 @@ import pytest
 
 import gpusim
 from gpusim.host import fast
-from gpusim.machine import examination
+from gpusim.machine.compiled import examination
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

@@ -10,7 +10,7 @@ from evaluators import agree
 
 import gpusim
 from gpusim.errors import OutOfBoundsError
-from gpusim.machine import examination
+from gpusim.machine.compiled import examination
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
 

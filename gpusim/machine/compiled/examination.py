@@ -1,13 +1,20 @@
-"""A launch in compiled code with race detection: all of its blocks, or none."""
+"""Launches in compiled code with race detection, before a check step by step.
+
+Compiled code compares each access where it is made, but has no findings to tell: a launch with
+anything to report is left to the steps, from its start.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gpusim.errors import GpusimError
-from gpusim.isa.ops import Instruction
+from gpusim.errors import GpusimError, KernelFault
+from gpusim.host import fast
+from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.prepared import Prepared
+from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import Instance, LeftError
@@ -15,18 +22,74 @@ from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order
 from gpusim.machine.context import Context
+from gpusim.machine.state import Batch
+from gpusim.machine.storage import Allocation
+from gpusim.program.flow import loop_bodies
+from gpusim.program.liveness import Liveness
+from gpusim.program.memoisation import Same
 from gpusim.typing import Array
+
+# What a step of NumPy's takes at least, and each warp of it; and a byte of an array with its
+# elements in linear memory.
+STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
+MOST_PROGRAMS = 256
+
+_refused: dict[Same[Program], None] = {}
+
+
+def forget() -> None:
+    """Forget which programs had something to report."""
+    _refused.clear()
 
 
 def examined(
-    context: Context,
-    cc_major: int,
-    detection: Detection,
-    cells: Cells,
-    *,
-    step_limit: int,
+    prepared: Prepared, detection: Detection, cells: Cells, step_limit: int
 ) -> Examined | None:
-    """Run a launch; None, with arrays as they are, where a rule might have a finding."""
+    """Run a launch; None, with arrays as they were, where a rule might have a finding."""
+    program, allocations = Same(prepared.program), allocated(prepared)
+    if not fast.is_wanted() or program in _refused:
+        return None
+    if not _is_possible(prepared, allocations.values(), cells):
+        return None
+    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), Liveness(program.held))
+    context = Context(one, prepared.arguments, allocations, on_fault=_end)
+    with np.errstate(all="ignore"):
+        found = _attempted(context, prepared.cc.major, detection, cells, step_limit)
+    if found is None:
+        _refused[program] = None
+        while len(_refused) > MOST_PROGRAMS:
+            del _refused[next(iter(_refused))]
+    else:
+        prepared.give_back()
+    return found
+
+
+def _end(fault: KernelFault) -> None:
+    """End the attempt at a fault that only checks report."""
+    raise fault
+
+
+def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) -> bool:
+    """Return whether compiled code may serve a launch: its memory is soon made, and not too large.
+
+    The steps of a launch may take longer than that.
+    """
+    if prepared.rehearsal is not None:
+        return False
+    if any(one.flat is None or one.copy is not None or one.heap for one in every):
+        return False
+    program, launch = prepared.program, prepared.launch
+    size = sum(one.stop - one.start for one in every)
+    if size + cells.size(launch.warps_per_block) > arrays.MOST_BYTES:
+        return False
+    step = STEP_NS + WARP_NS * launch.blocks * launch.warps_per_block
+    is_soon = size * BYTE_NS < len(program.instructions) * step or bool(loop_bodies(program))
+    return is_soon and evaluator.serves((), prepared.cc.major)
+
+
+def _attempted(
+    context: Context, cc_major: int, detection: Detection, cells: Cells, step_limit: int
+) -> Examined | None:
     examination = None
     try:
         if needs_order(context.batch.program):
