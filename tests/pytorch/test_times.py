@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,21 @@ def test_times_that_no_command_predicts_are_nan_with_a_remark(programs: Programs
     ran = programs.run(SEARCHES)
     assert ran.out == ["64", "nan [nan, nan]", "nan"]
     assert ran.err.count("times are NaN: gpusim run does not predict; gpusim predict does") == 1
+
+
+def test_the_lesson_on_softmax_has_its_race_its_times_and_its_results(programs: Programs) -> None:
+    """Fewer rows and columns than on the page; the first softmax is right with an atomic."""
+    page = (Path(__file__).parents[2] / "docs" / "triton.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```py softmax.py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    text = text.replace("512, 8192", "4, 2048").replace("(512, 2048)", "(512, 1024)")
+    ran = programs.run(text, "predict")
+    assert ran.code == 0
+    assert ran.out == ["naive True", "fused True", "online True"]
+    assert "online: 4 configurations by predicted time" in ran.err
+    assert programs.run(text, "check").code == 1
+    (line,) = re.findall(r"^ *tl\.store\(sums.*$", text, re.MULTILINE)
+    mended = text.replace(line, "    tl.atomic_add(sums + row, tl.sum(e))")
+    assert programs.run(mended, "check").code == 0
 
 
 REFUSED = """
