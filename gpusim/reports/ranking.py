@@ -85,12 +85,8 @@ def _title(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
     setups = [forecast.job.launches[0].setup for forecast in ranking.forecasts]
     setup = next(filter(None, setups), None)
     title = Text(f"{one.device.name}", TITLE)
-    if setup is not None:
-        block = f", block {setup.block}"
-        title.append(f"  {setup.operation} of {setup.n:,} {setup.dtype.name}{block}", "not bold")
-    else:
-        title.append(f"  block {size(one.first.launch.block)}", "not bold")
-    yield title
+    work = "" if setup is None else f"{setup.operation} of {setup.n:,} {setup.dtype.name}, "
+    yield title.append(f"  {work}{_blocks(ranking)}", "not bold")
     launches = "all passes" if passes == "all" else "one pass"
     imagined = device_changes(one.device)
     peak = rate(one.device.bandwidth.dram_peak_gbps)
@@ -100,6 +96,14 @@ def _title(ranking: Ranking, passes: str, width: int) -> Iterator[Text]:
     about = f"{launches}, {state}; DRAM peak {peak}; {ends}; slowest first"
     for part in wrap(about, width):
         yield Text(part, DIM)
+
+
+def _blocks(ranking: Ranking) -> str:
+    """Return the block of all kernels, or of each in their order."""
+    blocks = [size(one.first.launch.block) for one in ranking.forecasts]
+    if len(set(blocks)) == 1:
+        return f"block {blocks[0]}"
+    return f"blocks {', '.join(blocks)}, in the order of the kernels"
 
 
 def _fallbacks(ranking: Ranking, width: int) -> Iterator[Text]:

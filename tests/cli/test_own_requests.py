@@ -82,6 +82,16 @@ def test_a_ranking_of_own_kernels_is_told(run: Run) -> None:
     assert places == [["2", "mine.py:far"], ["1", "mine.py:near"]]
 
 
+def test_a_ranking_has_the_block_of_each_kernel(run: Run, tmp_path: Path) -> None:
+    launch = "# gpusim: grid=ceil(n/block) block={} args=int32[n],int32[n],n n=16384\n"
+    (tmp_path / "two.py").write_text(KERNELS.replace("@cuda.jit", "{}@cuda.jit").format(
+        *(launch.format(block) for block in (64, 128)), *[""] * 8
+    ))  # fmt: skip
+    code, out, err = run("rank", "two.py:near", "two.py:far")
+    assert code == 0, err
+    assert out.startswith("H200  blocks 128, 64, in the order of the kernels\n")
+
+
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 def test_cuda_and_python_are_ranked_side_by_side(run: Run) -> None:
     code, out, _ = run("rank", "mine.cu:plain", "mine.py:near", *SMALL, "--code", "auto", "--json")
