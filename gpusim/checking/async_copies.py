@@ -3,7 +3,8 @@
 A copy (PTX cp.async) comes after all that its thread did before, and reads and writes at any time
 until that thread waits for its group; until then nothing orders it, not even for the thread itself.
 From then on it counts as an access that the thread makes at the wait, and is passed on as others
-are.
+are. Copies that arrive at a barrier in shared memory (cp.async.mbarrier.arrive) are pending until a
+thread of the block has asked for that barrier's phase, and then count as accesses at the arrival.
 """
 
 from __future__ import annotations
@@ -161,11 +162,35 @@ class Copy:
 
 
 class InFlight:
-    """Copies that read or write one memory: `begun` is the last one of each element, packed."""
+    """Copies that read or write one memory: `begun` is the last one of each element, packed.
+
+    Copies that arrive at `barriers`, the elements with such words, are kept with their accesses.
+    """
 
     def __init__(self, elements: int) -> None:
         self.begun = np.zeros(elements, dtype=np.int64)
+        self.barriers = np.zeros(elements, dtype=bool)
         self._copies: list[Copy] = []
+        self._arriving: list[tuple[Copy, ElementAccess]] = []
+
+    def arrive(self, copy: Copy, touch: ElementAccess) -> None:
+        """Keep copies that have arrived at a barrier pending until somebody waits for it."""
+        self.begun[copy.element] = copy.packed
+        self._arriving.append((copy, touch))
+
+    def land(self, begin: int, end: int) -> list[ElementAccess]:
+        """Return the accesses of copies that arrived to some elements, and forget these."""
+        landed, left = [], []
+        for copy, touch in self._arriving:
+            here = (begin <= copy.element) & (copy.element < end)
+            ended = copy.take(here & (self.begun[copy.element] == copy.packed))
+            self.begun[ended.element] = 0
+            if here.any():
+                landed.append(touch.take(np.flatnonzero(here)))
+            if not here.all():
+                left.append((copy.take(~here), touch.take(np.flatnonzero(~here))))
+        self._arriving = left
+        return landed
 
     def begin(self, copy: Copy) -> Array:
         """Record new copies; return the entries that share their element."""

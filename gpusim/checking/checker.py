@@ -437,6 +437,8 @@ class Checker(Observer):
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
         self._visit(step, batch, touch, access, element)
         self._judge(touch, access, shadow, batch.on_their_way)
+        if batch.on_their_way is not None:
+            self._land(touch, access, shadow, batch.on_their_way)
         self._add_up(step, step.addresses // self._layout.element_bytes["shared"], elements)
         if access.is_asynchronous:
             self._begin(step, batch, touch, access, batch.on_their_way)
@@ -590,7 +592,23 @@ class Checker(Observer):
                 time = self._time(copy.access.pc)
                 self._timeline.waits[time] = line
                 touch = copy.touch(time, batch.clocks)
-                (shadow.read if copy.access.kind == "load" else shadow.write)(touch)
+                if not step.instruction.text and copies is batch.on_their_way:
+                    copies.arrive(copy, touch)
+                else:
+                    (shadow.read if copy.access.kind == "load" else shadow.write)(touch)
+
+    def _land(
+        self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight
+    ) -> None:
+        """Note arrivals at barriers in shared memory; end copies where a thread asks for a phase."""
+        memory = access.instruction.memory
+        if access.kind == "atomic" and memory is not None and memory.of_block:
+            copies.barriers[touch.element] = True
+        elif access.kind == "load" and copies.barriers[touch.element].any():
+            size = self._layout.sizes["shared"]
+            for block in np.unique(touch.element // size).tolist():
+                for landed in copies.land(block * size, (block + 1) * size):
+                    shadow.write(landed)
 
     # -- threads together --------------------------------------------------------------
 
