@@ -592,15 +592,13 @@ class Checker(Observer):
                 time = self._time(copy.access.pc)
                 self._timeline.waits[time] = line
                 touch = copy.touch(time, batch.clocks)
-                if not step.instruction.text and copies is batch.on_their_way:
-                    copies.arrive(copy, touch)
+                if not step.instruction.text and batch.on_their_way is copies is not None:
+                    copies.arrive(copy, touch)  # the wait is part of an arrival at a barrier
                 else:
                     (shadow.read if copy.access.kind == "load" else shadow.write)(touch)
 
-    def _land(
-        self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight
-    ) -> None:
-        """Note arrivals at barriers in shared memory; end copies where a thread asks for a phase."""
+    def _land(self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight) -> None:
+        """Note barriers in shared memory; end their copies where a thread asks for a phase."""
         memory = access.instruction.memory
         if access.kind == "atomic" and memory is not None and memory.of_block:
             copies.barriers[touch.element] = True

@@ -34,12 +34,22 @@ def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: Ptx | None) -> It
         if memory is None or not op.kind or op.copies:
             yield micro
             continue
-        order = None if ptx is None else _known(ptx.rows(rows[micro.row].ptx_line), op.kind)
+        became_of = () if ptx is None else ptx.rows(rows[micro.row].ptx_line)
+        if op.kind == "load" and any(_asks_for_phase(one) for one in became_of):
+            yield replace(micro, memory=replace(memory, volatile=True, of_block=True))
+            yield Micro("MEMBAR", micro.row, "block", (), (), micro.guard, issued=False)
+            continue
+        order = _known(became_of, op.kind)
         if order is None:
             yield replace(micro, memory=_as_the_code_says(memory, micro, rows))
         else:
             made = _with_order(memory, order, is_atomic=op.kind == "atomic")
             yield replace(micro, memory=made)
+
+
+def _asks_for_phase(row: PtxRow) -> bool:
+    """Return whether a row asks for a barrier's phase: a plain load before cc 9.0, an acquire."""
+    return row.mnemonic == "mbarrier" and not {"test_wait", "try_wait"}.isdisjoint(row.words)
 
 
 def _known(became_of: Sequence[PtxRow], kind: str) -> str | None:

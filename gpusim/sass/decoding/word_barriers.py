@@ -59,6 +59,10 @@ def _arrive_at_word(context: Context, row: Row, place: int, found: Mnemonic) -> 
     yield Micro("ATOMS", place, how, sources, results, row.guard, _barrier_memory(np.uint64))
 
 
+# What copies count in a barrier since compute capability 9.0; before, there are arrivals alone.
+_COUNTS = {"TRANSCNT": "complete_transactions", "ARVCNT": "arrive"}
+
+
 def _arrive_behind_copies(
     context: Context, row: Row, place: int, found: Mnemonic
 ) -> Iterator[Micro]:
@@ -72,7 +76,7 @@ def _arrive_behind_copies(
     for op, detail in (("LDGDEPBAR", None), ("DEPBAR", 0)):
         yield Micro(op, place, detail, (), (), row.guard, issued=False)
     yield _fenced(row, place)
-    how = "complete_transactions" if "TRANSCNT" in row.modifiers else "arrive"
+    how = next((_COUNTS[one] for one in row.modifiers if one in _COUNTS), "arrive_in_halves")
     sources: tuple[Source, ...] = (*address.results, np.uint32(1), ZERO)
     memory = _barrier_memory(np.uint64)
     yield Micro("ATOMS", place, how, sources, (), row.guard, memory)
