@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusim.host.garbage import uncollected
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.launch.events import Observer, Ran, Step
+from gpusim.launch.events import Observer, Ran, Step, StepsOfWarps
 from gpusim.launch.grid import Launch
 from gpusim.tracing.block_part import part_of
 from gpusim.typing import Array
@@ -34,13 +34,15 @@ class Entry(NamedTuple):
 class BlockLog(Observer):
     """Keeps the steps of one block that access memory, branch, decide or synchronise.
 
-    `is_complete` is False where the block did more than MAX_ENTRIES of these.
+    `is_complete` is False where the block did more than MAX_ENTRIES of these. Entries of compiled
+    code are made for the first reader: they take longer than the launch.
     """
 
     def __init__(self, block_index: int, ops: Collection[str] = ()) -> None:
         self.block_index = block_index
         self._ops = ops
-        self.entries: list[Entry] = []
+        self._entries: list[Entry] = []
+        self._ran: tuple[StepsOfWarps, Array, list[int]] | None = None  # without entries yet
         self.is_complete = True
         self._seen: dict[tuple[int, int], int] = {}
         self._wanted: list[bool] = []
@@ -55,9 +57,8 @@ class BlockLog(Observer):
 
     def watched(self) -> Mapping[int, int]:
         """Return the block, and one step more than there is room for."""
-        return {self.block_index: MAX_ENTRIES - len(self.entries) + 1}
+        return {self.block_index: MAX_ENTRIES - len(self._entries) + 1}
 
-    @uncollected()
     def ran(self, ran: Ran) -> None:
         """Keep the block's steps in compiled code."""
         steps, placement = ran.steps, ran.placement
@@ -66,7 +67,20 @@ class BlockLog(Observer):
         if not placement.folded:
             kept &= steps.row // placement.warps_per_block == position
         places = np.flatnonzero(kept)
-        warps = placement.warp_of(steps.row).tolist()
+        if len(places):
+            self.is_complete = self.is_complete and len(places) <= MAX_ENTRIES - len(self.entries)
+            self._ran = steps, places, placement.warp_of(steps.row).tolist()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The steps in their order."""
+        if self._ran is not None:
+            found, self._ran = self._ran, None
+            self._keep_all(*found)
+        return self._entries
+
+    @uncollected()
+    def _keep_all(self, steps: StepsOfWarps, places: Array, warps: list[int]) -> None:
         columns = steps.pc, steps.decides, steps.accesses, steps.shuffles
         pcs, decides, accesses, shuffles = (column.tolist() for column in columns)
         for place in places.tolist():
@@ -104,9 +118,9 @@ class BlockLog(Observer):
 
     def _keep(self, pc: int, warp: int, *columns: Any) -> None:
         """Keep one warp's step, if there is room: masks, addresses, lanes taken, sources."""
-        if len(self.entries) >= MAX_ENTRIES:
+        if len(self._entries) >= MAX_ENTRIES:
             self.is_complete = False
             return
         occurrence = self._seen.get((pc, warp), 0)
         self._seen[pc, warp] = occurrence + 1
-        self.entries.append(Entry(pc, self._rows[pc], warp, occurrence, *columns))
+        self._entries.append(Entry(pc, self._rows[pc], warp, occurrence, *columns))

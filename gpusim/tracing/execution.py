@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,37 @@ class Execution:
     sectors: int = 0
     taken: tuple[bool, ...] | None = None
     sources: tuple[int, ...] | None = None
+
+
+class Executions(Sequence[Execution]):
+    """Executions in order, made for their first reader."""
+
+    def __init__(self, make: Callable[[], list[Execution]]) -> None:
+        self._make: Callable[[], list[Execution]] | None = make
+
+    @cached_property
+    def _made(self) -> list[Execution]:
+        assert self._make is not None
+        made, self._make = self._make(), None
+        return made
+
+    @overload
+    def __getitem__(self, place: int) -> Execution: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Execution]: ...
+    def __getitem__(self, place: int | slice) -> Execution | list[Execution]:
+        return self._made[place]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __iter__(self) -> Iterator[Execution]:
+        return iter(self._made)
+
+    def __eq__(self, other: object) -> bool:
+        return self._made == (other._made if isinstance(other, Executions) else other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._made)

@@ -130,7 +130,7 @@ class Trace(Shown, shown_as="trace"):
     lines: list[LineCounters]
     blocks: Blocks
     warps: list[WarpCounters]
-    executions: list[Execution]
+    executions: Sequence[Execution]
     block_index: int
     source_file: str
     is_complete: bool = True

@@ -23,6 +23,7 @@ from gpusim.machine.storage import allocate
 from gpusim.tracing.block_log import BlockLog
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
+from gpusim.tracing.execution import Executions
 from gpusim.tracing.executions import executions_of
 from gpusim.tracing.footprint import Footprints
 from gpusim.tracing.records import Blocks, CallPath, LineCounters, Trace, WarpCounters
@@ -122,7 +123,7 @@ def trace_prepared(
             WarpCounters(block_index, warp, row)
             for warp, row in enumerate(blocks.warps(block_index))
         ],
-        executions=executions_of(log.entries, bases, cc.major, program),
+        executions=Executions(lambda: executions_of(log.entries, bases, cc.major, program)),
         block_index=block_index,
         source_file=prepared.source_file,
         is_complete=log.is_complete,
