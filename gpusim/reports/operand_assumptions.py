@@ -14,7 +14,9 @@ from gpusim.reports.layout import DIM
 def _sleeps(forecast: Forecast) -> bool:
     """Return whether threads of a launch may sleep for a time."""
     programs = (one.prepared.program for one in forecast.predictions)
-    return any(row.op == "NANOSLEEP" for program in programs for row in program.instructions)
+    return any(
+        row.text.startswith("NANOSLEEP") for program in programs for row in program.instructions
+    )
 
 
 NOTES: Mapping[str, Callable[[Forecast], bool]] = {

@@ -19,6 +19,7 @@ from gpusim.gpu import device
 from gpusim.gpu.device import ABLATIONS, KEYS
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.sweeps.jobs import catalogue_job
+from gpusim.sass import wheels
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -426,3 +427,14 @@ def test_rank_has_what_was_measured_of_the_same_launch_beside_its_predictions(ru
     _, text, _ = run(*words[:-1])
     assert "measured" in text
     assert "295.2" in text
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_prediction_says_that_sleep_is_not_in_its_time(run: Run, tmp_path: Path) -> None:
+    """A sleep of 1 ms is predicted to take less than 10 us."""
+    file, launch = tmp_path / "sleep.cu", "// gpusim: grid=1 block=32 args=int32[32]\n"
+    for body, is_said in (("__nanosleep(1000000);", True), ("", False)):
+        kernel = f"__global__ void k(int *x) {{ {body} x[threadIdx.x] = 1; }}\n"
+        file.write_text(launch + kernel)
+        _, out, _ = run("predict", f"{file}:k")
+        assert ("asleep in __nanosleep is not in the duration" in " ".join(out.split())) is is_said
