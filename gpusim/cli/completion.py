@@ -66,7 +66,7 @@ VALUES: Mapping[str, Callable[..., Iterable[str]]] = {
     "GPU": _gpus,
     "CODE": _one_of("lowering", "nvcc", "auto"),
     "OP": _one_of("sum", "max", "min"),
-    "L2": _one_of("cold", "warm"),
+    "L2": _one_of("cold", "warm", "dirty"),
     "PASSES": _one_of("one", "all"),
     "FORMAT": _one_of("text", "json", "sarif", "github", "gcc"),
     "THEME": _one_of("light", "dark"),

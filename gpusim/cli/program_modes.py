@@ -78,7 +78,7 @@ class Watched:
     operations: int = 0  # of PyTorch's own
     is_refused: bool = False
     cannot_run: bool = False
-    predictions: dict[str, Timing] = field(default_factory=dict)
+    predictions: dict[tuple[str, str], Timing] = field(default_factory=dict)  # by state of the L2
     most_subjects: int = 0  # kernels that a page has a section of, of their first launch
     subjects: dict[str, Subject] = field(default_factory=dict)
     advised: set[tuple[str, Launch]] = field(default_factory=set)
@@ -108,8 +108,9 @@ class Watched:
         if is_chosen and "time" in self.looks:
             try:
                 if is_subject or is_advised:
-                    prediction = self._predict(prepared, timeline=is_subject)
-                    self.predictions[one.identity] = Timing.of(prediction)
+                    l2 = self._l2_of(one)
+                    prediction = self._predict(prepared, l2, timeline=is_subject)
+                    self.predictions[one.identity, l2] = Timing.of(prediction)
                 made = replace(made, **self._timing(one, prepared)._asdict())
                 if is_advised and prediction is not None:
                     made = replace(made, advice=advice_on(prediction))
@@ -200,10 +201,15 @@ class Watched:
 
     def _timing(self, one: LaunchOf, prepared: Prepared) -> Timing:
         """Return a launch's time, looked up for an identical launch."""
-        known = self.predictions.get(one.identity)
+        l2 = self._l2_of(one)
+        known = self.predictions.get((one.identity, l2))
         if known is None:
-            known = self.predictions[one.identity] = Timing.of(self._predict(prepared))
+            known = self.predictions[one.identity, l2] = Timing.of(self._predict(prepared, l2))
         return known
+
+    def _l2_of(self, one: LaunchOf) -> str:
+        """Return the state of the L2 that a launch finds."""
+        return "dirty" if one.behind_zeros and self.l2 == "cold" else self.l2
 
     def _require_lines(self, prepared: Prepared) -> None:
         """Say, once, that the code of a launch has no line table."""
@@ -212,11 +218,11 @@ class Watched:
             self.has_said_lines = True
             self.told(NO_LINES.format(prepared.kernel))
 
-    def _predict(self, prepared: Prepared, *, timeline: bool = False) -> Prediction:
+    def _predict(self, prepared: Prepared, l2: str, *, timeline: bool = False) -> Prediction:
         return predict_prepared(
             replace(prepared, heap=None),
             self.device,
-            l2=self.l2,
+            l2=l2,
             step_limit=self.step_limit,
             timeline=timeline,
         )

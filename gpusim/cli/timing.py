@@ -20,12 +20,17 @@ SERIES = tuple(f"reduce{number}" for number in range(1, 8))
 
 DEFAULT_DEVICE = "h200"
 PASSES_KNOWN = ("one", "all")
-L2_KNOWN = ("cold", "warm")
+L2_KNOWN = ("cold", "warm", "dirty")
 
 DEVICE = Option(
     "--device", "a name of gpusim devices, or a file my-gpu.toml (h200)", "GPU", DEFAULT_DEVICE
 )
-L2 = Option("--l2", "state of the L2 cache at the first launch: cold or warm (cold)", "L2", "cold")
+L2 = Option(
+    "--l2",
+    "state of the L2 cache at the first launch: cold, warm or dirty (other stored lines) (cold)",
+    "L2",
+    "cold",
+)
 PASSES = Option(
     "--passes", "one launch, or all until one value is left: one or all (one)", "PASSES", "one"
 )

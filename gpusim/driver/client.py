@@ -64,6 +64,7 @@ class Client:
         self._modules: dict[int, Module] = {}
         self._functions: dict[int, Function] = {}
         self._tried: Tried | None = None
+        self._behind_zeros = False
         self._declared: dict[str, list[tuple[str, str]]] = {}
         self._textures: dict[int, Texture] = {}
         self._heap = ContextHeap(self.arena)
@@ -414,6 +415,11 @@ class Client:
         self._tried = Tried(int(search), configuration) if configuration else None
         return Reply()
 
+    def _zeroes(self, request: Request) -> Reply:
+        """Take note of whether the next launches find an L2 that a benchmark has zeroed."""
+        self._behind_zeros = request.held == b"1"
+        return Reply()
+
     def _compute(self, request: Request) -> Reply:
         self.execution.computed(int(request.held))
         return Reply()
@@ -487,7 +493,14 @@ class Client:
         number = next(self.numbers)
         identity = self._identity(function, launch, held)
         one = LaunchOf(
-            number, self.process, function.name, launch, stream, identity, tried=self._tried
+            number,
+            self.process,
+            function.name,
+            launch,
+            stream,
+            identity,
+            tried=self._tried,
+            behind_zeros=self._behind_zeros,
         )
         try:
             if how == _COOPERATIVE:
@@ -804,6 +817,7 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "unload": Client._unload,
     "declare": Client._declare,
     "try": Client._try,
+    "zeroes": Client._zeroes,
     "computed": Client._compute,
     "function": Client._function,
     "functions": Client._names,

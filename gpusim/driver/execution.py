@@ -36,7 +36,8 @@ class LaunchOf:
     `printed` takes the kernel's output. `identity` is equal for launches of the same code, size and
     arguments, with pointers compared as places in their allocations, `exact` with pointers as they
     are. A launch has a `watch` where the memory of the program is checked, `repeats` where its
-    result depends on memory alone, and `tried` where it tries a configuration of a search.
+    result depends on memory alone, and `tried` where it tries a configuration of a search;
+    `behind_zeros` if a benchmark would have zeroed a buffer of the L2's size before.
     """
 
     number: int
@@ -50,6 +51,7 @@ class LaunchOf:
     exact: bytes = b""
     repeats: Repeats | None = None
     tried: Tried | None = None
+    behind_zeros: bool = False
 
     def run(self, run: Run) -> int:
         """Run it, or take the result of an equal launch; return that one's number, else 0."""

@@ -37,7 +37,7 @@ from gpusim.program.polling import spins
 if TYPE_CHECKING:
     from gpusim.prediction.spinning import RecordedBlocks
 
-L2_STATES = ("cold", "warm")
+L2_STATES = ("cold", "warm", "dirty")
 
 
 @shown_at_the_call
@@ -55,11 +55,11 @@ def predict(
     """Return the predicted duration of `kernel[grid, block]` with `args` on `device`.
 
     `device` is a built-in name, a device file or a `Device`; `l2` is "warm" if the arrays are in
-    the L2 cache before the launch, else "cold". Arrays are not changed; `array_spec` replaces
-    arrays without influence on control flow and addresses. `observers` hear of the simulated SM,
-    `timeline` keeps the spans of its first warps. `code` is the generator of a Python kernel's
-    machine code, "lowering", "nvcc" or "auto"; the default is the environment's GPUSIM_CODE, else
-    "auto".
+    the L2 cache before the launch, "dirty" if other arrays were stored before, as by a benchmark
+    that zeroes a buffer, else "cold". Arrays are not changed; `array_spec` replaces arrays without
+    influence on control flow and addresses. `observers` hear of the simulated SM, `timeline` keeps
+    the spans of its first warps. `code` is the generator of a Python kernel's machine code,
+    "lowering", "nvcc" or "auto"; the default is the environment's GPUSIM_CODE, else "auto".
 
     Raises GpusimError for a launch that cannot run.
     """
@@ -180,7 +180,7 @@ def _is_untimed(instruction: Instruction) -> bool:
 
 def _check_l2(state: str) -> None:
     if state not in L2_STATES:
-        raise InputError(f"the L2 cache is {' or '.join(L2_STATES)}, not {state!r}")
+        raise InputError(f"the L2 cache is cold, warm or dirty, not {state!r}")
 
 
 def _stalls(done: SmTime) -> dict[str, float]:

@@ -167,7 +167,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
         l1_requested_sectors=loaded + sum(sent.values()),
         l1_hit_sectors=loaded - from_l2 - from_dram + kept,
         own_sectors=LAUNCH_SECTORS + CODE_READ_AGAIN * code / SECTOR_BYTES,
-        own_bytes=LAUNCH_DRAM_BYTES + CODE_PIECE_BYTES * pieces if l2 == "cold" else 0,
+        own_bytes=LAUNCH_DRAM_BYTES + CODE_PIECE_BYTES * pieces if l2 != "warm" else 0,
         fetches=tuple(fetches),
     )
 

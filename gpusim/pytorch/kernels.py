@@ -63,7 +63,8 @@ def _do_bench(
     """Stand for triton.testing.do_bench: the predicted milliseconds of one call, NaN if unknown.
 
     The time between two events around the call has the overhead of its first launch. An earlier
-    call compiles, and may search over configurations.
+    call compiles, and may search over configurations. As there, launches find an L2 that is full of
+    zeros to be written back.
     """
     if not _Search.is_running:
         fn()
@@ -78,9 +79,11 @@ def _predicted_ms(fn: Callable[[], Any]) -> float:
 
     begin, end = cuda.Event(), cuda.Event()
     driver.call("cuCtxSynchronize")
+    driver.tell("zeroes", "1")
     begin.record()
     fn()
     end.record()
+    driver.tell("zeroes", "0")
     return begin.elapsed_time(end)
 
 

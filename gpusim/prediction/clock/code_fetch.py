@@ -51,7 +51,7 @@ class CodeFetch:
         offsets = list(accumulate(issued, initial=0))
         self._line_of_pc = np.array(offsets) * size // LINE_BYTES
         self._is_cached = is_cached or offsets[-1] * size <= capacity.instruction_bytes
-        is_first_late = l2 == "cold" and offsets[-1] * size > capacity.l15_bytes
+        is_first_late = l2 != "warm" and offsets[-1] * size > capacity.l15_bytes
         self.unlike_later = is_first_late and not is_cached
         self._levels = (
             (capacity.instruction_bytes // LINE_BYTES, 0),

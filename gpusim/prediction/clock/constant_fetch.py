@@ -32,7 +32,7 @@ class ConstantFetch:
         self._size = device.capacity.constant_bytes // constants.LINE_BYTES
         self._piece = device.capacity.constant_piece_bytes // constants.LINE_BYTES
         self._behind = ticks(latency.constant_l15)
-        self._first = ticks((latency.dram if l2 == "cold" else latency.l2) - latency.constant)
+        self._first = ticks((latency.dram if l2 != "warm" else latency.l2) - latency.constant)
 
     def of(self, stream: WarpStream, *, is_first: bool = False) -> Mapping[int, int]:
         """Return the additional ticks of constants, by position in a stream.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpusim.gpu.device import Device
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.locality.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.locality.patterns import patterns_of
@@ -13,7 +14,12 @@ from gpusim.prediction.locality.reuse import touches_of
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.atomics import AtomicLoad, answering_atomics, atomic_loads
 from gpusim.prediction.memory.carve_out import l1_left
-from gpusim.prediction.memory.measured import L2_PARTIAL_FRACTION, MIXED_FRACTION
+from gpusim.prediction.memory.measured import (
+    L2_DIRTY_FRACTION,
+    L2_EVICTED_FRACTION,
+    L2_PARTIAL_FRACTION,
+    MIXED_FRACTION,
+)
 from gpusim.prediction.memory.miss_ratios import Caches, Capacity, Sources
 from gpusim.prediction.memory.stores import Stored, stores_of
 from gpusim.prediction.streams import Classes
@@ -78,7 +84,7 @@ def memory_share(
     """Return the share of the memory system for one of the SMs with blocks.
 
     An SM holds `resident` blocks at a time; `l2` is "warm" if the arrays are in the L2 before the
-    launch, else "cold".
+    launch, "dirty" if it is full of other stored lines, else "cold".
     """
     blocks, bandwidth = prepared.launch.blocks, device.bandwidth
     sms = min(device.gpu.sms, blocks)
@@ -96,10 +102,12 @@ def memory_share(
     touches = touches_of(patterns, schedule)
     caches = Caches(touches, schedule, _capacity(prepared, device, resident, l2))
     sources = caches.sources()
-    clock = device.gpu.sm_clock_mhz
+    clock, dram_gbps = device.gpu.sm_clock_mhz, bandwidth.dram_gbps
+    if l2 == "dirty":
+        dram_gbps /= 1 + _evicted(sources[-1].fetched, classes.written_sectors, device)
     from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
     return MemoryShare(
-        dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
+        dram_bytes_per_cycle=min(dram_gbps * 1000 / clock / sms, from_l2),
         l2_bytes_per_cycle=from_l2,
         by_pc=sources,
         stored=stores_of(caches),
@@ -137,6 +145,17 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
         grain_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_gbps,
         half_lines=bandwidth.dram_half_lines_factor,
     )
+
+
+def _evicted(read: float, written: float, device: Device) -> float:
+    """Return DRAM's writes of lines that were stored before the launch, relative to its own bytes.
+
+    A sector that is read from DRAM takes the place of one of these with their fraction of the L2,
+    while there are any; stored sectors take such places as well, at the pace of the L2.
+    """
+    moved = read + written
+    dirty = L2_DIRTY_FRACTION * device.capacity.l2_bytes / SECTOR_BYTES
+    return min(L2_EVICTED_FRACTION, dirty / moved) * read / moved if moved else 0.0
 
 
 def _write_factor(read: float, written: float, device: Device) -> float:

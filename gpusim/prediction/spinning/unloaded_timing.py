@@ -45,7 +45,7 @@ def unloaded_timings(program: Program, device: Device, l2: str) -> list[Unloaded
     latency = device.latency_cycles
     for pc, row in enumerate(program.instructions):
         is_word = _is_of(row, words)
-        is_fetch = l2 == "cold" and _may_fetch(rows[pc]) and not is_word
+        is_fetch = l2 != "warm" and _may_fetch(rows[pc]) and not is_word
         found.append(
             UnloadedTiming(
                 gap=_gap(rows, pc),
@@ -53,7 +53,7 @@ def unloaded_timings(program: Program, device: Device, l2: str) -> list[Unloaded
                 fetch=ticks(latency.dram_least - latency.l2) if is_fetch else 0,
                 more=ticks(latency.dram - latency.dram_least) if is_fetch else 0,
                 reads=rows[pc].reads,
-                is_kept=l2 == "cold" and row.memory is not None and row.memory.space == "global",
+                is_kept=l2 != "warm" and row.memory is not None and row.memory.space == "global",
                 is_seen=is_word or rows[pc].action is Action.GLOBAL_ATOMIC,
                 spins=pc in spinning,
             )
