@@ -52,7 +52,9 @@ def one_of(text: str, known: Sequence[str], what: str) -> str:
     """Return `text` where it is known; InputError otherwise."""
     if text not in known:
         near = did_you_mean(text, known)
-        raise InputError(f"{what} is {' or '.join(known)}, not {shown(text)!r}{near}")
+        raise InputError(
+            f"{what} is {', '.join(known[:-1])} or {known[-1]}, not {shown(text)!r}{near}"
+        )
     return text
 
 

@@ -302,7 +302,7 @@ def test_a_device_shows_every_number_with_unit_kind_and_source(run: Run, name: s
         ("predict reduce3 --block 96", "needs a block that is a power of two"),
         ("predict reduce3 --block 16x16", "has one direction, not 16x16"),
         ("predict reduce3 --block 1024 --device 8800gtx", "at most 512 threads in a block"),
-        ("predict reduce3 --l2 lukewarm", "--l2 is cold or warm, not 'lukewarm'"),
+        ("predict reduce3 --l2 lukewarm", "--l2 is cold, warm or dirty, not 'lukewarm'"),
         ("predict reduce3 --passes two", "--passes is one or all, not 'two'"),
         ("predict naive_scan --passes all", "leaves more than one value"),
         ("predict reduce3 --without bank-conflict", "did you mean bank-conflicts?"),

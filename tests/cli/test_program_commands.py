@@ -49,7 +49,7 @@ def test_launches_are_chosen_by_number_and_by_name() -> None:
         (["run", "missing.cu:k"], "missing.cu: there is no such file"),
         (["run", "missing.py:k"], "missing.py: there is no such file"),
         (["run", "./missing"], "missing: there is no such file"),
-        (["predict", "--l2", "hot", "--", "app"], "cold or warm"),
+        (["predict", "--l2", "hot", "--", "app"], "cold, warm or dirty"),
     ],
 )
 def test_a_wrong_command_line_is_a_sentence(run: Run, arguments: list[str], words: str) -> None:

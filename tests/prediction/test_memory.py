@@ -48,6 +48,12 @@ BLOCKS = 528  # four for each SM
 
 
 @cuda.jit
+def read_all(a, out):
+    if a[cuda.grid(1)] == 12345:
+        out[0] = 1
+
+
+@cuda.jit
 def copy(a, out):
     i = cuda.grid(1)
     out[i] = a[i]
@@ -578,6 +584,28 @@ def test_atomics_go_on_at_as_many_units_as_their_places_have(width: int, units: 
     share = share_from(update[BLOCKS, 64], arrays)
     found = next(iter(share.atomics.values())).at_once
     assert found == 1 if units == 1 else units < found <= H200.bandwidth.l2_atomic_units
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "factor"), [(16, 1 + 0.42), (64, 1 + 0.42), (128, 1 + 0.58 * 60 / 128)]
+)
+def test_what_is_read_takes_the_place_of_lines_that_were_stored_before(
+    megabytes: int, factor: float
+) -> None:
+    """Of 60 MB 34.8 are to be written back: 0.42 of what is read, until none are left."""
+    blocks = megabytes * 1024
+    arrays = (np.zeros(256 * blocks, np.float32), np.zeros(1, np.float32))
+    cold, dirty = (share_from(read_all[blocks, 256], arrays, l2=l2) for l2 in ("cold", "dirty"))
+    found = cold.dram_bytes_per_cycle / dirty.dram_bytes_per_cycle
+    assert found == pytest.approx(factor, rel=0.02)
+
+
+def test_stores_take_the_place_of_stored_lines_at_no_cost() -> None:
+    """A copy of 256 MB: half of the stored lines make room for what is read."""
+    arrays = (array_spec(2**26, "float32"), array_spec(2**26, "float32"))
+    cold, dirty = (share_from(copy[2**18, 256], arrays, l2=l2) for l2 in ("cold", "dirty"))
+    found = cold.dram_bytes_per_cycle / dirty.dram_bytes_per_cycle
+    assert found == pytest.approx(1 + 0.58 * 60 / 512 / 2, rel=0.01)
 
 
 def test_what_atomics_update_comes_out_of_dram_where_the_l2_lacks_it() -> None:

@@ -330,7 +330,7 @@ def test_garbage_is_looked_for_again_after_a_simulation(goes_wrong: bool) -> Non
 def test_a_warm_cache_is_not_slower_than_a_cold_one() -> None:
     cold, warm = (predicted("reduce6", 2**22, 256, l2=state) for state in ("cold", "warm"))
     assert warm.time_us < cold.time_us
-    with pytest.raises(InputError, match="cold or warm"):
+    with pytest.raises(InputError, match="cold, warm or dirty"):
         predicted("reduce6", 2**22, 256, l2="lukewarm")
 
 
