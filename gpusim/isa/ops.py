@@ -323,14 +323,12 @@ class Op:
     `multiplied`: nvcc gives its work to the multiplier, "always" or, of sums of two, "at times".
     `uniform_twin`: the op of the uniform datapath that does the same.
     `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
-    `affine`: the result's rule of linearity, a name of AFFINE; "" for none.
-    `widens`: its result may have more bits than its sources.
+    `affine`: the result's rule of linearity, one of AFFINE; "" for none.
     `by_word`: lanes that name one word are served at once, not one after the other.
     `copies`: its part in copies from global to shared memory that a warp does not wait for: it
     "begins" one, "commits" all since as a group, or "awaits" groups (`detail`: how many of the
     last may be on their way; None where it waits for something else). `asynchronous`: it accesses
     memory at any time until its copy is awaited.
-    `typed(instruction, *sources)` returns untyped registers as typed operands.
     """
 
     unit: str
@@ -353,11 +351,9 @@ class Op:
     is_copy: bool = False
     sets_predicate: bool = False
     affine: str = ""
-    widens: bool = False
     by_word: bool = False
     copies: Literal["", "begins", "commits", "awaits"] = ""
     asynchronous: bool = False
-    typed: Callable[..., Sequence[Array]] | None = None
 
     @property
     def action(self) -> str:
@@ -447,18 +443,7 @@ _KEPT_TO_ITSELF = (
     "rows_to_fragments", "fragments_to_rows", "transpose",
 )  # fmt: skip
 
-# Rules of linearity: whether the result moves by the same step each time, given for each source
-# whether it does.
-AFFINE: Mapping[str, Callable[[Instruction, Sequence[bool]], bool]] = {
-    "": lambda _, moving: False,
-    "sum": lambda _, moving: True,
-    "product": lambda _, moving: not (moving[0] and moving[1]),
-    "shift": lambda instruction, moving: instruction.detail == "left" and not moving[1],
-    "select": lambda _, moving: not moving[2],
-    "first": lambda _, moving: not any(moving[1:]),
-    "high": lambda _, moving: False,
-    "comparison": lambda _, moving: False,
-}
+AFFINE = ("", "sum", "product", "shift", "select", "first", "high", "comparison")
 
 
 def plain(function: Callable[..., Array]) -> Evaluate:
@@ -541,7 +526,7 @@ OPS: dict[str, Op] = {
     ),
     "IADD3.X": Op("alu"),
     "IMAD": Op("imad", plain(integers.multiply_add), uniform_twin="UIMAD", affine="product"),
-    "IMAD.WIDE": Op("imad_wide", plain(integers.multiply_add_wide), affine="product", widens=True),
+    "IMAD.WIDE": Op("imad_wide", plain(integers.multiply_add_wide), affine="product"),
     "IMAD.HI": Op("imad_wide", plain(integers.multiply_add_high)),
     "IMAD.X": Op("imad"),
     # detail: shift of the first source
@@ -579,7 +564,7 @@ OPS: dict[str, Op] = {
     "F2I": Op("xu", _convert),
     "F2I.U32": Op("xu", plain(conversions.truncate_single_bits)),
     "F2F": Op("xu", _convert),
-    "I2I": Op("alu", _convert, affine="sum", widens=True),
+    "I2I": Op("alu", _convert, affine="sum"),
     "FADD": Op("fma", detailed(integers.signed_sum)),  # detail: "+-" subtracts
     "FMUL": Op("fma", plain(np.multiply)),
     "FFMA": Op("fma", _signed_fused),  # detail: signs of product and addend, "+-"
@@ -659,7 +644,7 @@ OPS |= {
     ".IF": Op("none", kind="source_branch", issued=False),
     ".BOUNDS": Op("none", kind="bounds", issued=False),  # detail: name, space and shape
     ".CHECK": Op("none", kind="source_branch", issued=False),  # detail: the undefined behaviour
-    ".CAST": Op("none", _convert, issued=False, affine="sum", widens=True),
+    ".CAST": Op("none", _convert, issued=False, affine="sum"),
     ".CONST": Op("none", kind="constant", issued=False),
     ".SCALE": Op("none", detailed(integers.shift_add), issued=False, affine="sum"),
 }
@@ -667,7 +652,7 @@ OPS |= {
 # Instructions of a compiler's own code beside these. Mnemonics that only compute have rows of their
 # own (`sass/translate.py`), where they are read.
 OPS |= {
-    ".ADDRESS": Op("none", as_detail_says, issued=False, affine="sum", widens=True),
+    ".ADDRESS": Op("none", as_detail_says, issued=False, affine="sum"),
     ".PREDICATE": Op("none", as_detail_says, issued=False),
     "bits.BMOV.32.CLEAR": Op("cbu"),
     "bits.ENDCOLLECTIVE": Op("cbu"),

@@ -60,15 +60,6 @@ class Group:
         ordered = np.sort(self.rows)
         return not (ordered[1:] == ordered[:-1]).any()
 
-    def is_of_whole_blocks(self) -> bool:
-        """Return whether no other split of the group's blocks is alive."""
-        splits, placement = self.batch.splits, self.batch.placement
-        if placement.folded:
-            return len(self.which) == len(splits)
-        warps = placement.warps_per_block
-        mine = np.isin(splits.row // warps, self.rows // warps)
-        return int(np.count_nonzero(mine)) == len(self.which)
-
     def hold(self, state: int) -> None:
         """Let the group's splits wait at this instruction."""
         splits = self.batch.splits

@@ -13,12 +13,6 @@ from gpusim.program.uses import Slices
 from gpusim.typing import Array
 
 
-@once
-def heads(program: Program) -> frozenset[int]:
-    """Return the loop headers: the pcs of backward branches' targets."""
-    return frozenset(body.start for body in loop_bodies(program))
-
-
 def innermost(program: Program, pc: int) -> range | None:
     """Return the body of the loop around a pc that begins last; None outside all loops."""
     around = (body for body in loop_bodies(program) if pc in body)

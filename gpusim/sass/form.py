@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.integers import signed_sum
-from gpusim.isa.ops import Instruction
 from gpusim.isa.rounding import DIRECTIONS
 from gpusim.typing import Array
 
@@ -204,9 +203,3 @@ def _double_signed(signs: Signs, value: Array) -> Array:
     """Return doubles with their signs applied; a NaN keeps its own sign (measured)."""
     signed, none = signs.of(value), np.isnan(value)
     return np.where(none, value, signed) if np.count_nonzero(none) else signed
-
-
-def typed(instruction: Instruction, *registers: Array) -> Sequence[Array]:
-    """Return an instruction's operands as its form takes them."""
-    form: Form = instruction.detail
-    return form.operands(registers)

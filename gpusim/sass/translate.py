@@ -19,7 +19,6 @@ from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import ADDRESS_BANK, Cubin, KernelCode
 from gpusim.sass.decoding import BankWord, Context, Micro, Source, decoded
 from gpusim.sass.flow import edges
-from gpusim.sass.form import typed
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Place, Row, Section, without_padding
 from gpusim.sass.masks import masks
@@ -42,8 +41,6 @@ def _op(found: Mnemonic) -> Op:
         multiplied="",
         sets_predicate=found.results.startswith("p"),
         affine=found.affine,
-        widens=found.affine != "",
-        typed=typed,
     )
 
 
