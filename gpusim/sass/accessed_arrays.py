@@ -21,6 +21,7 @@ from gpusim.sass.ptx import Ptx
 _FUNCTION = re.compile(r"^\s*(?:\.\w+\s+)*\.(entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
 _WORD = re.compile(r"%[\w$.]+|[\w$]+")
 _FIXED = re.compile(r"\[([\w$]+)(?:\+?(-?\d+))?\]")
+_ALIGNED = re.compile(r"\.align\s+(\d+)\s+\.\w+\s+(\w+)\s*\[")
 _BITS = re.compile(r"\.[a-z]+(\d+)$")
 # What these write is no address in the variables that their operands name.
 _NO_ADDRESSES = {"ld", "ldu", "atom", "ldmatrix", "setp", "call"}
@@ -63,9 +64,19 @@ class Accesses:
             for row in self._ptx.rows(line):
                 bits = _BITS.search(row.name)
                 if bits is not None and any(map(_is_address, row.operands)):
+                    parts = next((int(w[1:]) for w in row.words if re.fullmatch("v[248]", w)), 1)
                     for symbol in self.named_at(line):
-                        found[symbol] = min(found.get(symbol, 16), int(bits[1]) // 8)
+                        whole = parts * int(bits[1]) // 8
+                        least = max(self._alignments.get(symbol, 1), int(bits[1]) // 8)
+                        found[symbol] = min(found.get(symbol, 16), whole, least)
         return found
+
+    @cached_property
+    def _alignments(self) -> Mapping[str, int]:
+        """The alignment of each symbol: that of its elements, where it is not wider."""
+        return {
+            name: int(bytes_) for line in self._ptx.lines for bytes_, name in _ALIGNED.findall(line)
+        }
 
     def is_fixed(self, line: int) -> bool:
         """Return whether the accesses of a line have constant addresses."""

@@ -146,3 +146,29 @@ def test_elements_are_counted_as_the_array_is_declared(
     assert {one.rule for one in found.errors} == {rule}
     assert {one.element for one in found.errors} == elements
     assert all(f"{one.element} " in one.message for one in found.errors)
+
+
+VECTORS = """
+__global__ void vectors(double *y, const double *x) {
+    __shared__ float4 s[32];
+    int t = threadIdx.x;
+    s[t] = reinterpret_cast<const float4 *>(x)[t];
+    __syncthreads();
+    reinterpret_cast<float4 *>(y)[t] = s[t + 1];
+}
+__global__ void scalars(double *y, const double *x) {
+    __shared__ __align__(16) float s[128];
+    int t = threadIdx.x;
+    for (int k = 0; k < 4; ++k) s[32 * k + t] = x[t];
+    __syncthreads();
+    reinterpret_cast<float4 *>(y)[t] = reinterpret_cast<const float4 *>(s)[t + 1];
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "element"), [("vectors", "s[32]"), ("scalars", "s[128]")])
+def test_vectors_are_counted_where_every_access_is_of_one(name: str, element: str) -> None:
+    """The last of 32 threads reads 16 bytes behind the array's 512."""
+    kernel = gpusim.cuda_source(VECTORS)[name]
+    (found,) = gpusim.check(kernel[1, 32], np.zeros(64), np.ones(64)).errors
+    assert (found.rule, found.element) == ("bounds", element)
