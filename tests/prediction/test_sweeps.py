@@ -405,7 +405,7 @@ def test_a_full_disk_is_a_sentence_and_loses_no_row(tmp_path: Path) -> None:
     whole = command(*options, "--workers", "1", "--no-cache", "--out", output)
     done = subprocess.run(
         whole,
-        env=environment(),
+        env={**environment(), "PYTHONDONTWRITEBYTECODE": "1"},  # it would be cut off as well
         capture_output=True,
         text=True,
         check=False,
