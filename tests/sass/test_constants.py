@@ -64,11 +64,10 @@ def test_a_shape_does_not_say_which_constants_lanes_want() -> None:
         predict(kernel, array_spec(32, "uint8"), array_spec(32, "int32"))
 
 
-def test_a_loop_through_constants_is_kept_once() -> None:
-    """Four different words in each of its 64 turns, some of which are written out."""
+def test_each_turn_of_a_loop_through_constants_asks_for_its_words() -> None:
+    """Four different words in each of 64 turns."""
     (warp,) = stream_of(LOOP, "total", np.zeros(32, np.int32), np.int32(0)).warps
     is_turn = (warp.cost == 4) & (warp.lines == 0)
-    assert is_turn.sum() < 64
     assert warp.times[is_turn].sum() == 64
 
 

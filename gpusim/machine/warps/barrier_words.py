@@ -20,7 +20,7 @@ def _transactions(word: i64) -> int:
 
 
 def arrived(word: i64, count: i64) -> i64:
-    """Return the word after so many arrivals."""
+    """Return the word after a number of arrivals."""
     after = as_i64(word + (count << _PENDING))
     if (word ^ after) & _PHASE == 0:
         return after
@@ -34,7 +34,7 @@ def dropped(word: i64, count: i64) -> i64:
 
 
 def arrived_in_halves(word: i64, count: i64) -> i64:
-    """Return the word after so many arrivals, with counts in the two halves."""
+    """Return the word after a number of arrivals, with counts in the two halves."""
     after = as_i64(word + (count << _HALF))
     if (word ^ after) & _PHASE == 0:
         return after
@@ -42,13 +42,13 @@ def arrived_in_halves(word: i64, count: i64) -> i64:
 
 
 def expecting(word: i64, count: i64) -> i64:
-    """Return the word with so many more pending transactions."""
+    """Return the word with more pending transactions."""
     pending = _transactions(word) + count & _TRANSACTIONS
     return word & ~(_TRANSACTIONS << _PENDING_TRANSACTIONS) | pending << _PENDING_TRANSACTIONS
 
 
 def completed(word: i64, count: i64) -> i64:
-    """Return the word after so many transactions."""
+    """Return the word after a number of transactions."""
     after = expecting(word, -count)
     if not word & 1 or _transactions(after):
         return after

@@ -1,4 +1,4 @@
-"""Barriers of a block: those that open with a result, and those with a number (`bar.sync`).
+"""Barriers of a block with a result, or with a number (`bar.sync`).
 
 A named barrier opens when as many threads have come as it is given, or all of the block where it is
 given none; a warp that comes whole counts for 32 threads (PTX ISA, bar).

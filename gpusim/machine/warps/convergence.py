@@ -72,7 +72,7 @@ def hold(warp: Warp, number: u32, block: u32, lanes: u32, state: u32, waits_for:
 
 
 def part(warp: Warp, number: u32, block: u32, lanes: u32) -> None:
-    """Let lanes of a split go on at a block of code, those with equal operands by themselves."""
+    """Let lanes of a split go on at a block of code, lanes with equal operands together."""
     left = lanes
     while left:
         value, mine = Word(IN + 4 * trailing_zeros(left)).value, 0
@@ -138,7 +138,7 @@ def set_token(warp: Warp, barrier: u32, lanes: u32) -> None:
 
 
 def _take(warp: Warp, name: int, mask: int, lanes: int) -> None:
-    """Take tokens from lanes: those of a name, as far as a mask has it."""
+    """Take the tokens of a name from the lanes of a mask."""
     kept = 0
     for number in range(warp.tokens):
         token = warp.token(number)

@@ -17,7 +17,7 @@ TIME_SHIFT, BLOCK_SHIFT, THREAD_SHIFT = 38, 14, 4
 LAST_TIME = 0xFFFFFE
 OTHERS = 0x3FFFFFFFF0  # block and thread
 BLOCKS = 0x3FFFFFC000
-OTHER_BLOCK, OTHER_WARP = 1 << BLOCK_SHIFT, 1 << 9  # at least, in what differs
+OTHER_BLOCK, OTHER_WARP = 1 << BLOCK_SHIFT, 1 << 9  # the least difference
 LANES, WARPS, BLOCKS_TOO, IS_ATOMIC = 1, 2, 4, 8  # flags: who else did so, in no order
 AFTER_STORE = 1 << 62
 

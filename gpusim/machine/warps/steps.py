@@ -145,7 +145,7 @@ def _touch(first: u32, last: u32, lanes: u32) -> None:
 
 
 def narrow(begin: i64) -> None:
-    """Replace addresses by places from one on; those of global memory keep their lines."""
+    """Replace addresses by places from one on; global ones keep their lines."""
     for lane in range(32):
         Word(IN + 4 * lane).value = Long(IN + 8 * lane).value - begin
 

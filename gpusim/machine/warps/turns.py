@@ -381,7 +381,7 @@ def _arrange() -> None:
 
 
 def _run_group() -> None:
-    """Run the group as far as all of it goes together; its steps are those of the first split."""
+    """Run the group as far as all of it goes together; its steps are the first split's."""
     before, after = NOW.steps, 0
     NOW.goes_on = 0
     at = NOW.list
@@ -455,7 +455,7 @@ def _next_warp(listed: Listed) -> Listed:
 def _arrange_jumped() -> None:
     """Let lanes that have jumped stand behind all others, target by target, unless all are at one.
 
-    The target of those that stay is the block of code behind the jump.
+    The target of lanes that stay is the block of code behind the jump.
     """
     last = -1
     several = False
