@@ -204,9 +204,10 @@ def test_a_limit_on_addresses_is_kept_to(empty_cache: Path) -> None:
     """`ulimit -v`: what the module reserves elsewhere, 4 GB of addresses, is not to be had."""
     limited = "import resource as r; r.setrlimit(r.RLIMIT_AS, (2**31, 2**31))" + WITHOUT
     ran = subprocess.run(
-        [sys.executable, "-W", "error", "-c", limited], capture_output=True, text=True, check=False
+        [sys.executable, "-c", limited], capture_output=True, text=True, check=False
     )
-    assert ran.stderr == ""
+    (said,) = ran.stderr.splitlines()
+    assert "an unlimited address space (ulimit -v): NumPy and SimPy run, slower" in said
     assert ran.stdout.endswith("True\n")
 
 
