@@ -104,8 +104,8 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
 ) -> None:
     """The second warp issues nothing.
 
-    The first iteration leaves the first warp in another state than it finds it in. Those that are
-    noted are copied as well. Sections outside loops are whole.
+    The first iteration leaves the first warp in the state that it finds it in. Those that are noted
+    are copied as well. Sections outside loops are whole.
     """
     gpu, issue, issued = load("h200"), Builder.issue, [0]
 
@@ -126,7 +126,7 @@ def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
         issued[0] = 0
         works.append(step_builder.steps_of(stream, rows, {}, {}, known))
         built.append(issued[0])
-    assert built == [outside + 2 * loop.length, 0]
+    assert built == [outside + loop.length, 0]
     assert [marked.is_marked for marked in works[1].loops] == [True]
     assert told(works[0]) == told(works[1])
 

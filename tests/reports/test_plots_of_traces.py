@@ -249,7 +249,7 @@ def test_the_command_draws_and_names_the_file(tmp_path: Path, capsys: Any) -> No
     ("words", "complaint"),
     [
         (["tree", "reduce2", "--out", "a.gif"], "ends in .png or .svg, not a.gif"),
-        (["forest", "reduce2"], "the picture is tree or divergence"),
+        (["forest", "reduce2"], "the picture is tree, divergence, banks,"),
         (["accurcy"], "timeline, not 'accurcy'; did you mean accuracy?"),
         (["tree"], "gpusim plot tree needs the name of one kernel"),
         (["tree", "reduce2", "--theme", "sepia"], "the theme is light or dark, not 'sepia'"),

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, partial
-from importlib.metadata import version
 from operator import attrgetter
 from pathlib import Path
 from types import FunctionType
@@ -285,7 +284,7 @@ def _program_name(program: Program) -> str:
         texts = [content.of(one) for one in (*program.instructions, parts)]
     except _NotKeptError:
         return ""
-    return key((__version__, _wasmtime_version(), _sources(), *texts))
+    return key((__version__, _library(), _sources(), *texts))
 
 
 class _Content:
@@ -370,5 +369,9 @@ def _sources() -> str:
 
 
 @cache
-def _wasmtime_version() -> str:
-    return version("wasmtime")
+def _library() -> str:
+    """Return the place and date of wasmtime: asking for its version takes 0.1 s."""
+    import wasmtime
+
+    file = Path(wasmtime.__file__)
+    return f"{file}{file.stat().st_mtime_ns}"
