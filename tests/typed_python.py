@@ -53,8 +53,13 @@ class Linked:
 
     def call(self, name: str, *arguments: int) -> Any:
         """Call a function; whole numbers of 32 bits may be given without a sign."""
-        signed = [given - (1 << 32) if 1 << 31 <= given < 1 << 32 else given for given in arguments]
-        return self._exports[name](self._store, *signed)
+        function = self._exports[name]
+        is_word = [str(kind) == "i32" for kind in function.type(self._store).params]
+        signed = [
+            given - (1 << 32) if word and 1 << 31 <= given < 1 << 32 else given
+            for given, word in zip(arguments, is_word, strict=True)
+        ]
+        return function(self._store, *signed)
 
     @property
     def memory(self) -> Any:

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pytest
 from evaluators import agree
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from typed_python import Linked
 
@@ -142,6 +142,7 @@ def linked() -> Linked:
 
 
 @given(word=st.integers(0, (1 << 64) - 1), count=st.integers(0, (1 << 20) - 1))
+@example(word=1 << 31, count=0)
 def test_words_are_updated_alike_by_numpy_by_python_and_compiled(
     linked: Linked, word: int, count: int
 ) -> None:
