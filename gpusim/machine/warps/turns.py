@@ -200,12 +200,6 @@ def _collect(block: int, only_one: bool) -> None:
             left = as_i64(left & left - 1)
 
 
-def _enter_those_at(warp: Warp, block: int) -> None:
-    for number in range(warp.splits):
-        if _is_at(warp.split(number), block):
-            _enter(warp, number, block)
-
-
 # -- the choice of a group -------------------------------------------------------------------
 
 
