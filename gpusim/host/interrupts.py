@@ -38,20 +38,21 @@ def stopped_by_signals(stop: Stop) -> Iterator[None]:
         return
     came: dict[int, FrameType | None] = {}
     handlers = {one: handler for one in _NUMBERS if callable(handler := _signal.getsignal(one))}
-    block = object()
-    _running[block] = stop
-    before = signal.set_wakeup_fd(_watched(os.getpid()), warn_on_full_buffer=False)
-    try:
+    block, before = object(), None
+    try:  # until the handlers are ours, an interrupt may be raised between any two lines
+        _running[block] = stop
+        before = signal.set_wakeup_fd(_watched(os.getpid()), warn_on_full_buffer=False)
         for number in handlers:
             _signal.signal(number, came.__setitem__)
         yield
     finally:
-        del _running[block]
-        signal.set_wakeup_fd(before, warn_on_full_buffer=before != -1)
+        _running.pop(block, None)
+        if before is not None:
+            signal.set_wakeup_fd(before, warn_on_full_buffer=before != -1)
         for number, handler in handlers.items():
             _signal.signal(number, handler)
         for number, frame in came.items():
-            if before != -1:
+            if before is not None and before != -1:
                 os.write(before, bytes([number]))
             handlers[number](number, frame)
 

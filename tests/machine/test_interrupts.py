@@ -73,6 +73,20 @@ def test_code_is_stopped_and_the_handler_called_once_behind_it() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
+def test_an_interrupt_before_the_code_begins_leaves_nothing_to_be_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the next launches of the process are stopped as well."""
+
+    def interrupted(*_: object, **options: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(signal, "set_wakeup_fd", interrupted)
+    with pytest.raises(KeyboardInterrupt), stopped_by_signals(lambda: None):
+        pytest.fail("the code has begun")
+    assert not interrupts._running
+
+
 def test_handlers_and_the_descriptor_of_signals_are_as_before() -> None:
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
