@@ -87,7 +87,10 @@ SWEEP_KERNELS = (
 )  # fmt: skip
 SWEEP_BLOCKS = (64, 128, 256, 512, 1024)
 SWEEP_SIZES = (2**12, 2**16, 2**20, 2**24, 2**26)
-SWEEP_GPUS = 12
+SWEEP_GPUS = (
+    *("8800gtx", "a100-40gb", "a100-80gb", "gtx1650", "h100", "h200", "k40m"),
+    *("rtx2060", "rtx3060", "rtx3060ti", "rtx3070ti", "rtx3080"),
+)
 SWEEP_STEP = 101
 
 
@@ -582,11 +585,9 @@ def sweep() -> dict[str, Any]:
     """Predict a sample of a large sweep's cases, on one core."""
     from gpusim.catalogue import Request
     from gpusim.errors import GpusimError
-    from gpusim.gpu import device
     from gpusim.prediction.sweeps import jobs
 
-    gpus = device.names()[:SWEEP_GPUS]
-    cases = list(product(SWEEP_KERNELS, SWEEP_BLOCKS, SWEEP_SIZES, gpus))
+    cases = list(product(SWEEP_KERNELS, SWEEP_BLOCKS, SWEEP_SIZES, SWEEP_GPUS))
     started, done = time.process_time(), 0
     for name, block, elements, gpu in cases[::SWEEP_STEP]:
         with suppress(GpusimError):  # cases too large for a GPU
