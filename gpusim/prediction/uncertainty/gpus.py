@@ -39,7 +39,7 @@ def is_measured(device: Device) -> bool:
     if device.changed or device.ablations:
         return False
     kinds = [fact.kind for fact in device.facts.values()]
-    return kinds.count("measured") > kinds.count("estimated")
+    return kinds.count("measured") > kinds.count("estimated") + kinds.count("unmeasured")
 
 
 @cache
