@@ -174,6 +174,12 @@ def test_numbers_of_one_device_agree_with_each_other(name: str) -> None:
         ("k40m", 4.29),
         ("rtx5090", 104.8),
         ("b200", 74.5),
+        ("t4", 8.1),
+        ("l4", 30.3),
+        ("a10", 31.2),
+        ("rtx3090", 35.6),
+        ("l40s", 91.6),
+        ("h100-pcie", 51.2),
     ],
 )
 def test_fma_rate_times_clock_is_the_data_sheets_peak(name: str, terascale: float) -> None:
@@ -189,6 +195,8 @@ def test_one_chip_has_one_sm() -> None:
     assert small.interval_cycles == large.interval_cycles
     assert small.sm == large.sm
     assert device.load("h100").interval_cycles == device.load("h200").interval_cycles
+    assert device.load("h100-pcie").interval_cycles == device.load("h200").interval_cycles
+    assert device.load("rtx3090").interval_cycles == device.load("a10").interval_cycles
 
 
 @pytest.mark.parametrize(
@@ -201,6 +209,10 @@ def test_one_chip_has_one_sm() -> None:
         ("nvidia_a100_80gb", "a100-80gb"),
         ("Tesla K40m", "k40m"),
         ("GeForce 8800 GTX", "8800gtx"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA L4", "l4"),
+        ("NVIDIA A10", "a10"),
+        ("NVIDIA H100 PCIe", "h100-pcie"),
     ],
 )
 def test_a_name_is_found_however_it_is_written(written: str, name: str) -> None:
