@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from gpusim.isa.ops import ConstantIndex, Instruction, NamedArray
-from gpusim.program.dataflow import solve
-from gpusim.sass.ptx import Ptx
+from gpusim.program.dataflow import reachable, solve
+from gpusim.sass.ptx import Ptx, PtxRow
 
 _FUNCTION = re.compile(r"^\s*(?:\.\w+\s+)*\.(entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)")
 _WORD = re.compile(r"%[\w$.]+|[\w$]+")
@@ -80,25 +80,56 @@ class Accesses:
 
     def is_fixed(self, line: int) -> bool:
         """Return whether the accesses of a line have constant addresses."""
-        rows = self._ptx.rows(line)
-        return all(_FIXED.fullmatch(a) for row in rows for a in filter(_is_address, row.operands))
+        function = self._function_of.get(line, 0)
+        words = (
+            word
+            for row in self._ptx.rows(line)
+            for address in filter(_is_address, row.operands)
+            for word in _WORD.findall(address)
+        )
+        return not any(_is_register(word) and (function, word) in self._varying for word in words)
+
+    @cached_property
+    def _varying(self) -> set[Register]:
+        """Registers that are computed from more than addresses of variables and numbers."""
+        results: dict[Register, list[Register]] = defaultdict(list)
+        times = Counter[Register]()
+        loaded: set[Register] = set()
+        for function, row, written in self._written:
+            times.update(written)
+            loaded.update(written if row.mnemonic in _NO_ADDRESSES else ())
+            for word in filter(_is_register, _WORD.findall(" ".join(row.operands[1:]))):
+                results[function, word] += written
+        unknown = {one for one in results if one not in times}
+        return reachable(
+            unknown | loaded | {one for one, count in times.items() if count > 1},
+            lambda register: results.get(register, ()),
+        )
+
+    @cached_property
+    def _written(self) -> Sequence[tuple[int, PtxRow, list[Register]]]:
+        """The rows with sources, by function, each with the registers that it writes."""
+        return [
+            (function, row, [(function, word) for word in filter(_is_register, words)])
+            for line, function in self._function_of.items()
+            for row in self._ptx.rows(line)
+            if len(row.operands) > 1 and not _is_address(row.operands[0])
+            for words in [_WORD.findall(row.operands[0])]
+        ]
 
     @cached_property
     def _pointed(self) -> Mapping[Register, frozenset[str]]:
         """The symbols that each register was computed from."""
         results: dict[Register, list[Register]] = defaultdict(list)
         named: dict[Register, frozenset[str]] = {}
-        for line, function in self._function_of.items():
-            for row in self._ptx.rows(line):
-                if row.mnemonic in _NO_ADDRESSES or len(row.operands) < 2:
-                    continue
-                to = filter(_is_register, _WORD.findall(row.operands[0]))
-                written = [(function, word) for word in to]
-                for word in _WORD.findall(" ".join(row.operands[1:])):
-                    if _is_register(word):
-                        results[function, word] += written
-                    elif not word[0].isdigit():
-                        named |= {one: named.get(one, frozenset()) | {word} for one in written}
+        for function, row, written in self._written:
+            if row.mnemonic in _NO_ADDRESSES:
+                continue
+            for word in _WORD.findall(" ".join(row.operands[1:])):
+                if _is_register(word):
+                    results[function, word] += written
+                elif not word[0].isdigit():
+                    named |= {one: named.get(one, frozenset()) | {word} for one in written}
         return solve(
             named,
             lambda register, symbols: ((one, symbols) for one in results[register]),

@@ -81,6 +81,10 @@ CLEAN: dict[str, str] = {
     "buffers that change places": "__shared__ int a[64], b[64]; int *p = a, *q = b; p[t] = x[t];"
     " for (int k = 0; k < x[5]; k++) { __syncthreads(); q[t] = p[63 - t]; int *r = p; p = q;"
     " q = r; } y[t] = p[t];",
+    "neighbours stored at once through registers": "__shared__ int a, b[63]; if (t == 0) {"
+    " unsigned at = __cvta_generic_to_shared(&a); b[0] = x[5];"
+    ' asm volatile("st.shared.s32 [%0], %1;" :: "r"(at), "r"(t) : "memory"); }'
+    " __syncthreads(); y[t] = a + b[0];",
     "rows of a struct": "__shared__ struct { int n; int at[7]; } s[8]; s[t / 8].at[t % 7] = t;"
     " y[t] = 0;",
 }
