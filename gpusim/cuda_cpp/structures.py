@@ -173,6 +173,12 @@ def members(
     return shape.members or None
 
 
+def size_of(ctype: str, known: Structures) -> int:
+    """Return the bytes of a type, 0 where they are not known."""
+    shape = _shape("", ctype.removeprefix("struct "), known, _MOST_DEPTH)
+    return 0 if shape is None else shape.size
+
+
 def _shape(name: str, ctype: str, known: Structures, depth: int) -> _Shape | None:
     """Return a type's shape; None where it is not known, or has more than `depth` levels."""
     if ctype.endswith("*"):

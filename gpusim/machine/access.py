@@ -304,8 +304,8 @@ def _within(
     who = partial(generic_addressing.lanes_of, group)
     inside = 1 if instruction.may_overhang else memory.count
     what = partial(_name_and_more, context, memory)
-    each = memory.numbered_bytes // memory.dtype.itemsize
-    misfits = [storage.outside(index, on, size, inside, line, who, what, each)]
+    scale = memory.dtype.itemsize, memory.numbered_bytes
+    misfits = [storage.outside(index, on, size, inside, line, who, what, scale)]
     if not memory.by_address:  # addresses are aligned by now
         misfits.append(storage.misaligned(index, on, memory, line, who))
     for misfit in misfits:

@@ -302,12 +302,12 @@ def outside(
     line: int,
     who: Callable[[], Lanes],
     what: Callable[[], tuple[str, str]],
-    each: int = 1,
+    scale: tuple[int, int] = (1, 1),
 ) -> Misfit | None:
     """Return the lanes outside an array of `size` elements, None if there are none.
 
     The first `inside` elements of each access have to be elements of the array. `what` returns its
-    name, and more about its size; `each` elements are one in the message.
+    name, and more about its size; `scale` are the bytes of its elements, and of the message's.
     """
     limit = size - inside
     if index.size and index.min() >= 0 and index.max() <= limit:
@@ -316,11 +316,12 @@ def outside(
     if not wrong.any():
         return None
     name, about = what()
-    block, thread, place = who().first(wrong, index // each, name, line)
+    own, told = scale
+    block, thread, place = who().first(wrong, index * own // told, name, line)
     place = replace(place, remedy=_MORE_BYTES if about else "")
     message = (
         f"line {line}: {name}[{place.index}] is out of bounds: {name} has "
-        f"{size // each} elements{about} (block {block}, thread {thread})"
+        f"{size * own // told} elements{about} (block {block}, thread {thread})"
     )
     return Misfit(wrong, OutOfBoundsError(message, place))
 

@@ -36,8 +36,7 @@ def _within(row: Instruction, array: NamedArray, end: int) -> Instruction:
         return replace(row, detail=(*row.detail[:2], array))
     size = array.size if array.size is not None else max(end - array.first, 0)
     elements = -(-size // row.memory.dtype.itemsize)
-    each = array.each if array.each > row.memory.dtype.itemsize else 0
-    held = replace(row.memory, name=array.name, base=array.first, size=elements, each=each)
+    held = replace(row.memory, name=array.name, base=array.first, size=elements, each=array.each)
     return replace(row, memory=held)
 
 

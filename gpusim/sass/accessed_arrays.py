@@ -183,7 +183,10 @@ def accessed_arrays(
     if ptx is None or not arrays:
         return found
     sizes = _accesses_of(ptx).element_bytes(set(lines))
-    arrays = {symbol: replace(one, each=sizes.get(symbol, 0)) for symbol, one in arrays.items()}
+    arrays = {
+        symbol: one if one.each else replace(one, each=sizes.get(symbol, 0))
+        for symbol, one in arrays.items()
+    }
     for pc, row in enumerate(instructions):
         memory = row.memory
         is_shared = memory is not None and memory.space == "shared"
@@ -213,5 +216,6 @@ def constant_indices(
     found = []
     for line, array, offset, each in _accesses_of(ptx).outside(kernel, arrays):
         following = known[bisect_left(known, (line, 0)) :][:1]
-        found += [ConstantIndex(at, array, offset // each, each) for _, at in following]
+        whole = array.each or each
+        found += [ConstantIndex(at, array, offset // whole, whole) for _, at in following]
     return tuple(dict.fromkeys(found))

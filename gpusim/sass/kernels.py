@@ -26,7 +26,14 @@ from gpusim.cuda_cpp.includes import includes, read
 from gpusim.cuda_cpp.named_values import with_values
 from gpusim.cuda_cpp.signature import Declared
 from gpusim.cuda_cpp.source_text import parts
-from gpusim.cuda_cpp.structures import POINTER_BYTES, TYPES, Structures, members, structures
+from gpusim.cuda_cpp.structures import (
+    POINTER_BYTES,
+    TYPES,
+    Structures,
+    members,
+    size_of,
+    structures,
+)
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.host import files
 from gpusim.isa.lines import Call
@@ -247,6 +254,22 @@ class CudaSource(CodeFile):
     def _variable_types(self) -> Mapping[str, Declared]:
         return variables.declared_types(self.declarations)
 
+    def _element_bytes(self, name: str) -> Mapping[str, int]:
+        """Return the bytes of an element of each array in shared and constant memory, as declared.
+
+        Types that are parameters of a template are those of the kernel's instance.
+        """
+        known = self._types_in(name)
+        found = variables.declared_types(self.declarations, ("shared", "constant"))
+        sizes = {
+            one.name: size_of(resolved(one, known).ctype, self.structures) for one in found.values()
+        }
+        return {variable: size for variable, size in sizes.items() if size}
+
+    def _types_in(self, name: str) -> Mapping[str, Sequence[str]]:
+        """Return the other names of types in a kernel, or in the instance of a template."""
+        return {**self._aliases, **of_template(self.templates.get(_plain_name(name), []), name)}
+
     @cached_property
     def declarations(self) -> str:
         """The text, and then the user's own headers: places of kernels and types as well."""
@@ -288,11 +311,10 @@ class CudaSource(CodeFile):
 
     def declared(self, name: str, sizes: Sequence[int | None]) -> tuple[Declared, ...]:
         """Return a kernel's parameters, of these sizes, as the source declares them."""
-        plain = _plain_name(name)
         found = self.overload(name)
         if len(found) != len(sizes):
             return super().declared(name, sizes)
-        known = {**self._aliases, **of_template(self.templates.get(plain, []), name)}
+        known = self._types_in(name)
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
     def spelled(self, name: str) -> list[str]:
@@ -325,7 +347,8 @@ class CudaSource(CodeFile):
         found = _code(held, name, symbol, made.listing, made.generator, self.file)
         ptx = ptx_of(made.ptx)
         section = listing.with_calls(found.section, ptx, (self.file,))
-        return replace(found, section=section, ptx=ptx, calls=self._calls)
+        sizes = self._element_bytes(name)
+        return replace(found, section=section, ptx=ptx, calls=self._calls, element_bytes=sizes)
 
     def lookups(self, name: str, cc: ComputeCapability) -> Sequence[Lookup]:
         """Return the files that a kernel's machine code depends on, whether or not it compiles."""

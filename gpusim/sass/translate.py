@@ -64,7 +64,7 @@ class Code:
     """A kernel's rows and its facts in the cubin, ready to be made a program.
 
     `ptx` is what it became of, if that is known. `calls` are those of lines by their files, where
-    a text names such.
+    a text names such. `element_bytes` are those of arrays by their names, where it declares them.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Code:
     generator: str
     ptx: Ptx | None = None
     calls: Mapping[str, tuple[Call, ...]] = field(default_factory=dict)
+    element_bytes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def registers(self) -> int:
@@ -94,15 +95,24 @@ class Code:
     def shared_arrays(self) -> dict[str, NamedArray]:
         """The arrays in a block's shared memory by symbol, as far as they are known."""
         size = self.static_shared_bytes
-        return shared_arrays(self.cubin.ptx, self.kernel.name, size)
+        return self._sized(shared_arrays(self.cubin.ptx, self.kernel.name, size))
 
     @cached_property
     def constant_arrays(self) -> dict[str, NamedArray]:
         """The variables in constant memory by symbol."""
-        return {
+        found = {
             symbol: NamedArray(source_name(symbol), one.offset, one.size)
             for symbol, one in self.cubin.variables.items()
             if one.is_constant
+        }
+        return self._sized(found)
+
+    def _sized(self, arrays: Mapping[str, NamedArray]) -> dict[str, NamedArray]:
+        """Return arrays with the bytes of an element as declared, where they fill the array."""
+        sizes = {symbol: self.element_bytes.get(one.name, 0) for symbol, one in arrays.items()}
+        return {
+            symbol: replace(one, each=each) if each and not (one.size or 0) % each else one
+            for (symbol, one), each in zip(arrays.items(), sizes.values(), strict=True)
         }
 
     @property

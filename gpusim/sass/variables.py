@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,25 +18,30 @@ from gpusim.sass import arrays, symbols
 from gpusim.sass.cubin import Variable
 from gpusim.typing import Array
 
-_DECLARED = re.compile(r"\b__(?:device|constant|managed)__\b([^;(]*)([;(])")
+_SPACES = r"__(device|constant|managed|shared)__"
+_DECLARED = re.compile(rf"\b{_SPACES}([^;(]*)([;(])")
 _ALIGNED = re.compile(r"\b(?:alignas|__align__|__builtin_align__)\s*\([^)]*\)")
+_BRACKETS = re.compile(r"\[[^][]*\]")
 _BRACES = re.compile(r"\{[^{}]*\}")
 _QUALIFIER = re.compile(
-    r"\b(?:static|extern|inline|const|constexpr|volatile|__(?:device|constant|managed|restrict)__)\b"
+    rf"\b(?:static|extern|inline|const|constexpr|volatile|__restrict__|{_SPACES})\b"
 )
 _SIZES = re.compile(r"(?:\s*\[[^\]]*\])*\s*$")
 MOST_LISTED = 12
 
 
-def declared_types(text: str) -> dict[str, Declared]:
-    """Return the variables that a source text declares, by their names without namespaces.
+def declared_types(
+    text: str, spaces: Collection[str] = ("device", "constant", "managed")
+) -> dict[str, Declared]:
+    """Return the variables in some memories that a source text declares, by their plain names.
 
     One that is declared twice with different types is left out.
     """
     found: dict[str, Declared | None] = {}
-    for match in _DECLARED.finditer(_ALIGNED.sub(" ", plain_text(text))):
-        if match[2] == ";" or "=" in match[1]:  # no function
-            for one in _variables(_without_braces(match[1])):
+    plain = _BRACKETS.sub("[]", _ALIGNED.sub(" ", plain_text(text)))
+    for match in _DECLARED.finditer(plain):
+        if match[1] in spaces and (match[3] == ";" or "=" in match[2]):  # no function
+            for one in _variables(_without_braces(match[2])):
                 known = found.setdefault(one.name, one)
                 found[one.name] = one if known == one else None
     return {name: one for name, one in found.items() if one is not None}

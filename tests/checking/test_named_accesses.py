@@ -163,11 +163,44 @@ __global__ void scalars(double *y, const double *x) {
     __syncthreads();
     reinterpret_cast<float4 *>(y)[t] = reinterpret_cast<const float4 *>(s)[t + 1];
 }
+__global__ void moved_by_vectors(double *y, const double *x) {
+    __shared__ __align__(16) float m[128];
+    int t = threadIdx.x;
+    reinterpret_cast<float4 *>(m)[t] = reinterpret_cast<const float4 *>(x)[t];
+    __syncthreads();
+    reinterpret_cast<float4 *>(y)[t] = reinterpret_cast<const float4 *>(m)[t + 1];
+}
+template <class T>
+__global__ void of_any_type(double *y, const double *x) {
+    __shared__ alignas(16) T u[512 / sizeof(T)];
+    int t = threadIdx.x;
+    reinterpret_cast<float4 *>(u)[t] = reinterpret_cast<const float4 *>(x)[t];
+    __syncthreads();
+    reinterpret_cast<float4 *>(y)[t] = reinterpret_cast<const float4 *>(u)[t + 1];
+}
+struct Body { float x, y, z, mass; };
+__global__ void structures(double *y, const double *x) {
+    __shared__ Body bodies[32];
+    int t = threadIdx.x;
+    bodies[t].x = x[t];
+    __syncthreads();
+    y[t] = bodies[t + 1].x;
+}
 """
 
 
-@pytest.mark.parametrize(("name", "element"), [("vectors", "s[32]"), ("scalars", "s[128]")])
-def test_vectors_are_counted_where_every_access_is_of_one(name: str, element: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "element"),
+    [
+        ("vectors", "s[32]"),
+        ("scalars", "s[128]"),
+        ("moved_by_vectors", "m[128]"),
+        ("of_any_type<double>", "u[64]"),
+        ("of_any_type<short>", "u[256]"),
+        ("structures", "bodies[32]"),
+    ],
+)
+def test_elements_are_those_of_the_declaration_not_of_its_accesses(name: str, element: str) -> None:
     """The last of 32 threads reads 16 bytes behind the array's 512."""
     kernel = gpusim.cuda_source(VECTORS)[name]
     (found,) = gpusim.check(kernel[1, 32], np.zeros(64), np.ones(64)).errors
