@@ -54,6 +54,16 @@ def awaits(program: Program) -> bool:
 
 
 @once
+def awaits_time(program: Program) -> bool:
+    """Return whether a loop goes on until a clock has reached a time."""
+    return any(
+        OPS[row.op].kind == "clock" and not loop.deciding.isdisjoint(row.dst)
+        for loop in _loops(program)
+        for _, row in loop
+    )
+
+
+@once
 def optimistic_loads(program: Program) -> frozenset[int]:
     """Return the pcs of loads that a compare-and-swap finds out to be true still, or not."""
     rows = program.instructions

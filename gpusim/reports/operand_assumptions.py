@@ -1,28 +1,36 @@
-"""Notes in reports on what a predicted time supposes: ordinary operands, no time asleep."""
+"""Notes in reports on what a predicted time supposes: ordinary operands, no time waited for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from textwrap import wrap
 
 from rich.text import Text
 
+from gpusim.isa.ops import Program
 from gpusim.prediction.sweeps.jobs import Forecast
+from gpusim.program.polling import awaits_time
 from gpusim.reports.layout import DIM
 
 
-def _sleeps(forecast: Forecast) -> bool:
-    """Return whether threads of a launch may sleep for a time."""
-    programs = (one.prepared.program for one in forecast.predictions)
-    return any(
-        row.text.startswith("NANOSLEEP") for program in programs for row in program.instructions
-    )
+def _sleeps(program: Program) -> bool:
+    """Return whether threads of a program may sleep for a time."""
+    return any(row.text.startswith("NANOSLEEP") for row in program.instructions)
+
+
+def _of_any(holds: Callable[[Program], bool], forecast: Forecast) -> bool:
+    return any(holds(one.prepared.program) for one in forecast.predictions)
 
 
 NOTES: Mapping[str, Callable[[Forecast], bool]] = {
     "array elements without values are taken for ordinary operands: quotients, roots and powers "
     "take their fast path": lambda forecast: forecast.assumes_ordinary_operands,
-    "the time that threads are asleep in __nanosleep is not in the duration": _sleeps,
+    "the time that threads are asleep in __nanosleep is not in the duration": partial(
+        _of_any, _sleeps
+    ),
+    "the time that loops wait for by clock(), clock64() or %globaltimer is not in the "
+    "duration": partial(_of_any, awaits_time),
 }
 
 

@@ -429,12 +429,29 @@ def test_rank_has_what_was_measured_of_the_same_launch_beside_its_predictions(ru
     assert "295.2" in text
 
 
+ASLEEP, BY_THE_CLOCK = "asleep in __nanosleep", "loops wait for by clock()"
+# Bodies of kernels, and what is not in their duration.
+WAITS = {
+    "__nanosleep(1000000);": {ASLEEP},
+    "long long t = clock64(); while (clock64() - t < n) {}": {BY_THE_CLOCK},
+    "unsigned t = clock(); while (clock() - t < (unsigned)n) __nanosleep(100);": {
+        ASLEEP,
+        BY_THE_CLOCK,
+    },
+    "long long t = clock64(); for (int i = 0; i < 4; i++) x[i] *= 3; x[5] = clock64() - t;": set(),
+    "for (int i = 0; i < n; i++) { int t = clock(); x[i] *= 3; x[i + 9] = clock() - t; }": set(),
+    "": set(),
+}
+
+
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
-def test_a_prediction_says_that_sleep_is_not_in_its_time(run: Run, tmp_path: Path) -> None:
-    """A sleep of 1 ms is predicted to take less than 10 us."""
-    file, launch = tmp_path / "sleep.cu", "// gpusim: grid=1 block=32 args=int32[32]\n"
-    for body, is_said in (("__nanosleep(1000000);", True), ("", False)):
-        kernel = f"__global__ void k(int *x) {{ {body} x[threadIdx.x] = 1; }}\n"
-        file.write_text(launch + kernel)
-        _, out, _ = run("predict", f"{file}:k")
-        assert ("asleep in __nanosleep is not in the duration" in " ".join(out.split())) is is_said
+@pytest.mark.parametrize(("body", "left_out"), WAITS.items())
+def test_a_prediction_says_which_waits_are_not_in_its_time(
+    body: str, left_out: set[str], run: Run, tmp_path: Path
+) -> None:
+    file, launch = tmp_path / "waits.cu", "// gpusim: grid=1 block=32 args=int32[32],9\n"
+    file.write_text(f"{launch}__global__ void k(int *x, int n) {{ {body} x[threadIdx.x] = 1; }}\n")
+    _, out, _ = run("predict", f"{file}:k")
+    said = " ".join(out.split())
+    assert {one for one in (ASLEEP, BY_THE_CLOCK) if one in said} == left_out
+    assert ("not in the duration" in said) is bool(left_out)
