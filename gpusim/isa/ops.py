@@ -25,6 +25,7 @@ Evaluate = Callable[..., Array | tuple[Array, ...]]
 SPACES = ("shared", "local", "generic")
 # Where shared and local memory begin among all addresses, as a multiple of 2^32: far above arrays.
 SHARED_HIGH, LOCAL_HIGH = 0x7FFF, 0x7FFE
+RANK_SHIFT = 24  # of an address of shared memory in a cluster: above is the rank of its block
 CONSTANT_BANK = 3  # of variables in constant memory
 ANY_ARRAY = ""  # the name of an access by address to any array
 
@@ -247,7 +248,8 @@ class Program:
     constant memory that accesses name, by pc, as far as they are known; `outside` are accesses at
     constant indices that lie outside their array. `masks` are the lanes named by instructions that
     have no mask as an operand, `mask_registers` the registers that hold those computed at run time;
-    `lost_masks` are the pcs whose masks are not known.
+    `lost_masks` are the pcs whose masks are not known. With `clusters` its blocks are launched in
+    thread block clusters.
     """
 
     name: str
@@ -273,6 +275,7 @@ class Program:
     masks: Mapping[int, int] = field(default_factory=dict)
     mask_registers: Mapping[int, int] = field(default_factory=dict)
     lost_masks: frozenset[int] = frozenset()
+    clusters: bool = False
 
     def shared_array(self, memory: Memory, touched: Sequence[int]) -> tuple[str, int]:
         """Return the array of an access that lanes make at some addresses, and its first byte."""
@@ -657,6 +660,7 @@ OPS |= {
     "bits.BMOV.32.CLEAR": Op("cbu"),
     "bits.ENDCOLLECTIVE": Op("cbu"),
     ".SAME": Op("none", as_detail_says, issued=False),
+    ".S2R": Op("none", kind="special", issued=False),
     ".STS": Op("none", kind="store", issued=False, asynchronous=True),
     ".LDG": Op("none", kind="load", issued=False, asynchronous=True),
     "LDGSTS": Op("lsu", kind="load", timing="global_load", copies="begins", asynchronous=True),
@@ -697,6 +701,9 @@ OPS |= {
     "bits.LEPC": Op("alu", as_detail_says),
     "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
+    # The barrier of a cluster of several blocks.
+    "UCGABAR_ARV": Op("uniform", kind="cluster_arrive"),
+    "UCGABAR_WAIT": Op("uniform", kind="cluster_wait", timing="barrier"),
     "WARPSYNC.MASK": Op(
         "cbu",
         kind="warpsync",

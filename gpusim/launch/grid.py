@@ -32,6 +32,10 @@ SHARED_BYTES_PER_BLOCK: dict[str, int] = {
 # 32-bit registers of a block, from compute capability 3.0 on; a warp is given whole units, and its
 # place in one of four equal parts (NVIDIA's occupancy calculator).
 REGISTERS_PER_BLOCK, REGISTER_UNIT, PARTS = 65536, 256, 4
+# Blocks of a cluster: up to 8 on any GPU, up to 16 where a kernel allows sizes that are not
+# portable (CUDA C++ Programming Guide, thread block clusters).
+MOST_OF_CLUSTER = 16
+NO_CLUSTER = (1, 1, 1)
 
 
 @dataclass(frozen=True, order=True)
@@ -114,11 +118,15 @@ def places_of(numbers: Any, size: Dim3) -> tuple[Any, Any, Any]:
 
 @dataclass(frozen=True)
 class Launch:
-    """A grid of blocks of threads; `dynamic_shared_bytes` is added to the static memory."""
+    """A grid of blocks of threads; `dynamic_shared_bytes` is added to the static memory.
+
+    `cluster` is the size of its thread block clusters, in blocks; (1, 1, 1) without clusters.
+    """
 
     grid: Dim3
     block: Dim3
     dynamic_shared_bytes: int = 0
+    cluster: Dim3 = NO_CLUSTER
 
     @classmethod
     def of(
@@ -149,12 +157,27 @@ class Launch:
                 f"compute capability {cc} has at most {cc.max_threads_per_block} threads "
                 f"in a block, not {self.threads_per_block}"
             )
+        if self.cluster_blocks > 1:
+            self._check_cluster(cc)
         need = static_shared_bytes + self.dynamic_shared_bytes
         if need > cc.shared_bytes_per_block:
             raise LaunchError(
                 f"the block needs {need} bytes of shared memory; "
                 f"compute capability {cc} has at most {cc.shared_bytes_per_block}"
             )
+
+    def _check_cluster(self, cc: ComputeCapability) -> None:
+        """Raise LaunchError where a GPU of `cc` has no such clusters, or the grid is not of them."""
+        size = " x ".join(map(str, self.cluster))
+        if cc.major < 9:
+            raise LaunchError(
+                f"thread block clusters ({size} blocks) begin with compute capability 9.0, not {cc}"
+            )
+        if self.cluster_blocks > MOST_OF_CLUSTER:
+            raise LaunchError(f"a cluster has at most {MOST_OF_CLUSTER} blocks, not {size}")
+        if any(blocks % each for blocks, each in zip(self.grid, self.cluster, strict=True)):
+            grid = " x ".join(map(str, self.grid))
+            raise LaunchError(f"a grid of {grid} blocks is no multiple of clusters of {size}")
 
     def check_code(self, registers: int, most_threads: int) -> None:
         """Raise LaunchError where a kernel's machine code cannot run in blocks of this size.
@@ -181,6 +204,33 @@ class Launch:
         """Number of blocks in the grid."""
         x, y, z = self.grid
         return x * y * z
+
+    @property
+    def cluster_blocks(self) -> int:
+        """Number of blocks in a cluster."""
+        x, y, z = self.cluster
+        return x * y * z
+
+    @property
+    def clusters(self) -> Dim3:
+        """Number of clusters in the grid, by axis."""
+        x, y, z = (n // each for n, each in zip(self.grid, self.cluster, strict=True))
+        return (x, y, z)
+
+    def whole_clusters(self, blocks: int) -> int:
+        """Return a number of blocks, at least 1, as whole clusters: as many as fit, or one."""
+        return max(blocks - blocks % self.cluster_blocks, self.cluster_blocks)
+
+    def in_clusters(self, numbers: Any) -> Any:
+        """Return the linear numbers of blocks that are counted cluster by cluster.
+
+        Within a cluster they follow their ranks (%cluster_ctarank).
+        """
+        first = places_of(numbers // self.cluster_blocks, self.clusters)
+        inside = places_of(numbers % self.cluster_blocks, self.cluster)
+        each = zip(first, inside, self.cluster, strict=True)
+        along = [one * size + within for one, within, size in each]
+        return along[0] + self.grid[0] * (along[1] + self.grid[1] * along[2])
 
     @property
     def threads_per_block(self) -> int:

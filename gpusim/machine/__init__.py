@@ -57,7 +57,8 @@ def chunk_blocks(program: Program, launch: Launch) -> int:
     lanes = REGISTERS_PER_CHUNK // max(program.registers, 1)
     lanes = min(max(lanes, FEWEST_LANES), MOST_LANES)
     blocks = min(2048, lanes // lanes_each)
-    return max(1, min(blocks, LOCAL_BYTES_PER_CHUNK // max(program.local_bytes * lanes_each, 1)))
+    most = LOCAL_BYTES_PER_CHUNK // max(program.local_bytes * lanes_each, 1)
+    return launch.whole_clusters(max(1, min(blocks, most)))
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,9 @@ def run(
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     resident, turns = schedule.resident, schedule.turns
     allocations = allocated(prepared)
-    size = schedule.chunk or chunk_blocks(program, launch)
+    size = launch.whole_clusters(schedule.chunk or chunk_blocks(program, launch))
+    if launch.cluster_blocks > 1:
+        blocks = _in_clusters(launch, blocks)
     is_plain = on_fault is None and resident is None and turns is None
     compiled = _begun(prepared, allocations, observers, step_limit) if is_plain else None
     for begin in hooks(observers, "begin"):
@@ -129,7 +132,8 @@ def run(
     with np.errstate(all="ignore"):
         while running or following < count:
             if compiled is not None and not running:
-                chunk = np.arange(following, min(following + compiled.most_blocks(size), count))
+                most = launch.whole_clusters(compiled.most_blocks(size))
+                chunk = np.arange(following, min(following + most, count))
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
                 if compiled.has_run(chosen, size, longest, is_last=chunk[-1] == count - 1):
                     following += len(chunk)
@@ -161,6 +165,15 @@ def run(
     prepared.give_back()
     for end in hooks(observers, "end"):
         end()
+
+
+def _in_clusters(launch: Launch, blocks: Sequence[int] | None) -> Array:
+    """Return the blocks of a launch, or the clusters of some blocks, cluster by cluster."""
+    every = np.asarray(launch.in_clusters(np.arange(launch.blocks)))
+    if blocks is None:
+        return every
+    of_clusters = every.reshape(-1, launch.cluster_blocks)
+    return of_clusters[np.isin(of_clusters, blocks).any(axis=1)].reshape(-1)
 
 
 def _begun(

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusim.errors import FaultPlace, ReadOnlyError
 from gpusim.gpu.memory import WORD_BYTES, first_of_each
-from gpusim.isa.ops import LOCAL_HIGH, OPS, SHARED_HIGH, SPIN, Instruction, Memory
+from gpusim.isa.ops import LOCAL_HIGH, OPS, RANK_SHIFT, SHARED_HIGH, SPIN, Instruction, Memory
 from gpusim.machine import async_copies, generic_addressing, storage
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
@@ -208,9 +208,17 @@ def _allowed(
 
 
 def _touched(
-    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
+    context: Context,
+    group: Group,
+    instruction: Instruction,
+    addresses: Array,
+    on: Array,
+    part: Array | None = None,
 ) -> tuple[list[LaneElements | UniformLaneElements], Array]:
-    """Return the memories that lanes touch, and the lanes without a fault."""
+    """Return the memories that lanes touch, and the lanes without a fault.
+
+    `part` is the index of the shared memory that each lane touches, its own block's if not given.
+    """
     memory, batch = _memory(instruction), group.batch
     if memory.space == "generic":
         return _anywhere(context, group, instruction, addresses, on)
@@ -231,6 +239,7 @@ def _touched(
     index = storage.element_index(addresses, memory.base, item)
     on = _within(context, group, instruction, index, on, size)
     owner, bytes_each = _shared(group) if memory.space == "shared" else _local(group)
+    owner = owner if part is None else part
     if not bytes_each.size:
         return [LaneElements(None, index, on)], on
     index = storage.element_index(addresses, 0, item) if memory.base else index
@@ -250,19 +259,33 @@ def _anywhere(
     start = 0 if layout is None else layout.shared_start
     within = addresses & np.int64(0xFFFFFFFF)
     shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
+    part, inside = None, within - start
+    if group.batch.launch.cluster_blocks > 1:
+        part, inside = _in_cluster(group, within)
+        inside = np.where(part < 0, -1, inside - start)
     touched: list[LaneElements | UniformLaneElements] = []
     good = np.zeros_like(on)
     for space, mine, places in (
-        ("shared", on & shared, within - start),
+        ("shared", on & shared, inside),
         ("local", on & local, within),
         ("global", on & ~shared & ~local, addresses),
     ):
         if mine.any():
             row = replace(instruction, memory=replace(_memory(instruction), space=space))
-            some, fine = _touched(context, group, row, places, mine)
+            of_block = part if space == "shared" else None
+            some, fine = _touched(context, group, row, places, mine, of_block)
             touched += some
             good = good | fine
     return touched, good
+
+
+def _in_cluster(group: Group, within: Array) -> tuple[Array, Array]:
+    """Return the shared memory of an address in a cluster, -1 for none, and the place in it."""
+    batch = group.batch
+    rank = within >> np.int64(RANK_SHIFT)
+    first = group.of_rows(batch.block_of_row - batch.rank_of_row)
+    part = np.where(rank < batch.launch.cluster_blocks, first + rank, -1)
+    return part, within & np.int64((1 << RANK_SHIFT) - 1)
 
 
 def _found(

@@ -24,9 +24,8 @@ MOST_LAUNCHES = 64  # programs and grids with words that are kept
 FUNCTION_HIGH = 0x7FFD
 _ADDRESSES = 4
 
-# Values set by the driver, by their meaning in a `BankLayout`. Blocks are not in clusters: each is
-# one
-# of its own.
+# Values set by the driver, by their meaning in a `BankLayout`. Without clusters a block is one of
+# its own.
 _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     "reserved shared memory": lambda layout, launch: _words(
         layout.shared_start + behind(layout.static_shared_bytes + launch.dynamic_shared_bytes)
@@ -44,11 +43,11 @@ _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     "shared bytes with the reserved": lambda layout, launch: _words(
         layout.shared_start + layout.static_shared_bytes + launch.dynamic_shared_bytes
     ),
-    "is in a cluster": lambda *_: _words(0),
-    "cluster size": lambda *_: _words(1, 1, 1),
-    "cluster size, inverted": lambda *_: np.ones(3, "<f4").view(np.uint8),
-    "clusters": lambda _, launch: _words(*launch.grid),
-    "blocks of a cluster": lambda *_: _words(1),
+    "is in a cluster": lambda _, launch: _words(launch.cluster_blocks > 1),
+    "cluster size": lambda _, launch: _words(*launch.cluster),
+    "cluster size, inverted": lambda _, launch: (1 / np.array(launch.cluster, "<f4")).view(np.uint8),
+    "clusters": lambda _, launch: _words(*launch.clusters),
+    "blocks of a cluster": lambda _, launch: _words(launch.cluster_blocks),
 }
 
 

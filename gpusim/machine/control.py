@@ -6,7 +6,7 @@ import numpy as np
 
 from gpusim.errors import KernelFault
 from gpusim.isa.ops import Instruction
-from gpusim.machine import barrier, convergence, gathering, named_barrier
+from gpusim.machine import barrier, cluster_barrier, convergence, gathering, named_barrier
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
@@ -72,6 +72,7 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
         gathering.release(context)
         barrier.release(context)
         named_barrier.release(context)
+        cluster_barrier.release(context)
     return True
 
 

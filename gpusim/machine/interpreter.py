@@ -23,6 +23,7 @@ from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.livelock import Changes, LivelockDetector
 from gpusim.machine.state import (
     AT_BARRIER,
+    AT_CLUSTER,
     AT_CONVERGENCE,
     AT_NAMED_BARRIER,
     AT_WARP,
@@ -39,6 +40,7 @@ from gpusim.typing import Array
 WAITING_FOR = {
     AT_BARRIER: "at the barrier on line {}",
     AT_NAMED_BARRIER: "at the named barrier on line {}",
+    AT_CLUSTER: "at the barrier of its cluster on line {}",
     AT_CONVERGENCE: "for its other lanes to reconverge before line {}",
     AT_WARP: "for lanes of the mask on line {}",
 }
@@ -67,7 +69,7 @@ class Interpreter:
     ) -> None:
         self.batch = batch
         self._turns = turns
-        if turns is not None:
+        if turns is not None or batch.launch.cluster_blocks > 1:
             batch.unfold()
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
         self.context.printed = printed

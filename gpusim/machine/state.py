@@ -26,7 +26,7 @@ from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
-READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_NAMED_BARRIER = range(5)
+READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_NAMED_BARRIER, AT_CLUSTER = range(6)
 NAMED_BARRIERS = 16
 
 
@@ -172,6 +172,8 @@ class Batch:
         self._tokens_given = 0
         # Threads that came to a named barrier without waiting there, by barrier and block.
         self.arrivals = np.zeros((NAMED_BARRIERS, 1), dtype=np.int64)
+        # Lanes that have arrived at the barrier of their cluster, and those whose phase is over.
+        self.arrived, self.passed = np.zeros((2, len(blocks) * warps, WARP_SIZE), dtype=bool)
         size = program.addressable_shared(launch.dynamic_shared_bytes)
         self.shared = np.zeros((len(blocks), -(-size // 16) * 16), dtype=np.uint8)
         self.local: Array | None = None
@@ -210,6 +212,16 @@ class Batch:
     def block_number(self) -> Array:
         """Linear block number of each row, shaped like `block_of_row`."""
         return self.placement.blocks[self.block_of_row]
+
+    @property
+    def rows_of_cluster(self) -> int:
+        """Number of rows of a cluster; its blocks follow each other, each with all of its warps."""
+        return self.launch.cluster_blocks * self.placement.warps_per_block
+
+    @property
+    def rank_of_row(self) -> Array:
+        """Rank of each row's block in its cluster, shaped like `block_of_row`."""
+        return self.block_of_row % self.launch.cluster_blocks
 
     def is_diverged(self) -> bool:
         """Return whether a warp is in more than one split."""

@@ -54,6 +54,7 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
     "tid": _thread,
     "ctaid": _block,
     "laneid": lambda *_: LANES.reshape(1, 1, 32),
+    "cluster_ctarank": lambda group, _: _rank(group),
     "cga": lambda *_: np.zeros((1, 1, 1), dtype=np.int32),
     "shared_window": lambda *_: np.full((1, 1, 1), SHARED_HIGH, dtype=np.int32),
     "shared_bytes": lambda group, _: _shared_bytes(group),
@@ -70,6 +71,12 @@ SPECIAL: Mapping[str, Callable[[Group, str], Array]] = {
 def _warp(group: Group) -> Array:
     """Return the number of each warp within its block, as if that had the multiprocessor alone."""
     return np.asarray(group.of_rows(group.batch.thread_number() // 32).astype(np.int32))
+
+
+def _rank(group: Group) -> Array:
+    """Return the rank of each row's block in its cluster."""
+    batch = group.batch
+    return np.asarray(group.of_rows(batch.rank_of_row.astype(np.int32)))
 
 
 def _shared_bytes(group: Group) -> Array:

@@ -13,6 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from gpusim.errors import InputError
+from gpusim.launch.grid import NO_CLUSTER, Dim3
 
 MOST_BYTES = 256 << 20
 MOST_GLOBAL_BYTES = 1 << 38  # of variables: more than the memory of any GPU
@@ -99,8 +100,9 @@ class KernelCode:
     """What a cubin says of a kernel beside its instructions. Sizes in bytes.
 
     `constants` are the compiler's constants of the kernel, in bank 2, `text` are its instructions,
-    `cluster` is the requested size of clusters in blocks. `masks` are the registers that hold the
-    masks of warp operations, by address; None for those that the compiler does not say.
+    `cluster` is the size of its clusters in blocks, (1, 1, 1) without any. `masks` are the
+    registers that hold the masks of warp operations, by address; None for those that the compiler
+    does not say.
     """
 
     name: str
@@ -110,7 +112,7 @@ class KernelCode:
     local_bytes: int
     constants: bytes = b""
     text: bytes = b""
-    cluster: tuple[int, ...] = ()
+    cluster: Dim3 = NO_CLUSTER
     most_threads: tuple[int, ...] = ()  # of a block, by its launch bounds
     masks: Mapping[int, int | None] = field(default_factory=dict)
 
@@ -246,7 +248,7 @@ class _Reader:
     def _kernel(self, name: str, registers: int) -> KernelCode:
         parameters = []
         base = 0
-        cluster: tuple[int, ...] = ()
+        cluster = NO_CLUSTER
         most_threads: tuple[int, ...] = ()
         places, held = list[int](), list[int]()
         for attribute, value in self._attributes(f".nv.info.{name}"):
@@ -261,7 +263,8 @@ class _Reader:
             elif attribute == _MOST_THREADS:
                 most_threads = struct.unpack("<III", value)
             elif attribute == _CLUSTER:
-                cluster = struct.unpack("<III", value)
+                x, y, z = struct.unpack("<III", value)
+                cluster = (x, y, z)
             elif attribute == _MASK_PLACES:
                 places += _words(value)
             elif attribute == _MASK_REGISTERS:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from gpusim.cuda_cpp.structures import (
     size_of,
     structures,
 )
-from gpusim.errors import InputError, LaunchError, shown_at_the_call
+from gpusim.errors import InputError, shown_at_the_call
 from gpusim.host import files
 from gpusim.isa.lines import Call
 from gpusim.isa.ops import CONSTANT_BANK, BankLayout, Program
@@ -586,11 +585,7 @@ class CodeKernel(MachineCode):
     def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
         code = self.code(cc)
-        if prod(code.kernel.cluster) > 1:
-            raise LaunchError(
-                f"{self.__name__} needs clusters of {code.kernel.cluster} blocks, which are not "
-                "simulated"
-            )
+        launch = replace(launch, cluster=code.kernel.cluster)
         parameters = code.kernel.parameters
         declared = self._declared(code)
         given = arguments.given(self.__name__, parameters, declared, self.file.structures, args)

@@ -18,6 +18,7 @@ from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
 from gpusim.sass.cubin import ADDRESS_BANK, Cubin, KernelCode
 from gpusim.sass.decoding import BankWord, Context, Micro, Source, decoded
+from gpusim.sass.decoding.addresses import of_own_memory
 from gpusim.sass.flow import edges
 from gpusim.sass.links import Links
 from gpusim.sass.listing import BYTES_PER_ROW, Place, Row, Section, without_padding
@@ -176,7 +177,11 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     0. Raises UnknownFormError for an instruction that the table does not know.
     """
     rows = list(without_padding(code.section.rows))
-    found = list(decoded(rows, Context(code.window, code.section.labels, code.cubin.arch)))
+    clusters = prod(code.kernel.cluster) > 1
+    context = Context(code.window, code.section.labels, code.cubin.arch, clusters)
+    found = list(decoded(rows, context))
+    if clusters:
+        found = of_own_memory(found, code.window)
     micros = [
         _settled(bank_words.in_place(micro, code.cubin.arch))
         for micro in ordered(found, rows, code.ptx)
@@ -277,6 +282,7 @@ class _Translation:
                 if isinstance(mask, str) and step in self.webs.reached
             },
             lost_masks=frozenset(step for step, mask in masks.items() if mask is None),
+            clusters=prod(kernel.cluster) > 1,
         )
 
     def _joining(self) -> frozenset[int]:

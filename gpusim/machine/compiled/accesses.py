@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpusim.isa.ops import LOCAL_HIGH, SHARED_HIGH
+from gpusim.isa.ops import LOCAL_HIGH, RANK_SHIFT, SHARED_HIGH
 from gpusim.machine.compiled.layout import (
     CHUNKED,
     IN,
@@ -103,6 +103,7 @@ class Access:
     results: int = 0  # registers that take an atomic's old value
     floating: bool = False
     tried: bool = False  # by one lane of each word; others have failed
+    cluster_at: int = 0  # of a warp: its part of a cluster, 0 for none
 
     @property
     def name(self) -> str:
@@ -401,14 +402,24 @@ class Access:
         word = "(i32.wrap_i64 (local.get $a))"
         odd = f"(i32.and (local.get $q) (i32.const {self.width - 1}))"
 
-        def own(first: str, bytes_there: str) -> str:
+        def own(first: str, bytes_there: str, word: str = word) -> str:
             """Return code that sets $q to a place in own memory."""
             last = f"(i32.sub {bytes_there} (i32.const {self.width}))"
             return f"""(local.set $q (i32.sub {word} {first}))
     (if (i32.or {odd} (i32.or (i32.lt_s {last} (i32.const 0)) (i32.gt_u (local.get $q) {last})))
       (then (unreachable)))"""
 
-        shared = own("(local.get $first)", f"(i32.load (i32.const {SHARED_LIMIT}))")
+        begin = f"(i32.load offset={SHARED} (local.get $W))"
+        ranked = ""
+        if self.cluster_at:
+            rank = f"(i32.load offset={self.cluster_at} (local.get $W))"
+            ranked = f"""(local.set $r (i32.shr_u {word} (i32.const {RANK_SHIFT})))
+    (if (i32.ge_u (local.get $r) {read("cluster")}) (then (unreachable)))"""
+            begin = f"""(i32.add {begin}
+        (i32.mul (i32.sub (local.get $r) {rank}) {read("shared_bytes")}))"""
+        inside = f"(i32.and {word} (i32.const {(1 << RANK_SHIFT) - 1}))" if ranked else word
+        limit = f"(i32.load (i32.const {SHARED_LIMIT}))"
+        shared = ranked + own("(local.get $first)", limit, inside)
         local = own("(i32.const 0)", "(local.get $bytes)")
         moved = self._move(32) if self.kind in ("load", "store") else "(unreachable)"
         stores = int(self.kind != "load")
@@ -422,7 +433,7 @@ class Access:
     {moved})
   (else
     (if (i32.eq (local.get $n) (i32.const {SHARED_HIGH})) (then {shared}
-      (local.set $q (i32.add (local.get $q) (i32.load offset={SHARED} (local.get $W)))))
+      (local.set $q (i32.add (local.get $q) {begin})))
     (else
       (local.set $e (call $reached (local.get $e) (local.get $a) (i64.const {self.width})
         (i32.const {stores})))
@@ -430,7 +441,7 @@ class Access:
     {self._moved}))"""
         return f"""(func {self.name} (param $on i32) (param $W i32) (param $first i32)
 (param $bytes i32) (local $m i32) (local $l i32) (local $q i32) (local $o i32) (local $O i64)
-(local $n i32) (local $e i32) (local $a i64)
+(local $n i32) (local $e i32) (local $a i64) (local $r i32)
 {_LANES.format(body=each)})"""
 
 

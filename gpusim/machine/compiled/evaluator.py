@@ -74,7 +74,8 @@ class CompiledLaunch:
         self._has_arrays = False
         size = self._arrays_end - arrays.arrays_begin(self._made)
         self._threads = 1
-        if not (self._steps or compiled.is_dependent or self._made.in_order):
+        alone = not (self._made.in_order or self._made.cluster_at)
+        if alone and not (self._steps or compiled.is_dependent):
             self._threads = parts.threads(self.program, self._made, size)
 
     def most_blocks(self, chunk: int) -> int:

@@ -197,6 +197,9 @@ class Instance:
             reductions=self.made.reductions_at,
             arrivals=self.made.arrivals_at,
             queue_at=self.made.queue_at,
+            held=place.held,
+            cluster=place.cluster,
+            cluster_at=self.made.cluster_at,
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)

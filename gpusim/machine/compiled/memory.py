@@ -37,8 +37,8 @@ _NO_BANK = np.zeros(0, np.uint8)
 class BatchMemory:
     """Where a batch lies in linear memory, behind the arrays.
 
-    Blocks run one after the other, in the memory of one; those whose warps take turns in order have
-    memory of their own each. There is room for the sums of all warps.
+    Clusters run one after the other, in the memory of one; blocks whose warps take turns in order
+    have memory of their own each. There is room for the sums of all warps.
     """
 
     def __init__(self, made: Translation, context: Context, arrays_end: int, blocks: Array) -> None:
@@ -48,7 +48,8 @@ class BatchMemory:
         self.blocks = len(self.placement.blocks)
         self.rows = self.warps * self.blocks
         self.one_by_one = not made.in_order
-        at_once = 1 if self.one_by_one else self.blocks
+        self.cluster = batch.launch.cluster_blocks
+        at_once = self.cluster if self.one_by_one else self.blocks
         self.held = self.warps * at_once
         self.notes_at = _aligned(arrays_end, 64)
         self.marks_at = self.notes_at + layout.NOTES * NOTE_BYTES
@@ -235,10 +236,12 @@ def _bring_warps(place: BatchMemory, batch: Batch, warps: Array) -> None:
     """Copy what warps have at their start."""
     made, words, number = place.made, warps.view(np.int32), np.arange(place.held)
     # A warp that begins anew goes on to its row of the next block.
-    words[:, layout.ROW // 4] = number - place.warps
+    words[:, layout.ROW // 4] = number - place.held
     words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
     words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes
     words[:, layout.SHARED // 4] = place.shared_at + number // place.warps * place.shared_step
+    if made.cluster_at:
+        words[:, made.cluster_at // 4] = number // place.warps % place.cluster
     lanes = _bits(batch.splits.mask[0])
     words[:, layout.LANES // 4] = np.tile(lanes, place.held // place.warps)
     group: Any = _Everyone(batch)  # folded, these are the warps of a block

@@ -230,6 +230,7 @@ def _plain(made: Translation) -> dict[str, Any]:
         "awaits": made.awaits,
         "reductions_at": made.reductions_at,
         "arrivals_at": made.arrivals_at,
+        "cluster_at": made.cluster_at,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,

@@ -36,6 +36,7 @@ from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
 from gpusim.machine.warps import barriers, state, turns
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
+from gpusim.machine.warps.clusters import MEMBER_BYTES, Member
 from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.flow import all_successors, leaders
@@ -43,7 +44,7 @@ from gpusim.program.liveness import Liveness
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
 from gpusim.typing import Array, DType
-from gpusim.wasm.memory import fields_of, packed
+from gpusim.wasm.memory import fields_of, offset, packed
 
 WIDE = np.dtype(np.int64)
 NARROW = np.dtype(np.int32)
@@ -62,11 +63,11 @@ CALLED = frozenset((
 LEFT = frozenset(("trap", "call_driver"))
 CONTROL = frozenset((
     "branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier", "named_barrier",
-    "arrive", "part",
+    "arrive", "part", "cluster_wait",
 ))  # fmt: skip
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
-    "call_driver", "commit_copies", "await_copies",
+    "call_driver", "commit_copies", "await_copies", "cluster_arrive", "cluster_wait",
 ))  # fmt: skip
 REFUSED = frozenset((
     "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
@@ -89,8 +90,8 @@ class Translation:
     A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
     turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`, flags of
     basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of barriers are
-    listed at `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`; both are 0
-    without any.
+    listed at `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`, and has its
+    part of a cluster at `cluster_at`; they are 0 without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -125,6 +126,7 @@ class Translation:
     awaits: bool = False
     reductions_at: int = 0
     arrivals_at: int = 0
+    cluster_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -321,6 +323,8 @@ class _Translator:
             self._at += state.TOKEN_BYTES * state.MOST_ASIDE
         if any(OPS[row.op].has_number for row in rows):
             self._reserve_arrivals()
+        if self._program.clusters:
+            self._reserve_cluster()
         if self._in_order:
             self._keep_order()
         else:
@@ -401,6 +405,12 @@ class _Translator:
             raise NotDerivedError("named barriers")
         self._uses.add("named barriers")
         self._made.arrivals_at, self._at = self._at, self._at + barriers.ARRIVALS_BYTES
+
+    def _reserve_cluster(self) -> None:
+        """Make a place for a warp's part of a cluster; NotDerivedError where more is asked."""
+        if self._detection is not None:
+            raise NotDerivedError("clusters")
+        self._made.cluster_at, self._at = self._at, self._at + MEMBER_BYTES
 
     def _table_of_reductions(self) -> str:
         """Return the results of barriers as data."""
@@ -594,6 +604,8 @@ class _Translator:
         name, _, axis = str(row.detail).partition(".")
         if name == "ctaid":
             return Place(layout.BLOCK + 4 * AXES.index(axis), NARROW, "of warp")
+        if name == "cluster_ctarank":
+            return Place(self._made.cluster_at, NARROW, "of warp")
         dtype = self._types[row.dst[0]] if row.dst else NARROW
         key = row.detail, dtype
         if key not in self._specials:
@@ -651,6 +663,10 @@ class _Translator:
             if row.detail is not None:
                 groups = f"(i32.const {int(row.detail)})"
                 parts.append(f"(call $land_copies (local.get $W) (local.get $on) {groups})")
+        elif kind == "cluster_arrive":
+            at = f"offset={self._made.cluster_at + offset(Member, 'arrived')} (local.get $W)"
+            parts.append(f"(i32.store {at} (i32.or (i32.load {at}) (local.get $on)))")
+            parts.append(_SETTLES if self._in_order else "")
         elif kind == "source_branch":
             parts.append(self._decision(pc, found[-1]) if decided else "")
         elif kind in CONTROL:
@@ -979,6 +995,7 @@ class _Translator:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
         elif memory.space == "generic":
             self._uses.add("generic addresses")
+            access = replace(access, cluster_at=self._made.cluster_at)
             self._accesses.setdefault(access.name, access)
             known = self._program.layout
             first = 0 if known is None else known.shared_start
@@ -1339,6 +1356,9 @@ class _Translator:
 
     def _barrier(self, number: int, pc: int, row: Instruction) -> str:
         return self._held_at_barrier(number, row, self._hold(number, state.AT_BARRIER))
+
+    def _cluster_wait(self, number: int, pc: int, row: Instruction) -> str:
+        return self._held_at_barrier(number, row, self._hold(number, state.AT_CLUSTER))
 
     def _held_at_barrier(self, number: int, row: Instruction, hold: str) -> str:
         """Return code that lets the lanes that are on `hold`, and the others go on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusim.machine.warps.barriers import ARRIVALS_BYTES, reduce
+from gpusim.machine.warps.clusters import member, open_cluster, opened
 from gpusim.machine.warps.convergence import new_path
 from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.machine.warps.state import (
@@ -17,10 +18,10 @@ from gpusim.machine.warps.state import (
     Warp,
 )
 from gpusim.wasm.integers import as_u32, trailing_zeros
-from gpusim.wasm.memory import Record, fill, i32, i64, u32
+from gpusim.wasm.memory import Record, copy, fill, i32, i64, u32
 from gpusim.wasm.sources import external
 
-ENDED, STANDS_STILL = range(2)  # how a batch ends
+ENDED, STANDS_STILL, WAITS = range(3)  # how a batch ends, or a block until others go on
 _FNV_PRIME = 0x01000193
 
 
@@ -37,11 +38,6 @@ def start(warp: Warp) -> None:
 @external("begins")
 def begins(warp: Warp) -> None:
     """Hear of a warp that begins in another block."""
-
-
-@external("opened")
-def opened(warp: Warp) -> None:
-    """Hear of a barrier that opens, given the first warp of its block."""
 
 
 @external("progress")
@@ -69,7 +65,7 @@ def prepare() -> None:
 
 
 def run_in_turn() -> u32:
-    """Run the blocks of a batch, one after the other in the memory of one block.
+    """Run the clusters of a batch, one after the other in the memory of one cluster.
 
     A block with the sums of the one before it shares them: their number is written into its entry.
     Return how the batch ended.
@@ -80,25 +76,32 @@ def run_in_turn() -> u32:
     size = LAUNCH.warps * LAUNCH.sum_bytes
     last = 0
     number = -1
-    for block in range(LAUNCH.blocks):
-        entry = Entry(LAUNCH.entries + ENTRY_BYTES * block)
-        fill(sums, 0, size)
-        fill(first.shared, 0, LAUNCH.shared_bytes)
+    for cluster in range(LAUNCH.blocks // LAUNCH.cluster):
+        entry = Entry(LAUNCH.entries + ENTRY_BYTES * LAUNCH.cluster * cluster)
+        fill(sums, 0, size * LAUNCH.cluster)
         warp = first
-        for place in range(LAUNCH.warps):
+        for place in range(LAUNCH.held):
+            if place % LAUNCH.warps == 0:
+                fill(warp.shared, 0, LAUNCH.shared_bytes)
             warp.turns = LAUNCH.turns
             warp.sums = sums + place * LAUNCH.sum_bytes
-            begin(warp, entry)
+            begin(warp, Entry(entry.address + ENTRY_BYTES * (place // LAUNCH.warps)))
             begins(warp)
             warp = Warp(warp.address + LAUNCH.warp_bytes)
-        end = run_block(first)
+        end = run_cluster(first)
         if end:
             return end
-        if last == 0 or not _are_equal(last, sums, size):
-            number += 1
-            last = sums
-            sums += size
-        entry.x = number
+        made = sums
+        for _ in range(LAUNCH.cluster):
+            if last == 0 or not _are_equal(last, made, size):
+                number += 1
+                last = sums
+                if made != sums:
+                    copy(sums, made, size)
+                sums += size
+            entry.x = number
+            made += size
+            entry = Entry(entry.address + ENTRY_BYTES)
     return ENDED
 
 
@@ -123,7 +126,7 @@ def begin(warp: Warp, entry: Entry) -> None:
     warp.y = entry.y
     warp.z = entry.z
     warp.is_watched = entry.is_watched
-    warp.row += LAUNCH.warps
+    warp.row += LAUNCH.held
     split = warp.split(0)
     split.block = 0
     split.lanes = warp.lanes
@@ -135,6 +138,9 @@ def begin(warp: Warp, entry: Entry) -> None:
         fill(warp.address + LAUNCH.arrivals, 0, ARRIVALS_BYTES)
     if LAUNCH.queue_at:
         fill(warp.address + LAUNCH.queue_at, 0, QUEUE_BYTES)
+    if LAUNCH.cluster_at:
+        member(warp).arrived = 0
+        member(warp).passed = 0
     start(warp)
 
 
@@ -172,6 +178,25 @@ def _part_paths(warp: Warp, block: int) -> None:
         number -= 1
 
 
+def run_cluster(first: Warp) -> u32:
+    """Run a cluster, each of its blocks in turn as far as it comes alone; return how it ended."""
+    if LAUNCH.cluster == 1:
+        return run_block(first)
+    while True:
+        is_waiting = False
+        block = first
+        for _ in range(LAUNCH.cluster):
+            end = run_block(block)
+            if end == STANDS_STILL:
+                return end
+            is_waiting = is_waiting | (end == WAITS)
+            block = Warp(block.address + LAUNCH.warps * LAUNCH.warp_bytes)
+        if not is_waiting:
+            return ENDED
+        if not open_cluster(first):
+            return WAITS
+
+
 def run_block(first: Warp) -> u32:
     """Run a block, each warp in turn to its next barrier; return how it ended."""
     while True:
@@ -200,7 +225,7 @@ def run_block(first: Warp) -> u32:
             opened(first)
             _open(first, path)
         elif not has_run:
-            return STANDS_STILL
+            return WAITS
 
 
 def _open(warp: Warp, path: int) -> None:

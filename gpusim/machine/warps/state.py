@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from gpusim.wasm.memory import Record, fields_of, i32, i64, offset, size, u8, u32
 
-LAUNCHED, STATE = 528, 640  # where the two records lie that a module has once
+LAUNCHED, STATE = 528, 656  # where the two records lie that a module has once
 # Addresses of lanes: their operands and results, and the places of an access in order.
 IN, OPERAND_BYTES, OPERANDS, SORTED = 1024, 256, 20, 14336
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and its words
 MOST_SPLITS = 32
-READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(6)
+READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CLUSTER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(7)
 BARRIER_BITS = 8  # of `Split.waits_for` and `Token.name`: above them is a path, or a number
 ASIDE, MOST_ASIDE = 255, 256  # tokens in registers
 ALL_LANES = 0xFFFFFFFF
@@ -26,7 +26,8 @@ class Launched(Record):
     for others, `most_idle` how many may run while none writes. `reductions` is the table of
     barriers with a result (0: there are none), `arrivals` where the first warp of a block counts
     the threads that have arrived at each named barrier and do not wait, `queue_at` where a warp has
-    its asynchronous copies.
+    its asynchronous copies. `held` warps have memory of their own; a `cluster` has so many blocks,
+    and a warp has its part of one at `cluster_at` (0: each block is one of its own).
     """
 
     shift: i64
@@ -55,6 +56,9 @@ class Launched(Record):
     reductions: u32
     arrivals: u32
     queue_at: u32
+    held: u32
+    cluster: u32
+    cluster_at: u32
 
 
 class State(Record):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
 from gpusim.machine.warps.barriers import reduce
+from gpusim.machine.warps.clusters import open_cluster, opened
 from gpusim.machine.warps.scheduling import (
     ENDED,
     STANDS_STILL,
     begin,
-    opened,
     prepare,
     progress,
     run_warp,
@@ -492,6 +492,17 @@ def _enter_group() -> None:
         listed = _next_warp(listed)
     if block >= 0:
         _settle(block)
+        if LAUNCH.cluster_at:
+            _settle_clusters()
+
+
+def _settle_clusters() -> None:
+    """End the phases of the barriers of clusters, where all have arrived."""
+    size = LAUNCH.cluster * LAUNCH.warps
+    for cluster in range(LAUNCH.blocks // LAUNCH.cluster):
+        if open_cluster(_warp_of(size * cluster)):
+            for row in range(size * cluster, size * (cluster + 1)):
+                _enter_all(_warp_of(row))
 
 
 def _settle(block: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from gpusim.isa.ops import RANK_SHIFT
 from gpusim.sass.decoding.sources import expect
 from gpusim.sass.decoding.steps import Context, Micro, Source, pair
 from gpusim.sass.form import joined
@@ -16,16 +18,28 @@ from gpusim.sass.operands import Operand, Term
 
 @dataclass(frozen=True)
 class Address:
-    """How an address is added up: the scale of each register or pair, and a number of bytes."""
+    """How an address is added up: the scale of each register or pair, and a number of bytes.
+
+    In a cluster, the bits of an address of shared memory above `RANK_SHIFT` are the rank of a
+    block. That of a block's own counts from its `window` on, without the rank.
+    """
 
     terms: tuple[tuple[int, int, bool], ...]  # bits, scale, and whether unsigned
     offset: int
+    window: int | None = None
 
     def __str__(self) -> str:
         return f"{self.offset:+#x}"
 
     def computed(self, *registers: Any) -> Any:
         """Return addresses, 64-bit, from the registers that they are made of."""
+        total = self._sum(*registers)
+        if self.window is None:
+            return total
+        window, inside = np.int64(self.window), np.int64((1 << RANK_SHIFT) - 1)
+        return (total + window & inside) - window
+
+    def _sum(self, *registers: Any) -> Any:
         total: Any = None
         place = 0
         for bits, scale, unsigned in self.terms:
@@ -74,6 +88,21 @@ def summed_address(
     form = Address(tuple(terms), int(operand.number) - less)
     made = (f"A{place}",)
     return Micro(".ADDRESS", place, form, tuple(sources), made, row.guard, issued=False)
+
+
+def of_own_memory(micros: Sequence[Micro], window: int) -> list[Micro]:
+    """Return the steps of blocks in clusters: of own shared memory the rank is left out."""
+    own = {
+        micro.sources[0]
+        for micro in micros
+        if micro.memory is not None and micro.memory.space == "shared"
+    }
+    return [
+        replace(micro, detail=replace(micro.detail, window=window))
+        if micro.op == ".ADDRESS" and micro.results[0] in own
+        else micro
+        for micro in micros
+    ]
 
 
 def window_of(context: Context, space: str) -> int:

@@ -81,8 +81,14 @@ def _barrier(context: Context, row: Row, place: int, found: Mnemonic) -> Iterato
 
 
 def _barrier_of_cluster(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Arrive at the barrier of a cluster, or wait there; a cluster of one block has its own."""
     expect(not row.operands, row)
-    yield Micro("BAR", place, "sync", (), (), row.guard)
+    if context.clusters:
+        yield Micro(row.mnemonic, place, None, (), (), row.guard)
+    elif row.mnemonic == "UCGABAR_WAIT":
+        yield Micro("BAR", place, "sync", (), (), row.guard)
+    else:
+        yield Micro("ERRBAR", place, "gpu", (), (), row.guard)
 
 
 def _form_of_barrier(row: Row) -> str:

@@ -17,7 +17,7 @@ SPECIAL_REGISTERS = {
     "SR_LANEID": "laneid",
     "SR_LMEMHIOFF": "zero",  # where a thread's stack ends: it grows down to 0
     "SR_SWINHI": "shared_window",
-    "SR_CgaCtaId": "zero",
+    "SR_CgaCtaId": "zero",  # of a cluster of several blocks, its rank
     "SR_CgaSize": "zero",  # where the driver's words on clusters lie: one of two places
     "SR_SMEMSZ": "shared_bytes",
     "SR_VIRTID": "warp_place",
@@ -27,6 +27,7 @@ SPECIAL_REGISTERS = {
 }
 
 
+RANK = "cluster_ctarank"
 # By the half of the time that comes first.
 CLOCKS = {
     "SR_CLOCKLO": "lower", "SR_GLOBALTIMERLO": "lower",
@@ -56,6 +57,8 @@ def _special(context: Context, row: Row, place: int, found: Mnemonic) -> Iterato
     expect(len(row.operands) == 2, row)
     result, source = row.operands
     name = SPECIAL_REGISTERS.get(source.name)
+    if source.name == "SR_CgaCtaId" and context.clusters:
+        name = RANK
     wide = row.mnemonic == "CS2R" and "32" not in row.modifiers
     results = several(result.name, 2 if wide else 1)
     if source.name in CLOCKS:

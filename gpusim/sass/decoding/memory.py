@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import COUNT_UP, LOCAL_HIGH, SHARED_HIGH, SPIN, Memory
+from gpusim.isa.ops import COUNT_UP, LOCAL_HIGH, RANK_SHIFT, SHARED_HIGH, SPIN, Memory
 from gpusim.sass.decoding.addresses import summed_address, window_of
+from gpusim.sass.decoding.constants import RANK
 from gpusim.sass.decoding.sources import both_guards, expect, words_of
 from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, several
 from gpusim.sass.form import Form, Signs
@@ -154,15 +155,24 @@ def _is_served(form: Form, address: Any, *guard_and_old: Any) -> Any:
 
 
 def _space(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Test the memory space of an address; blocks share none of theirs with others."""
+    """Test the memory space of an address; only in clusters do blocks share theirs with others."""
     verdict, rest, where = row.operands
     expect(rest.is_zero, row)
     yield summed_address(where, row, place, wide=True)
     wanted, inside = _WINDOWS[str(found.detail)]
-    signs = (Signs(inverted=not inside),)
-    form = Form(row.name, _is_in_window, frozenset(), "r", "p", signs, numbers=wanted)
     results = () if verdict.is_true else (verdict.name,)
-    yield Micro("QSPC", place, form, (f"A{place}",), results, row.guard)
+    sources: tuple[Source, ...] = (f"A{place}",)
+    signs: tuple[Signs, ...] = (Signs(inverted=not inside),)
+    of_block = None
+    if context.clusters and "shared" in str(found.detail):
+        wanted, of_block = (SHARED_HIGH,), found.detail == "shared"
+        rank = f"C{place}"
+        yield Micro(".S2R", place, RANK, (), (rank,), row.guard, issued=False)
+        sources, signs = (*sources, rank), (*signs, Signs(inverted=not of_block))
+    evaluate = _is_in_window if of_block is None else _is_in_block
+    codes = "r" + "u" * (len(sources) - 1)
+    form = Form(row.name, evaluate, frozenset(), codes, "p", signs, numbers=wanted)
+    yield Micro("QSPC", place, form, sources, results, row.guard)
 
 
 # The windows of a memory's addresses; False: outside of all of them.
@@ -176,6 +186,12 @@ _WINDOWS = {
 
 def _is_in_window(form: Form, address: Any) -> Any:
     return np.isin(address >> np.int64(32), form.numbers, invert=form.signs[0].inverted)
+
+
+def _is_in_block(form: Form, address: Any, rank: Any) -> Any:
+    """Whether an address is in the shared memory of the block with a rank, or (inverted) others."""
+    is_own = ((address.astype(np.uint32) >> np.uint32(RANK_SHIFT)) == rank) ^ form.signs[1].inverted
+    return _is_in_window(form, address) & is_own
 
 
 def _reduction(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

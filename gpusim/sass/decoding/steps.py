@@ -100,12 +100,14 @@ class Context:
     """A kernel's machine code: what its rows do not say themselves.
 
     `window` is where shared memory begins in addresses, `labels` are addresses in the code,
-    `arch` is the compute capability as in sm_90.
+    `arch` is the compute capability as in sm_90. With `clusters` a block is one of several of a
+    cluster: the top byte of an address of shared memory is the rank of its block.
     """
 
     window: int
     labels: Mapping[str, int] = field(default_factory=dict)
     arch: int = 90
+    clusters: bool = False
 
 
 # Yields the steps of a row, given its place in the listing and its mnemonic in the table.

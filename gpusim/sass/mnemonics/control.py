@@ -31,9 +31,8 @@ add(
 add("ENDCOLLECTIVE", OPS["bits.ENDCOLLECTIVE"])
 # A grid begins when the one before is over: there is nothing to wait for, or to let begin.
 add("ACQBULK PREEXIT", OPS["ERRBAR"], kind="fence")
-# A cluster is one block: those of several are refused. Its barrier opens where a warp waits for it.
-add("UCGABAR_ARV", OPS["ERRBAR"], kind="fence")
-add("UCGABAR_WAIT", OPS["BAR"], kind="barrier_of_cluster")
+add("UCGABAR_ARV", OPS["UCGABAR_ARV"], kind="barrier_of_cluster")
+add("UCGABAR_WAIT", OPS["UCGABAR_WAIT"], kind="barrier_of_cluster")
 add("YIELD", Op("cbu", yields=True))
 add("NANOSLEEP", "cbu", modifiers="WARP SYNCS", kind="compute", shape="w")
 add("USETMAXREG.DEALLOC.CTAPOOL", "cbu", kind="compute", shape="#")
