@@ -12,7 +12,16 @@ import numpy as np
 from gpusim.checking.access import Access
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.element_access import BLOCK_SHIFT, LOCATION_SHIFT, ElementAccess, Heard
-from gpusim.isa.ops import ANY_ARRAY, LOCAL_HIGH, OPS, SHARED_HIGH, Instruction, Memory, Program
+from gpusim.isa.ops import (
+    ANY_ARRAY,
+    LOCAL_HIGH,
+    OPS,
+    RANK_SHIFT,
+    SHARED_HIGH,
+    Instruction,
+    Memory,
+    Program,
+)
 from gpusim.launch.events import Placement, Step
 from gpusim.launch.grid import Launch
 from gpusim.machine.storage import FIRST_ADDRESS, Allocation
@@ -185,6 +194,11 @@ class Spread:
         full = np.broadcast_to(values, self.shape)
         return full.reshape(-1) if self._on is None else full[self._on]
 
+    @property
+    def rows(self) -> Array:
+        """Return the row of each lane that is on."""
+        return self.flat(self.step.rows[None, :, None])
+
     def of_rows(self, values: Array) -> Array:
         """Return a number that each row has, for the lanes that are on; one where all agree."""
         mine = values[self.step.rows]
@@ -193,14 +207,18 @@ class Spread:
         return self.flat(mine[None, :, None])
 
 
-def by_memory(step: Step, shared_start: int) -> Iterator[Step]:
-    """Yield an access by generic addresses as accesses to each memory that it touches."""
+def by_memory(step: Step, shared_start: int, *, in_clusters: bool) -> Iterator[Step]:
+    """Yield an access by generic addresses as accesses to each memory that it touches.
+
+    Those of shared memory count from its begin, `in_clusters` without the rank of a block.
+    """
     assert step.addresses is not None
     assert step.instruction.memory is not None
     window, within = step.addresses >> 32, step.addresses & 0xFFFFFFFF
     shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
+    inside = within & (1 << RANK_SHIFT) - 1 if in_clusters else within
     for space, mine, addresses in (
-        ("shared", shared, within - shared_start),
+        ("shared", shared, inside - shared_start),
         ("local", local, within),
         ("global", ~shared & ~local, step.addresses),
     ):
@@ -249,6 +267,7 @@ def element_access_of(
         step.placement.copies // shape[0],
         _memory_number(step),
         _heard(spread, clocks, repeated),
+        None if clocks.cluster is None else clocks.cluster.heard(repeated(spread.rows)),
     )
 
 
@@ -269,7 +288,7 @@ def _repeater(count: int) -> Callable[[Array], Array]:
 def _heard(spread: Spread, clocks: Clocks, repeated: Callable[[Array], Array]) -> Heard | None:
     if clocks.meetings is None:
         return None
-    return Heard(clocks.meetings.known, repeated(spread.flat(spread.step.rows[None, :, None])))
+    return Heard(clocks.meetings.known, repeated(spread.rows))
 
 
 def _pairs(spread: Spread, pairs: Array, count: int) -> Array:

@@ -14,10 +14,12 @@ from gpusim.checking.accessed_elements import threads_of
 from gpusim.checking.async_copies import Groups, InFlight
 from gpusim.checking.barriers import STAYED
 from gpusim.checking.clocks import Clocks
+from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.history import History
 from gpusim.checking.origins import Origins
 from gpusim.checking.shadow import Shadow
 from gpusim.launch.events import Placement, Step
+from gpusim.launch.grid import Launch
 from gpusim.typing import Array
 
 
@@ -43,9 +45,11 @@ class Batch:
     joined: dict[int, Array] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, placement: Placement, threads_per_block: int, *, has_copies: bool) -> Batch:
+    def of(cls, placement: Placement, launch: Launch, *, has_copies: bool) -> Batch:
         """Return the state of blocks that begin; with `has_copies` each has its own memory."""
-        clocks = Clocks(placement, threads_per_block)
+        clocks = Clocks(placement, launch.threads_per_block)
+        if launch.cluster_blocks > 1:
+            clocks.cluster = ClusterClocks(placement, launch.cluster_blocks, clocks.live)
         gone_at = np.full(clocks.live.shape, STAYED)
         made = cls(clocks, threads_of(placement), gone_at, Origins(placement))
         if has_copies:
@@ -113,7 +117,9 @@ class Batch:
     def forget(self) -> None:
         """Forget accesses to shared memory that barriers order before all later ones."""
         if self.shared is not None and self.shared.history is not None:
-            self.shared.history.forget(int(self.clocks.barrier.min()))
+            cluster = self.clocks.cluster
+            until = self.clocks.barrier if cluster is None else cluster.known
+            self.shared.history.forget(int(until.min()))
 
     def _copy_shared(self, copies: int) -> None:
         if self.shared is not None and self.shared_copies == 1:

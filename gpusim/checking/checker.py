@@ -20,6 +20,7 @@ from gpusim.checking.accessed_elements import (
 from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers, SourceText
 from gpusim.checking.batch import Batch
+from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.coverage import ARRAYS, LOCAL, MASKS, Coverage
 from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, ElementAccess
 from gpusim.checking.findings import Finding
@@ -28,7 +29,7 @@ from gpusim.checking.float_sums import FloatSums
 from gpusim.checking.history import History
 from gpusim.checking.index_products import index_products, overflow
 from gpusim.checking.origins import Reading
-from gpusim.checking.races import Name, Races, may_race_strongly
+from gpusim.checking.races import DOES, Name, Races, may_race_strongly
 from gpusim.checking.releases import Releases
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.single_access import (
@@ -41,7 +42,7 @@ from gpusim.checking.single_access import (
 from gpusim.checking.sink import Sink
 from gpusim.checking.swapped_sums import swapped_sums, with_addends
 from gpusim.errors import InputError
-from gpusim.isa.ops import CONSTANT_BANK, OPS, Instruction, Program
+from gpusim.isa.ops import CONSTANT_BANK, OPS, RANK_SHIFT, Instruction, Program
 from gpusim.launch.arguments import MAX_ELEMENTS
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
@@ -226,6 +227,7 @@ class Checker(Observer):
             "collect": self._gather,
             "shuffle": ordering if OPS[row.op].checks_mask else self._exchange,
             "barrier": self._arrive,
+            "cluster_arrive": self._arrive_in_cluster,
             "fence": self._fence,
             "exit": self._leave,
             "trap": self._leave,
@@ -333,7 +335,11 @@ class Checker(Observer):
     def barrier_opened(self, opened: BarrierOpened) -> None:
         """Order all accesses before a barrier, and check its threads."""
         batch, time = self._batch(opened.placement), self._time(int(opened.pcs[0]))
-        if opened.numbers is None:
+        rows = self._layout.program.instructions
+        if OPS[rows[int(opened.pcs[0])].op].kind == "cluster_wait":
+            assert batch.clocks.cluster is not None
+            batch.clocks.cluster.pass_on(opened.rows)
+        elif opened.numbers is None:
             self._barriers.open(opened, batch.clocks, batch.gone_at)
             batch.clocks.open(opened, time)
         else:
@@ -361,7 +367,7 @@ class Checker(Observer):
         batch = self._batches.get(start)
         if batch is None:
             batch = self._batches[start] = Batch.of(
-                placement, self._launch.threads_per_block, has_copies=self._has_copies
+                placement, self._launch, has_copies=self._has_copies
             )
         elif batch.clocks.placement is not placement:
             batch.unfold(placement)
@@ -386,10 +392,27 @@ class Checker(Observer):
         return access
 
     def _access_generic(self, step: Step, batch: Batch) -> None:
-        layout = self._layout.program.layout
-        for part in by_memory(step, 0 if layout is None else layout.shared_start):
+        layout, cluster = self._layout.program.layout, batch.clocks.cluster
+        start = 0 if layout is None else layout.shared_start
+        for part in by_memory(step, start, in_clusters=cluster is not None):
             assert part.instruction.memory is not None
-            self._to_memory[part.instruction.memory.space](part, batch)
+            space = part.instruction.memory.space
+            if space == "shared" and cluster is not None:
+                assert step.addresses is not None
+                ranks = (step.addresses & 0xFFFFFFFF) >> RANK_SHIFT
+                blocks = cluster.block_of(step.rows[None, :, None], ranks)
+                self._visit_block(part, cluster, blocks)
+                self._access_shared(part, batch, blocks)
+            else:
+                self._to_memory[space](part, batch)
+
+    def _visit_block(self, step: Step, cluster: ClusterClocks, blocks: Array) -> None:
+        """Report an access to the shared memory of a block that may not be there."""
+        _, row, lane = np.nonzero(step.on)
+        blocks = np.broadcast_to(blocks, step.on.shape)[step.on]
+        does, line = DOES[OPS[step.instruction.op].kind], step.instruction.line
+        time = self._time(step.pc)
+        self._tell(cluster.touch(step.rows[row], lane, blocks, does, line, time))
 
     def _access_global(self, step: Step, batch: Batch) -> None:
         assert step.addresses is not None
@@ -412,7 +435,8 @@ class Checker(Observer):
             if access.is_asynchronous:
                 self._begin(step, batch, touch, access, self._copied)
 
-    def _access_shared(self, step: Step, batch: Batch) -> None:
+    def _access_shared(self, step: Step, batch: Batch, blocks: Array | None = None) -> None:
+        """Check an access to the shared memory of each thread's block, or of others of a batch."""
         assert step.addresses is not None
         if not step.on.any():
             return
@@ -420,9 +444,11 @@ class Checker(Observer):
         has_flags = self._flags is not None and self._flags.reach_shared
         shadow = batch.shared_for(step, elements, self._history("shared"), has_flags=has_flags)
         copies = batch.shared_copies if placement.folded else 1
-        element = step.addresses // self._layout.element_bytes["shared"]
+        element = own = step.addresses // self._layout.element_bytes["shared"]
         if copies > 1 or not placement.folded:
-            element = element + owners(step, copies, by_lane=False) * elements
+            owner = owners(step, copies, by_lane=False)
+            element = element + (owner if blocks is None else blocks) * elements
+            own = element - owner * elements
         touch, access = self._touch(step, batch, element, copies), self._access(step)
         if step.pc in self._of_unknown_arrays:
             self.coverage.not_compared[ARRAYS] += len(touch.element) * touch.blocks
@@ -439,7 +465,7 @@ class Checker(Observer):
         self._judge(touch, access, shadow, batch.on_their_way)
         if batch.on_their_way is not None:
             self._land(touch, access, shadow, batch.on_their_way)
-        self._add_up(step, step.addresses // self._layout.element_bytes["shared"], elements)
+        self._add_up(step, own, elements)
         if access.is_asynchronous:
             self._begin(step, batch, touch, access, batch.on_their_way)
 
@@ -647,6 +673,10 @@ class Checker(Observer):
         if past.any():
             self._barriers.skip(step, past)
 
+    def _arrive_in_cluster(self, step: Step, batch: Batch) -> None:
+        assert batch.clocks.cluster is not None
+        batch.clocks.cluster.arrive(step.rows, step.on[0], self._time(step.pc))
+
     def _fence(self, step: Step, batch: Batch) -> None:
         shape = (step.placement.copies, len(step.rows), 32)
         time = self._time(step.pc)
@@ -661,6 +691,8 @@ class Checker(Observer):
         row, lane = np.nonzero(step.on.any(axis=0))
         batch.gone_at[step.rows[row], lane] = step.pc
         batch.clocks.leave(step)
+        if batch.clocks.cluster is not None:
+            self._tell(batch.clocks.cluster.leave(step.rows))
 
 
 # The lists of `Detection` by the action of their steps; of others there is nothing to be asked.

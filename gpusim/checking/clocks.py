@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.vector_clocks import VectorClocks
 from gpusim.launch.events import BarrierOpened, Placement, Step
 from gpusim.machine.state import NAMED_BARRIERS
@@ -31,6 +32,7 @@ class Clocks:
         self.live = self.exists.copy()
         self.pairs: Array | None = None  # (rows, lane, other lane), where masks name some
         self.meetings: VectorClocks | None = None  # where barriers join some warps
+        self.cluster: ClusterClocks | None = None  # where blocks are in clusters
         if not placement.folded:
             self.unfold(placement)
 

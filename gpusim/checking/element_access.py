@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -64,6 +65,16 @@ class Heard:
         return Heard(self.known, self.rows[which])
 
 
+class ClusterHeard(Protocol):
+    """Until when threads of a cluster know of each other."""
+
+    def of(self, threads: Array) -> Array:
+        """Return the last time of other threads known to each entry's; -1 outside the cluster."""
+
+    def take(self, which: Array) -> ClusterHeard:
+        """Return some of the entries."""
+
+
 @dataclass(frozen=True)
 class ElementAccess:
     """The elements that a step touches, one entry for each lane and element.
@@ -74,7 +85,7 @@ class ElementAccess:
     by lane. `values` gives the stored values, (copies, entries): one copy, or one for each of the
     identical blocks. An entry represents `blocks` of them.
     `memory` is 0 for global memory, and tells blocks' shared memory apart. `heard` is present
-    where barriers join some warps of a block.
+    where barriers join some warps of a block, `of_cluster` where blocks are in clusters.
     """
 
     time: int
@@ -87,6 +98,7 @@ class ElementAccess:
     blocks: int = 1
     memory: int = 0
     heard: Heard | None = None
+    of_cluster: ClusterHeard | None = None
 
     @property
     def packed(self) -> Array:
@@ -120,6 +132,7 @@ class ElementAccess:
             self.blocks,
             self.memory,
             None if self.heard is None else self.heard.take(which),
+            None if self.of_cluster is None else self.of_cluster.take(which),
         )
 
     def passed(self, other: Array) -> Array:
@@ -156,6 +169,10 @@ def unordered(earlier: Array, touch: ElementAccess) -> Unordered | None:
     after_barrier = time_of(earlier) > touch.passed(by)
     differs = by ^ touch.thread
     elsewhere = ((differs >> BLOCK_SHIFT) != 0) & (earlier != 0)
+    if touch.of_cluster is not None:
+        is_late = time_of(earlier) > touch.of_cluster.of(by)
+        after_barrier = is_late & (after_barrier | elsewhere)
+        elsewhere &= is_late
     late = after_barrier | elsewhere | ((earlier & BLOCKS) != 0)
     if not late.any():
         return None

@@ -31,6 +31,8 @@ ALL_LANES = 0xFFFFFFFF
 
 def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
     """Return whether the threads of accesses matter, all of one memory."""
+    if program.clusters:
+        return True
     if any(OPS[row.op].kind == "fence" for row in program.instructions):
         return True
     if _names_lanes(program) or _joins_some(program):

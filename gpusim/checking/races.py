@@ -486,6 +486,8 @@ def _rule(before: Access, now: Access, space: str, between_blocks: Any) -> str:
         return "volatile-warp-race"
     if space == "global":
         return "block-race" if between_blocks else "global-race"
+    if space == "shared" and between_blocks:
+        return "cluster-race"
     return {"warp": "warp-race", "shared": "shared-race", "instruction": "one-instruction"}[space]
 
 

@@ -98,6 +98,27 @@ RULES: dict[str, Rule] = {
             "program, or a second launch",
         ),
         Rule(
+            "cluster-race",
+            ERROR,
+            "race in distributed shared memory between blocks of a cluster",
+            "put a barrier of the cluster (cluster.sync()) between the two accesses, where all "
+            "threads of the cluster reach it",
+        ),
+        Rule(
+            "cluster-start",
+            ERROR,
+            "an access to shared memory of a block that may not have started",
+            "put a barrier of the cluster (cluster.sync()) before the first access to another "
+            "block's shared memory",
+        ),
+        Rule(
+            "cluster-end",
+            ERROR,
+            "an access to shared memory of a block that may have ended",
+            "put a barrier of the cluster (cluster.sync()) behind the last access to another "
+            "block's shared memory, where all threads of both blocks reach it",
+        ),
+        Rule(
             "copy-race",
             ERROR,
             "an access while an asynchronous copy is in flight",
