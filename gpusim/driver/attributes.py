@@ -39,7 +39,7 @@ def attributes(device: Device) -> dict[int, int]:
         81: sm.shared_bytes, 82: sm.registers, 83: 1, 85: 0, 87: 2 if cc.minor == 0 else 32,
         89: 1, 90: 1, 91: 1, 95: 1,
         97: cc.shared_bytes_per_block, 99: 1, 102: 1, 106: sm.max_blocks,
-        111: sm.shared_reserved_bytes, 115: 1, 119: 0,
+        111: sm.shared_reserved_bytes, 115: 1, 119: 0, 120: int(cc.major >= 9),
     }  # fmt: skip
 
 

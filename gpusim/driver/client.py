@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -465,9 +466,10 @@ class Client:
 
     def _launch(self, request: Request) -> Reply:
         """Run a launch, and behind it those that its kernels give, each with its own."""
-        handle, *sizes, shared, stream, how = request.numbers
+        handle, *sizes, shared, stream, how = request.numbers[:10]
         x, y, z, *block = sizes
         launch = Launch((x, y, z), (block[0], block[1], block[2]), shared)
+        launch = self._in_clusters(self._functions[handle], launch, request.numbers[10:])
         waiting = [DeviceLaunch(self._functions[handle], launch, request.held)]
         printed = b""
         while waiting:
@@ -479,6 +481,17 @@ class Client:
             waiting += reversed(self._given_by(one.function))
             how = 0
         return Reply(0, (0, 0), printed)
+
+    @staticmethod
+    def _in_clusters(function: Function, launch: Launch, asked: Sequence[int]) -> Launch:
+        """Return a launch in clusters of the size that is asked for, or that its code has."""
+        own = function.cluster
+        x, y, z = asked if all(asked) else own
+        made = replace(launch, cluster=(x, y, z))
+        is_whole = all(n % size == 0 for n, size in zip(made.grid, made.cluster, strict=True))
+        if not is_whole or (all(asked) and prod(own) > 1 and own != made.cluster):
+            raise RefusedError(status.INVALID_CLUSTER_SIZE)
+        return made
 
     def _given_by(self, function: Function) -> list[DeviceLaunch]:
         """Return the launches that a kernel has given."""
@@ -774,7 +787,7 @@ def assertion_lines(fault: KernelFault, symbol: str, launch: Launch) -> str:
 
 def occupancy_of(function: Function, launch: Launch, device: Device) -> int:
     """Return how many blocks of a kernel an SM holds; LaunchError where it holds none."""
-    program = launching.program(function, [])
+    program = launching.program(function, function.code, [])
     arguments: dict[str, np.generic] = {}
     return occupancy(Prepared(program, launch, arguments, device.cc), device).blocks
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from gpusim.sass.arguments import Given
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.initial_memory import InitialMemory
 from gpusim.sass.kernels import GRID_BARRIER_WORDS, translated
+from gpusim.sass.translate import Code
 from gpusim.typing import Array
 
 _POINTER = struct.Struct("<Q")
@@ -57,7 +59,7 @@ def prepared(
 
     A launch that is not `cooperative` has no workspace for barriers of the whole grid.
     """
-    code, module, bound = function.code, function.module, _Bound()
+    code, module, bound = _code(function, launch), function.module, _Bound()
     given = list(_given(function, held, arena, bound))
     variables = module.arrays(code)
     for name, region in variables.items():
@@ -79,7 +81,7 @@ def prepared(
         if region.address not in known:
             bound.add_region(f"memory at {region.address:#x}", region)
     cc = function.device.cc
-    made = program(function, given)
+    made = program(function, code, given)
     layout = made.layout
     if not cooperative and layout is not None and layout.grid_barrier is not None:
         made = replace(made, layout=replace(layout, grid_barrier=None))
@@ -97,14 +99,23 @@ def prepared(
     )
 
 
-def program(function: Function, given: list[Given]) -> Program:
+def _code(function: Function, launch: Launch) -> Code:
+    """Return a kernel's machine code, for blocks in clusters or without."""
+    code = function.code
+    if launch.cluster == code.kernel.cluster:
+        return code
+    return replace(code, kernel=replace(code.kernel, cluster=launch.cluster))
+
+
+def program(function: Function, code: Code, given: list[Given]) -> Program:
     """Return the kernel as a program; its bank of constants is the module's memory."""
-    key = tuple(
+    parameters = tuple(
         (one.name, one.offset, one.size, isinstance(one.value, np.ndarray)) for one in given
     )
+    key = prod(code.kernel.cluster) > 1, parameters
     made = function.programs.get(key)
     if made is None:
-        made = translated(function.code, given, InitialMemory({}, b"", {}))
+        made = translated(code, given, InitialMemory({}, b"", {}))
         layout = made.layout
         if layout is not None and function.module.cubin.constants:
             constants = function.module.constants.bytes.data

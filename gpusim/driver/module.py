@@ -17,7 +17,7 @@ from gpusim.driver.arena import OWN, Arena, Region
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
 from gpusim.launch.device_heap import Heap
-from gpusim.launch.grid import MAX_THREADS_PER_BLOCK
+from gpusim.launch.grid import MAX_THREADS_PER_BLOCK, Dim3
 from gpusim.launch.languages import PYTHON, TRITON
 from gpusim.sass.bank_words import CONSTANTS
 from gpusim.sass.cubin import Cubin, KernelCode
@@ -76,6 +76,11 @@ class Function:
     def code(self) -> Code:
         """Its machine code; GpusimError for unsimulated instructions."""
         return self.kernel.code(self.device.cc)
+
+    @property
+    def cluster(self) -> Dim3:
+        """The size of its clusters, by its code alone."""
+        return self._held.cluster
 
     @cached_property
     def source_file(self) -> str:

@@ -418,7 +418,8 @@ API int cuMemPoolGetAccess(int *flags, u64 pool, void *location) { (void)pool, (
 
 static int launch(const struct work *work, u64 stream) {
   u64 numbers[] = {work->function->id, work->grid[0], work->grid[1], work->grid[2], work->block[0],
-                   work->block[1], work->block[2], work->shared, stream, work->cooperative};
+                   work->block[1], work->block[2], work->shared, stream, work->cooperative,
+                   work->cluster[0], work->cluster[1], work->cluster[2]};
   u64 fault[2] = {0};  // the status of the context, and how many bytes are of assertions
   char *text = NULL;
   size_t length = 0;
@@ -1147,8 +1148,7 @@ API int cuLaunchKernelEx(const struct launch_config *config, function_t f, void 
   for (unsigned k = 0; k < config->count; k++) {
     const struct launch_attribute *one = &config->attributes[k];
     if (one->id == IS_COOPERATIVE && one->value.number) work.cooperative = COOPERATIVE;
-    if (one->id == CLUSTER && one->value.size[0] * one->value.size[1] * one->value.size[2] > 1)
-      return gpusim_refuse("launches of clusters");
+    if (one->id == CLUSTER) memcpy(work.cluster, one->value.size, sizeof work.cluster);
   }
   return start(&work, config->stream, arguments, extra);
 }

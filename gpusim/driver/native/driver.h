@@ -37,7 +37,7 @@ enum work_kind { LAUNCH, COPY, SET, CALL, RECORD, NOTHING, TAKE, GIVE_BACK, COND
 struct work {
   enum work_kind kind;
   struct function *function;
-  unsigned grid[3], block[3], shared, cooperative;
+  unsigned grid[3], block[3], shared, cooperative, cluster[3];  // without a cluster size: the function's own
   void *arguments;                                       // as they lie behind each other
   u64 to, to_pitch, from, from_pitch, width, height, depth, to_slice, from_slice;
   unsigned value, item, direction, is_asynchronous;      // of a set, and of a copy

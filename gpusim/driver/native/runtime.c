@@ -342,7 +342,7 @@ API int cudaGetDeviceProperties(struct properties *p, int device) {
   p->concurrent_managed = value_of(89), p->preemption = value_of(90), p->registered_pointers = value_of(91);
   p->cooperative = value_of(95), p->shared_optin = (size_t)value_of(97), p->sm_blocks = value_of(106);
   p->reserved_shared = (size_t)value_of(111), p->registers_host = value_of(99), p->pools = value_of(115);
-  p->deferred = 0, p->unified_functions = 0;
+  p->deferred = 0, p->clusters = value_of(120), p->unified_functions = 0;
   return 0;
 }
 API int cudaGetDeviceProperties_v2(struct properties *p, int device) { return cudaGetDeviceProperties(p, device); }
