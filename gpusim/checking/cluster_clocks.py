@@ -84,7 +84,7 @@ class ClusterClocks:
 
     def block_of(self, rows: Array, ranks: Array) -> Array:
         """Return the place in the batch of blocks of some rows' clusters."""
-        return np.asarray(rows * 0 + rows // self.size * (self.size // self.warps) + ranks)
+        return np.asarray(rows // self.size * (self.size // self.warps) + ranks)
 
     # -- lives of blocks ---------------------------------------------------------------
 
@@ -101,7 +101,8 @@ class ClusterClocks:
         self._lanes[rows, ranks] = lanes
         of_warps = self.known.reshape(len(self.known), -1, self.warps)[rows, ranks]
         early = ~of_warps.any(axis=1)
-        late = ~self._live.reshape(-1, self.warps, 32).any(axis=(1, 2))[blocks]
+        lives = np.asarray(self._live.reshape(-1, self.warps * 32).any(axis=1))
+        late = ~lives[blocks]
         for wrong, rule in ((early, "cluster-start"), (late, "cluster-end")):
             if wrong.any():
                 at = int(np.argmax(wrong))

@@ -167,7 +167,7 @@ class Launch:
             )
 
     def _check_cluster(self, cc: ComputeCapability) -> None:
-        """Raise LaunchError where a GPU of `cc` has no such clusters, or the grid is not of them."""
+        """Raise LaunchError where a GPU of `cc` or the grid cannot have such clusters."""
         size = " x ".join(map(str, self.cluster))
         if cc.major < 9:
             raise LaunchError(

@@ -116,7 +116,7 @@ def run(
     allocations = allocated(prepared)
     size = launch.whole_clusters(schedule.chunk or chunk_blocks(program, launch))
     if launch.cluster_blocks > 1:
-        blocks = _in_clusters(launch, blocks)
+        blocks = _in_clusters(launch, blocks).tolist()
     is_plain = on_fault is None and resident is None and turns is None
     compiled = _begun(prepared, allocations, observers, step_limit) if is_plain else None
     for begin in hooks(observers, "begin"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import FaultPlace, ReadOnlyError
+from gpusim.errors import FaultPlace, OutOfBoundsError, ReadOnlyError
 from gpusim.gpu.memory import WORD_BYTES, first_of_each
 from gpusim.isa.ops import LOCAL_HIGH, OPS, RANK_SHIFT, SHARED_HIGH, SPIN, Instruction, Memory
 from gpusim.machine import async_copies, generic_addressing, storage
@@ -261,8 +261,8 @@ def _anywhere(
     shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
     part, inside = None, within - start
     if group.batch.launch.cluster_blocks > 1:
-        part, inside = _in_cluster(group, within)
-        inside = np.where(part < 0, -1, inside - start)
+        on = on & ~_has_no_block(context, group, instruction, within, on & shared)
+        part, inside = _in_cluster(group, within - start)
     touched: list[LaneElements | UniformLaneElements] = []
     good = np.zeros_like(on)
     for space, mine, places in (
@@ -280,12 +280,28 @@ def _anywhere(
 
 
 def _in_cluster(group: Group, within: Array) -> tuple[Array, Array]:
-    """Return the shared memory of an address in a cluster, -1 for none, and the place in it."""
+    """Return the shared memory of an address in a cluster, and the place in it."""
     batch = group.batch
-    rank = within >> np.int64(RANK_SHIFT)
     first = group.of_rows(batch.block_of_row - batch.rank_of_row)
-    part = np.where(rank < batch.launch.cluster_blocks, first + rank, -1)
-    return part, within & np.int64((1 << RANK_SHIFT) - 1)
+    rank = within >> np.int64(RANK_SHIFT)
+    return first + rank, within & np.int64((1 << RANK_SHIFT) - 1)
+
+
+def _has_no_block(
+    context: Context, group: Group, instruction: Instruction, within: Array, on: Array
+) -> Array:
+    """Return the lanes with the rank of a block that their cluster does not have: a fault."""
+    rank, blocks = within >> np.int64(RANK_SHIFT), group.batch.launch.cluster_blocks
+    wrong = on & (rank >= blocks)
+    if wrong.any():
+        line, lanes = instruction.line, generic_addressing.lanes_of(group)
+        block, thread, place = lanes.first(wrong, rank, _memory(instruction).name, line)
+        text = (
+            f"line {line}: shared memory of rank {place.index} is out of bounds: a cluster has "
+            f"{blocks} blocks (block {block}, thread {thread})"
+        )
+        context.fault(OutOfBoundsError(text, place))
+    return wrong
 
 
 def _found(

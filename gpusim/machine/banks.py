@@ -45,7 +45,9 @@ _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     ),
     "is in a cluster": lambda _, launch: _words(launch.cluster_blocks > 1),
     "cluster size": lambda _, launch: _words(*launch.cluster),
-    "cluster size, inverted": lambda _, launch: (1 / np.array(launch.cluster, "<f4")).view(np.uint8),
+    "cluster size, inverted": lambda _, launch: np.array(
+        [1 / size for size in launch.cluster], "<f4"
+    ).view(np.uint8),
     "clusters": lambda _, launch: _words(*launch.clusters),
     "blocks of a cluster": lambda _, launch: _words(launch.cluster_blocks),
 }

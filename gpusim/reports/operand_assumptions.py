@@ -23,6 +23,10 @@ def _of_any(holds: Callable[[Program], bool], forecast: Forecast) -> bool:
     return any(holds(one.prepared.program) for one in forecast.predictions)
 
 
+def _has_clusters(program: Program) -> bool:
+    return program.clusters
+
+
 NOTES: Mapping[str, Callable[[Forecast], bool]] = {
     "array elements without values are taken for ordinary operands: quotients, roots and powers "
     "take their fast path": lambda forecast: forecast.assumes_ordinary_operands,
@@ -31,6 +35,8 @@ NOTES: Mapping[str, Callable[[Forecast], bool]] = {
     ),
     "the time that loops wait for by clock(), clock64() or %globaltimer is not in the "
     "duration": partial(_of_any, awaits_time),
+    "barriers of clusters and accesses to other blocks' shared memory are timed as those within a "
+    "block": partial(_of_any, _has_clusters),
 }
 
 

@@ -62,6 +62,12 @@ extern "C" __global__ void depends(int* x, int add) {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     x[threadIdx.x] = 2 * x[threadIdx.x] + add;
 }
+extern "C" __global__ void ranks(int* out) {
+    unsigned rank, blocks;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    out[blockIdx.x] = 100 * blocks + rank;
+}
 extern "C" __global__ void asserts(const int* x) {
     printf("before\\n");
     assert(x[threadIdx.x] >= 0);

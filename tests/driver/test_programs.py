@@ -242,6 +242,34 @@ print(struct.unpack("32i", back(x, 128))[31])
     assert ran.out == [str(2 * (2 * 31 + 1) + 3)]
 
 
+def test_a_launch_gives_the_size_of_its_clusters(host: Host) -> None:
+    """Four blocks in clusters of 1, 2 and 4; they are no multiple of 3."""
+    ran = host.run(
+        """
+kernel, x = C.c_void_p(), take(16)
+call("cuModuleGetFunction", C.byref(kernel), module, b"ranks")
+values = C.c_uint64(x.value)
+given = (C.c_void_p * 1)(C.cast(C.pointer(values), C.c_void_p))
+for size in (1, 2, 4, 3):
+    held = C.create_string_buffer(struct.pack("i4x3I52x", 4, size, 1, 1))  # cluster dimension
+    launching = struct.pack("7I4xQQI", 4, 1, 1, 32, 1, 1, 0, 0, C.addressof(held), 1)
+    call("cuLaunchKernelEx", launching, kernel, given, None)
+    print(*struct.unpack("4i", back(x, 16)))
+value = C.c_int()
+call("cuDeviceGetAttribute", C.byref(value), 120, 0)
+print(value.value)
+"""
+    )
+    assert ran.out == [
+        "100 100 100 100",
+        "200 201 200 201",
+        "400 401 402 403",
+        "cuLaunchKernelEx 912",
+        "400 401 402 403",
+        "1",
+    ]
+
+
 ARRAYS = """
 def array():
     made = C.c_void_p()

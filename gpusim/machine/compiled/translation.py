@@ -90,8 +90,8 @@ class Translation:
     A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
     turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`, flags of
     basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of barriers are
-    listed at `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`, and has its
-    part of a cluster at `cluster_at`; they are 0 without any.
+    listed at `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`, and has
+    its part of a cluster at `cluster_at`; they are 0 without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
