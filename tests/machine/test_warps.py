@@ -216,7 +216,8 @@ def launch(lanes: list[int], blocks: int, **others: int) -> None:
     memory.use(bytearray(END))
     values = dict.fromkeys(memory.fields_of(type(LAUNCH)), 0) | {
         "sum_bytes": 256, "warps_at": AT, "warp_bytes": SIZE, "warps": len(lanes),
-        "blocks": blocks, "entries": ENTRIES, "shared_bytes": 16, "turns": 200, **others,
+        "blocks": blocks, "entries": ENTRIES, "shared_bytes": 16, "turns": 200,
+        "held": len(lanes), "cluster": 1, **others,
     }  # fmt: skip
     launched = memory.packed(type(LAUNCH), **values)
     memory.held()[LAUNCH.address : LAUNCH.address + len(launched)] = launched
