@@ -34,6 +34,13 @@ ATTRIBUTES = {
     "capacity.l2_bytes": "L2_CACHE_SIZE",
 }
 
+# Keys of effects that a GPU may lack; any other measured as 0 was hidden by noise.
+MAY_BE_ZERO = {
+    *("latency_cycles.l2_far", "latency_cycles.l2_places", "capacity.l2_far_fraction"),
+    *("capacity.l1_without_lines_bytes", "interval_cycles.store_joined"),
+    "interval_cycles.global_atomic_packets",
+}
+
 
 @dataclass
 class Calibration:
@@ -48,6 +55,17 @@ class Calibration:
     methods: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+
+    def refused(self) -> dict[str, str]:
+        """Return keys whose measured value a device file does not take, and why."""
+        found = {}
+        for key, number in self.values.items():
+            value = _of_type(number, KEYS[key].type)
+            if not KEYS[key].allows(value):
+                found[key] = f"measured as {number:g}; expected {KEYS[key].expected}"
+            elif value == 0 and key not in MAY_BE_ZERO:
+                found[key] = "measured as 0: the effect was smaller than the noise"
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it, ready for JSON."""
@@ -140,9 +158,10 @@ def device_file(found: Calibration, pattern: Device) -> str:
         facts["gpu.sm_clock_mhz"] = _fact(
             "gpu.sm_clock_mhz", clock, "measured", f"{where}: a wait of known cycles"
         )
+    refused = found.refused()
     for key, number in found.values.items():
-        value = _of_type(number, KEYS[key].type)
-        if KEYS[key].allows(value):
+        if key not in refused:
+            value = _of_type(number, KEYS[key].type)
             facts[key] = _fact(key, value, "measured", f"{where}: {found.methods[key]}")
     return toml(facts, found.machine.gpu)
 

@@ -317,6 +317,8 @@ def calibrate(chosen: argparse.Namespace) -> int:
     backend = PycudaBackend(compiler=compilers.quick())
     found = calibration.calibrate(backend, pattern, probes)
     backend.close()
+    for key, why in found.refused().items():
+        output.complain(f"{key}, {why}: as in {chosen.pattern}")
     if chosen.json:
         made = document_of("validate calibrate", found.to_dict())
         documents.write_whole(chosen.json, json.dumps(made, indent=1) + "\n")

@@ -121,6 +121,19 @@ def test_what_cannot_be_is_not_written(tmp_path: Path) -> None:
     assert device.latency_cycles.alu == pattern.latency_cycles.alu
 
 
+def test_an_effect_smaller_than_the_noise_is_told_and_not_written(tmp_path: Path) -> None:
+    """No launch ends with its last store; an L2 may have one part."""
+    found = h200(latency_cycles__last_store=0.0, latency_cycles__l2_far=0.001)
+    assert found.refused() == {
+        "latency_cycles.last_store": "measured as 0: the effect was smaller than the noise"
+    }
+    device = written(found, tmp_path)
+    assert device.latency_cycles.last_store == devices.load("h200").latency_cycles.last_store
+    assert device.latency_cycles.l2_far == 0
+    far = h200(latency_cycles__alu=-1.0).refused()["latency_cycles.alu"]
+    assert far.startswith("measured as -1; expected a number from 1 to 100,000")
+
+
 def test_of_another_gpu_the_driver_tells_and_the_pattern_is_unmeasured(tmp_path: Path) -> None:
     machine = Machine("Fake GPU", "h200", "test", sm_clock_mhz=1234.5, date="2026-01-31")
     reported = {"gpu.name": "Fake GPU", "gpu.sms": 4, "sm.max_threads": 1536}
