@@ -197,6 +197,16 @@ def test_one_chip_has_one_sm() -> None:
     assert device.load("h100").interval_cycles == device.load("h200").interval_cycles
     assert device.load("h100-pcie").interval_cycles == device.load("h200").interval_cycles
     assert device.load("rtx3090").interval_cycles == device.load("a10").interval_cycles
+    assert device.load("rtx3080").latency_cycles == device.load("a10").latency_cycles
+    assert device.load("rtx4090").latency_cycles == device.load("l40s").latency_cycles
+    assert device.load("rtx4090").interval_cycles == device.load("l40s").interval_cycles
+
+
+def test_a_shuffle_takes_twice_as_long_on_an_sm_of_half_the_load_store_lanes() -> None:
+    """32 lanes for compute capabilities 7.0, 8.0 and from 9.0 to 10.0; 16 for 7.5, 8.6 and 8.9."""
+    for name in set(DEVICES) - {"8800gtx", "k40m"}:
+        interval = device.load(name).interval_cycles
+        assert interval.shuffle == interval.lsu_sm, name
 
 
 @pytest.mark.parametrize(
