@@ -39,6 +39,7 @@ sys.path.insert(0, str(ROOT))
 
 from validate import files  # noqa: E402
 from validate.others import errors, launch_table, misses, traffic  # noqa: E402
+from validate.published import published  # noqa: E402
 from validate.residuals import coverage  # noqa: E402
 from validate.residuals import pairs as residual_pairs  # noqa: E402
 from validate.residuals import tables as residual_tables  # noqa: E402
@@ -184,6 +185,17 @@ def beside_measured() -> str:
         times = (f"{time:.1f} us" for time in (forecast.time_us, measured_us))
         rows.append((f"`{name}`", forecast.first.limiter.name, *times, f"{100 * error:+.1f} %"))
     return _table(("kernel", "limiter", "predicted", "measured", "error"), rows, right=2)
+
+
+def published_adds() -> str:
+    """Predicted times of additions of matrices beside those that were published, by GPU."""
+    rows = []
+    for one in published():
+        predicted_us = one.predicted_us()
+        error = f"{100 * (predicted_us / one.measured_us - 1):+.0f} %"
+        times = (f"{time:,.0f} us" for time in (predicted_us, one.measured_us))
+        rows.append((device.load(one.device).name, f"`{one.kernel}`", *times, error))
+    return _table(("GPU", "kernel", "predicted", "published", "error"), rows, right=2)
 
 
 # Sources that name a publication or tool before a comma, and those that only describe it.
@@ -662,6 +674,7 @@ TABLES: dict[str, Table] = {
         instructions,
         load_wavefronts,
         beside_measured,
+        published_adds,
         harris,
         small_grids,
         gpus,

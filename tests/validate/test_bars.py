@@ -32,7 +32,14 @@ def counted(wanted: Callable[[Counts], bool]) -> Counted:
 
 @pytest.mark.parametrize(
     ("name", "pairs"),
-    [("k40m", 21), pytest.param("gtx1650", 54, marks=pytest.mark.slow), ("rtx3060ti", 54)],
+    [
+        ("k40m", 21),
+        ("rtx3060ti", 54),
+        *(
+            pytest.param(name, 54, marks=pytest.mark.slow)
+            for name in ("gtx1650", "rtx2060", "rtx3060", "rtx3070ti", "rtx3080")
+        ),
+    ],
 )
 def test_published_times_are_predicted_in_the_right_order(name: str, pairs: int) -> None:
     """Wherever two of one size differ by more than 5 %."""

@@ -24,8 +24,11 @@ MADE = Measurements(
 )
 Tree = dict[str, Any]
 
+REDUCTIONS = ["rtx2060", "rtx3060", "rtx3060ti", "rtx3070ti", "rtx3080"]
+NAMES = ["gtx1650", "h200", "h200-tuning", "k40m", *REDUCTIONS]
 
-@pytest.mark.parametrize("name", ["gtx1650", "h200", "h200-tuning", "k40m", "rtx3060ti"])
+
+@pytest.mark.parametrize("name", NAMES)
 def test_measurements_that_come_with_the_package_load(name: str) -> None:
     found = files.load(name)
     assert found.times
@@ -34,7 +37,7 @@ def test_measurements_that_come_with_the_package_load(name: str) -> None:
 
 
 def test_there_are_no_other_measurements() -> None:
-    assert files.names() == ["gtx1650", "h200", "h200-tuning", "k40m", "rtx3060ti"]
+    assert files.names() == NAMES
 
 
 def test_what_is_written_is_what_is_read(tmp_path: Path) -> None:
