@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +27,14 @@ from gpusim.prediction.bounds import SPINNING, Bound
 from gpusim.prediction.clock.spans import SpanObserver
 from gpusim.prediction.clock.stalls import STALLS
 from gpusim.prediction.memory import MemoryShare, memory_share
+from gpusim.prediction.memory.measured import CLUSTER_SMS
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.removals import Removal, Setting, removed
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify, with_fast_paths
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.workload import BUDGET, Budget, Workload
-from gpusim.program.polling import spins
+from gpusim.program.polling import awaits, spins
 
 if TYPE_CHECKING:
     from gpusim.prediction.spinning import RecordedBlocks
@@ -90,6 +92,7 @@ def predict_prepared(
     """
     _check_l2(l2)
     require_observers(observers, SpanObserver)
+    gpu = _with_room_for(prepared.launch.cluster_blocks, gpu)
     usual = with_fast_paths(prepared)  # the executed path; dependencies are the program's own
     held = occupancy(prepared, gpu)
     _check_barriers(prepared, gpu, held.blocks)
@@ -139,6 +142,15 @@ def predict_prepared(
     )
 
 
+def _with_room_for(cluster_blocks: int, gpu: Device) -> Device:
+    """Return a GPU with the SMs that hold clusters of this size."""
+    if cluster_blocks == 1:
+        return gpu
+    size = next(size for size in CLUSTER_SMS if size >= cluster_blocks)
+    sms = max(1, round(gpu.gpu.sms * CLUSTER_SMS[size]))
+    return replace(gpu, gpu=replace(gpu.gpu, sms=sms))
+
+
 def _spinning(
     prepared: Prepared, gpu: Device, resident: int, l2: str, step_limit: int
 ) -> RecordedBlocks | None:
@@ -163,6 +175,11 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
         raise InputError(
             f"{prepared.kernel} has {what}: they are run and counted, but how long they take is "
             "not simulated"
+        )
+    if program.clusters and awaits(program):
+        raise InputError(
+            f"{prepared.kernel} has loops in which blocks of a cluster wait for each other: they "
+            "are run and counted, but how long they take is not simulated"
         )
     most, blocks = resident * gpu.gpu.sms, prepared.launch.blocks
     if program.layout is not None and program.layout.grid_barrier is not None and blocks > most:

@@ -11,7 +11,11 @@ from gpusim.isa.matrices import MatrixProduct
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.operand_reads import slots_with_reads
-from gpusim.prediction.memory.measured import ADDITIONS_AN_IMAD, SHARED_WORK_FROM_CC_MAJOR
+from gpusim.prediction.memory.measured import (
+    ADDITIONS_AN_IMAD,
+    CLUSTER_BARRIER_CYCLES,
+    SHARED_WORK_FROM_CC_MAJOR,
+)
 from gpusim.program.memoisation import Same
 
 # Pipes whose instructions wait while another one occupies them, by number; special functions queue
@@ -149,6 +153,8 @@ def _after(instruction: Instruction, device: Device) -> float:
     latency, op = device.latency_cycles, OPS[instruction.op]
     if op.waits_for_memory and instruction.detail != "block":
         return latency.fence
+    if op.kind == "cluster_arrive":
+        return CLUSTER_BARRIER_CYCLES
     if op.kind == "bsync":
         return latency.control + latency.branch
     return latency.control if op.redirects else 0

@@ -18,7 +18,12 @@ from gpusim.prediction.memory.atomics import AtomicLoad
 from gpusim.prediction.memory.dram import WINDOW, Dram, made_up
 from gpusim.prediction.memory.fences import Fences
 from gpusim.prediction.memory.latency import FetchLatency
-from gpusim.prediction.memory.measured import COPY_GIVEN_UP_CYCLES, FAR_PASSES, SECTORS_OF_A_HALF
+from gpusim.prediction.memory.measured import (
+    COPY_GIVEN_UP_CYCLES,
+    FAR_PASSES,
+    PEER_LOAD_CYCLES,
+    SECTORS_OF_A_HALF,
+)
 from gpusim.prediction.memory.miss_ratios import Source
 from gpusim.prediction.memory.share import MemoryShare
 from gpusim.prediction.memory.stores import Stored
@@ -69,6 +74,7 @@ class GlobalMemory:
     _filling: float  # time of half a line filled from DRAM
     # By pc + 1: sources of sectors touched first or again by a block; DRAM sectors moved for a
     # stored one; parallel atomics, and the additional time of an atomic that returns the old value.
+    _without_sectors: list[int]  # latency of a load of no sector, for a peer's shared memory
     _first: list[Source]
     _again: list[Source]
     _written: list[float]
@@ -99,7 +105,9 @@ class GlobalMemory:
         self._last_sent = self._asked = 0
         self._fences = Fences(device)
         self._sent = [0] * device.queue.store_depth
-        pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.atomics]) + 2)
+        pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.atomics, *share.peers]) + 2)
+        peer = ticks(PEER_LOAD_CYCLES)
+        self._without_sectors = [peer if pc in share.peers else self._l1 for pc in pcs]
         self._first = [share.sources(pc).first for pc in pcs]
         self._again = [share.sources(pc).again for pc in pcs]
         loads = [share.atomics.get(pc, AtomicLoad()) for pc in pcs]
@@ -198,7 +206,9 @@ class GlobalMemory:
         again = self._again[place]
         if again.l1_hit < 1.0 and access.cost:
             return self._fetch(access.cost, again, access, requester, at)
-        return max(at + self._l1, requester.there) if access.pends else at + self._l1
+        if access.pends:
+            return max(at + self._l1, requester.there)
+        return at + (self._l1 if access.cost else self._without_sectors[place])
 
     def store(self, access: Access, at: int) -> int:
         """Send a store's packets, one for each line and each sector; return when it may leave.

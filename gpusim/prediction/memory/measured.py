@@ -30,6 +30,19 @@ ISSUED_BEHIND_A_BARRIER = 2
 L1_MEASURED_WARPS = 32
 L1_EARLIER_BY_HALVING = 0.038, 0.06
 
+# -- thread block clusters, of an H200 (CUDA 13.0) ------------------------------------------
+
+# The SMs, of 132, that hold clusters of a size, by cudaOccupancyMaxActiveClusters for blocks of 256
+# threads: 528, 248, 124 and 58 clusters of 2, 4, 8 and 16 blocks, eight blocks on an SM.
+CLUSTER_SMS = {1: 1.0, 2: 1.0, 4: 124 / 132, 8: 124 / 132, 16: 116 / 132}
+# From an arrival at a cluster's barrier to its end, beyond the barrier of a block: 200 relaxed
+# barriers, less 200 of __syncthreads, by 32 to 1,024 threads. Clusters of 4 and 8 take 66 to 77, of
+# 2 blocks 49 to 60, of 16 blocks 70 to 82.
+CLUSTER_BARRIER_CYCLES = 67
+# A load of another block's shared memory: one thread or warp follows places there, in clusters of
+# 2, 4, 8 and 16 blocks; 196 to 216. Of its own block's by such an address, 41 to 45.
+PEER_LOAD_CYCLES = 205
+
 # -- L2 ------------------------------------------------------------------------------------
 
 # The L2 behind a buffer of 256 MB that is set to zero: the part of it with lines to be written

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gpusim.gpu.device import Device
 from gpusim.gpu.memory import SECTOR_BYTES
+from gpusim.isa.ops import OPS, Program
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.locality.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.locality.patterns import patterns_of
@@ -33,7 +34,8 @@ class MemoryShare:
     `write_factor` times as long to write a sector as to read one. `busiest` of the `sms` get as
     many blocks as this one, the others one less; `first_wave` is the fraction of blocks in the
     first wave. `atomics` is how an instruction's atomics meet in the L2, `answering` the additional
-    time of those that return old values, `compulsory` the compulsory traffic of all SMs.
+    time of those that return old values, `compulsory` the compulsory traffic of all SMs. `peers`
+    are loads that may be of the shared memory of other blocks in a cluster.
     """
 
     dram_bytes_per_cycle: float
@@ -47,6 +49,7 @@ class MemoryShare:
     atomics: Mapping[int, AtomicLoad] = field(default_factory=dict)
     answering: Mapping[int, float] = field(default_factory=dict)
     compulsory: Compulsory = field(default_factory=Compulsory)
+    peers: frozenset[int] = frozenset()
 
     @property
     def whole(self) -> Sources:
@@ -118,6 +121,17 @@ def memory_share(
         atomics=atomic_loads(patterns, schedule, device),
         answering=answering_atomics(prepared.program, device),
         compulsory=compulsory_of(patterns),
+        peers=_loads_of_peers(prepared.program),
+    )
+
+
+def _loads_of_peers(program: Program) -> frozenset[int]:
+    """Return the loads that may be of another block's shared memory."""
+    rows = enumerate(program.instructions if program.clusters else ())
+    return frozenset(
+        pc
+        for pc, row in rows
+        if row.memory is not None and row.memory.space == "generic" and OPS[row.op].kind == "load"
     )
 
 

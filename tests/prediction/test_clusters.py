@@ -1,0 +1,84 @@
+"""Times of thread block clusters: the SMs that hold them, their barrier, and loads of peers."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.errors import InputError
+from gpusim.prediction.memory.measured import CLUSTER_BARRIER_CYCLES, PEER_LOAD_CYCLES
+from gpusim.prediction.records import Prediction
+from gpusim.sass import wheels
+from gpusim.sass.kernels import cuda_source
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+KERNELS = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+#define OF(x) __global__ void __cluster_dims__(x, 1, 1)
+#define BARRIER(n) asm volatile("barrier.cluster.arrive.relaxed.aligned;" \\
+                                "barrier.cluster.wait.aligned;" ::: "memory")
+OF(4) once(int *x) { BARRIER(); x[0] = 1; }
+OF(4) often(int *x) {
+    BARRIER(); BARRIER(); BARRIER(); BARRIER(); BARRIER(); BARRIER();
+    BARRIER(); BARRIER(); BARRIER(); BARRIER(); BARRIER();
+    x[0] = 1;
+}
+template<int n> __device__ void follow(int *x) {
+    __shared__ int s[32];
+    auto c = cg::this_cluster();
+    s[threadIdx.x] = threadIdx.x;
+    c.sync();
+    volatile int *peer = c.map_shared_rank(s, c.block_rank() ^ 1);
+    int at = threadIdx.x;
+    #pragma unroll
+    for (int i = 0; i < n; i++) at = peer[at];
+    x[threadIdx.x] = at;
+    c.sync();
+}
+OF(2) one(int *x) { follow<1>(x); }
+OF(2) eleven(int *x) { follow<11>(x); }
+OF(4) wide(int *x) { BARRIER(); x[blockIdx.x * 256 + threadIdx.x] = 1; }
+OF(2) waits(int *x) {
+    __shared__ volatile int word;
+    auto c = cg::this_cluster();
+    if (threadIdx.x == 0) word = 0;
+    c.sync();
+    if (c.block_rank()) *(volatile int *)c.map_shared_rank((int *)&word, 0) = 1;
+    else while (word == 0);
+    x[0] = 1;
+    c.sync();
+}
+"""
+
+
+@cache
+def predicted(name: str, grid: int, block: int) -> Prediction:
+    """Return the prediction of a kernel."""
+    return gpusim.predict(cuda_source(KERNELS)[name][grid, block], np.zeros(1 << 19, np.int32))
+
+
+def test_a_barrier_of_a_cluster_takes_longer_than_that_of_a_block() -> None:
+    """Ten more: each 67 cycles beyond a block's barrier, of which a warp waits for 14 at most."""
+    more = predicted("often", 4, 32).cycles - predicted("once", 4, 32).cycles
+    assert CLUSTER_BARRIER_CYCLES < more / 10 <= CLUSTER_BARRIER_CYCLES + 14
+
+
+def test_a_load_of_a_peer_takes_its_way_through_the_cluster() -> None:
+    """Each of ten more waits for the one before: 205 cycles and an addition."""
+    more = predicted("eleven", 2, 32).cycles - predicted("one", 2, 32).cycles
+    assert PEER_LOAD_CYCLES < more / 10 < PEER_LOAD_CYCLES + 25
+
+
+def test_clusters_of_four_do_not_fit_on_all_multiprocessors() -> None:
+    """Of an H200's 132 they take 124: 1,056 blocks, 8 on an SM, are more than one wave."""
+    assert predicted("wide", 1056, 256).waves == 1056 / (8 * 124)
+
+
+def test_blocks_of_a_cluster_that_wait_for_each_other_have_no_time() -> None:
+    """A loop that waits for a peer's store is refused in a sentence."""
+    with pytest.raises(InputError, match="blocks of a cluster wait for each other"):
+        predicted("waits", 2, 32)
