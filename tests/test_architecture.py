@@ -6,6 +6,7 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from itertools import permutations
 from pathlib import Path
@@ -41,31 +42,35 @@ APART = set(permutations(("tracing", "prediction", "checking"), 2))
 KERNELS_USE = {"cuda", "catalogue", "kernels", "launch", "errors", "typing"}
 
 
-def modules() -> dict[str, ast.Module]:
-    """Return every module of gpusim by its dotted name."""
+@cache
+def modules() -> dict[str, Path]:
+    """Return the file of every module of gpusim by its dotted name."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         if parts[:2] != ("gpusim", "validate"):
-            name = ".".join(parts).removesuffix(".__init__")
-            found[name] = ast.parse(path.read_text(encoding="utf-8"))
+            found[".".join(parts).removesuffix(".__init__")] = path
     return found
 
 
-MODULES = modules()
+@cache
+def imported() -> dict[str, list[str]]:
+    """Return the modules that each module of gpusim imports, wherever in it the imports stand."""
+    return {
+        name: sorted(set(imports_of(path.read_text(encoding="utf-8"))))
+        for name, path in modules().items()
+    }
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    """Yield the modules of gpusim that a file imports, wherever in it the import stands."""
-    for node in ast.walk(tree):
+def imports_of(text: str) -> Iterator[str]:
+    """Yield the modules that a text imports."""
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.split(".")[0] == "gpusim")
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             origin = node.module or ""
-            if origin.split(".")[0] == "gpusim":
-                for alias in node.names:
-                    whole = f"{origin}.{alias.name}"
-                    yield whole if whole in MODULES else origin
+            whole = (f"{origin}.{alias.name}" for alias in node.names)
+            yield from (one if one in modules() else origin for one in whole)
 
 
 def package_of(module: str) -> str:
@@ -78,17 +83,20 @@ def floor(package: str) -> int:
     return next(number for number, names in enumerate(FLOORS) if package in names)
 
 
-ARROWS = [
-    (module, target)
-    for module, tree in MODULES.items()
-    if module not in ("gpusim", "gpusim.__main__")
-    for target in sorted(set(imported(tree)))
-    if target != "gpusim"
-]
+@cache
+def arrows() -> list[tuple[str, str]]:
+    """Return all pairs of a module and a module of gpusim that it imports."""
+    return [
+        (module, target)
+        for module, targets in imported().items()
+        if module not in ("gpusim", "gpusim.__main__")
+        for target in targets
+        if target.startswith("gpusim.")
+    ]
 
 
 def test_every_package_and_module_at_the_top_has_a_floor() -> None:
-    there = {package_of(module) for module in MODULES} - {"__init__", "__main__"}
+    there = {package_of(module) for module in modules()} - {"__init__", "__main__"}
     assert there == set().union(*FLOORS)
 
 
@@ -100,7 +108,7 @@ def test_modules_at_the_top_are_few() -> None:
 def test_imports_run_downwards_alone() -> None:
     upward = [
         f"{module} imports {target}"
-        for module, target in ARROWS
+        for module, target in arrows()
         if package_of(target) != package_of(module)
         and floor(package_of(target)) >= floor(package_of(module))
     ]
@@ -108,7 +116,7 @@ def test_imports_run_downwards_alone() -> None:
 
 
 def test_lowering_runs_from_analyses_up_to_machine_code() -> None:
-    inside = [(a.split(".")[2], b.split(".")[2]) for a, b in ARROWS if both_in_lowering(a, b)]
+    inside = [(a.split(".")[2], b.split(".")[2]) for a, b in arrows() if both_in_lowering(a, b)]
     numbers = {name: number for number, name in enumerate(LOWERING_LAYERS)}
     upward = [(a, b) for a, b in inside if a in numbers and numbers.get(b, -1) > numbers[a]]
     assert {a for a, _ in inside} >= set(LOWERING_LAYERS)
@@ -146,12 +154,12 @@ def packages_around(module: str, target: str) -> Iterator[str]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """So that each can be the first to be imported: a package's `__init__` runs before a module."""
-    before = [(a, package) for a, b in ARROWS for package in packages_around(a, b)]
-    assert circle([*ARROWS, *before]) == []
+    before = [(a, package) for a, b in arrows() for package in packages_around(a, b)]
+    assert circle([*arrows(), *before]) == []
 
 
 def test_no_packages_import_each_other_in_a_circle() -> None:
-    between = [(package_of(module), package_of(target)) for module, target in ARROWS]
+    between = [(package_of(module), package_of(target)) for module, target in arrows()]
     assert circle((a, b) for a, b in between if a != b) == []
 
 
@@ -162,14 +170,14 @@ def test_a_circle_is_found() -> None:
 def test_analyses_that_are_apart_do_not_know_each_other() -> None:
     known = [
         f"{module} imports {target}"
-        for module, target in ARROWS
+        for module, target in arrows()
         if (package_of(module), package_of(target)) in APART
     ]
     assert known == []
 
 
 def test_kernels_import_the_dialect_the_catalogue_and_each_other_alone() -> None:
-    used = {package_of(b) for a, b in ARROWS if package_of(a) == "kernels"}
+    used = {package_of(b) for a, b in arrows() if package_of(a) == "kernels"}
     assert used <= KERNELS_USE
 
 
@@ -185,10 +193,7 @@ def test_no_wall_clock_decides_how_a_program_runs() -> None:
     """The machine and the facts of a program count steps: the same launch goes the same way."""
     asked = [
         name
-        for name, tree in MODULES.items()
-        if package_of(name) in ("machine", "program")
-        for node in ast.walk(tree)
-        if (isinstance(node, ast.Import) and "time" in [one.name for one in node.names])
-        or (isinstance(node, ast.ImportFrom) and node.module == "time")
+        for name, targets in imported().items()
+        if package_of(name) in ("machine", "program") and "time" in targets
     ]
     assert asked == []
