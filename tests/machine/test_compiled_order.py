@@ -167,7 +167,7 @@ def test_a_program_that_turned_out_to_need_turns_begins_with_them(
     for _ in range(2):
         monkeypatch.setattr(modules, "_kept", type(modules._kept)())  # only the disk knows it
         machine.run(prepare(kernel[grid, block], list(arguments), machine.DEFAULT_CC))
-        orders += [one.made.in_order for one in modules._kept.values()]
+        orders += [one.made.shared.in_order for one in modules._kept.values()]
     assert orders
     assert all(orders)
 

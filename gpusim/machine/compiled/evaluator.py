@@ -74,7 +74,7 @@ class CompiledLaunch:
         self._has_arrays = False
         size = self._arrays_end - arrays.arrays_begin(self._made)
         self._threads = 1
-        alone = not (self._made.in_order or self._made.cluster_at)
+        alone = not (self._made.shared.in_order or self._made.cluster_at)
         if alone and not (self._steps or compiled.is_dependent):
             self._threads = parts.threads(self.program, self._made, size)
 
@@ -82,7 +82,7 @@ class CompiledLaunch:
         """Return the number of blocks to run at a time, where NumPy runs a chunk of them."""
         launch = self._context.batch.launch
         warps = launch.warps_per_block
-        if self._made.in_order:
+        if self._made.shared.in_order:
             return chunk
         if self._steps:
             return max(1, MOST_RECORDED_WARPS // warps)

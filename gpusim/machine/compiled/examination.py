@@ -17,7 +17,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
-from gpusim.machine.compiled.instance import Instance, LeftError
+from gpusim.machine.compiled.instance import LeftError
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order
@@ -113,7 +113,7 @@ class _Examination:
         if self._end > arrays.MOST_BYTES:
             raise NotDerivedError("elements beyond linear memory")
         # Its own instance: the memory of a new one is zero.
-        self._instance = Instance(compiled.engine, compiled.module, self._made)
+        self._instance = compiled.new_instance()
 
     def result(self, step_limit: int) -> Examined:
         launch, instance = self._context.batch.launch, self._instance

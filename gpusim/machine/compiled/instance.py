@@ -16,6 +16,7 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import Arrays, arrays_begin
+from gpusim.machine.compiled.linking import LEAST_PAGES, NAME, PAGE, pages
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.progress import EndlessError, Progress
 from gpusim.machine.compiled.translation import Translation
@@ -34,7 +35,6 @@ from gpusim.wasm import memory
 if TYPE_CHECKING:
     import wasmtime
 
-PAGE = 1 << 16
 MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
 _LANES = np.arange(32, dtype=np.uint32)
 
@@ -54,9 +54,18 @@ class LeftError(Exception):
 
 
 class Instance:
-    """A module with its memory. `run` runs warps that lie there; `stop` ends that with a trap."""
+    """A program's module linked to the shared one, with its memory.
 
-    def __init__(self, engine: wasmtime.Engine, module: wasmtime.Module, made: Translation) -> None:
+    `run` runs warps that lie there; `stop` ends that with a trap.
+    """
+
+    def __init__(
+        self,
+        engine: wasmtime.Engine,
+        shared: wasmtime.Module,
+        module: wasmtime.Module,
+        made: Translation,
+    ) -> None:
         import wasmtime
 
         self.made = made
@@ -65,20 +74,26 @@ class Instance:
         kinds = [wasmtime.ValType.i32()] * 4
         # The package keeps functions until their store goes: they must not keep the store.
         own = weakref.proxy(self)
-        imports = [
-            wasmtime.Func(self._store, wasmtime.FuncType(given, result), partial(function, own))
-            for given, result, function in (
-                (kinds, [], Instance._called),
-                ([], [], Instance._drain),
-                ([], [], Instance._take_steps),
-                (kinds[:2], [], Instance._bring),
-                (kinds[:1], kinds[:1], Instance._look),
+        linker = wasmtime.Linker(engine)
+        for name, given, result, function in (
+            ("host", kinds, [], Instance._called),
+            ("drain", [], [], Instance._drain),
+            ("take_steps", [], [], Instance._take_steps),
+            ("bring", kinds[:2], [], Instance._bring),
+            ("progress", kinds[:1], kinds[:1], Instance._look),
+        ):
+            called = wasmtime.Func(
+                self._store, wasmtime.FuncType(given, result), partial(function, own)
             )
-        ]
-        made_now = wasmtime.Instance(self._store, module, imports)
-        exports: Any = made_now.exports(self._store)
+            linker.define(self._store, NAME, name, called)
+        common = linker.instantiate(self._store, shared)
+        exports: Any = common.exports(self._store)
         self._memory = exports["memory"]
         self._run = exports["run"]
+        self._memory.grow(self._store, pages(made.end) - LEAST_PAGES)
+        linker.define_instance(self._store, NAME, common)
+        self._store.set_epoch_deadline(1)  # to fill the table
+        linker.instantiate(self._store, module)
         self.arrays: Arrays | None = None  # of the launch
         self.is_new = True  # its memory is zero
         self.notes: list[Array] = []

@@ -61,24 +61,20 @@ def vector_code() -> str:
     return text
 
 
-def runtime(
-    *, recording: bool, detecting: bool, in_order: bool, uses: frozenset[str] = frozenset()
-) -> str:
-    """Return the text that every module has, and that of the parts that a program `uses`.
+def runtime(*, recording: bool, detecting: bool, in_order: bool) -> str:
+    """Return the functions that the modules of all programs share.
 
-    With `recording` it has that of modules that tell steps too, with `detecting` that of race
-    detection, not both; with `in_order` that of turns.
+    With `recording` they are those of modules that tell steps too, with `detecting` those of race
+    detection, not both; with `in_order` those of turns.
     """
-    text = vector_code() + warps.text(
-        recording=recording, detecting=detecting, in_order=in_order, uses=uses
-    )
+    text = vector_code() + warps.text(recording=recording, detecting=detecting, in_order=in_order)
     if not recording and not detecting:
         text += "\n(func $opened (param $W i32))"
     if not detecting:
         text += "\n(func $begins (param $W i32))"
     if not in_order:
         text += _WITHOUT_ORDER
-    return f'{text}\n(export "run" (func $run))'
+    return text
 
 
 def operand(number: int) -> int:

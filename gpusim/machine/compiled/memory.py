@@ -47,7 +47,7 @@ class BatchMemory:
         self.placement = Placement(blocks, self.warps, folded=False)
         self.blocks = len(self.placement.blocks)
         self.rows = self.warps * self.blocks
-        self.one_by_one = not made.in_order
+        self.one_by_one = not made.shared.in_order
         self.cluster = batch.launch.cluster_blocks
         at_once = self.cluster if self.one_by_one else self.blocks
         self.held = self.warps * at_once
@@ -72,13 +72,13 @@ class BatchMemory:
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
         self.group_at = self.most_steps = 0
         self.is_last = True  # no other blocks join these
-        if made.in_order:
+        if made.shared.in_order:
             self.group_at = _aligned(self.end, 64)
             words = _aligned(self.rows, 64) // 8
             self.end = self.group_at + (KEY_BYTES + words) * len(made.starts)
             self.end += LISTED_BYTES * 32 * self.rows
         self.records: Records | None = None
-        if made.records:
+        if made.shared.recording:
             self.records = Records(made, _aligned(self.end, 64))
             self.end = self.records.end
 

@@ -7,6 +7,7 @@ undamaged. The sources of the evaluators belong to the key: an edited row is tra
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import marshal
 from collections import OrderedDict
@@ -26,6 +27,7 @@ from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
 from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, close_all
+from gpusim.machine.compiled.linking import Shared, shared_text
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order, translated
@@ -73,7 +75,11 @@ class Compiled:
 
     def instance(self) -> Instance:
         """Return an instance for a launch."""
-        return self._idle.pop() if self._idle else Instance(self.engine, self.module, self.made)
+        return self._idle.pop() if self._idle else self.new_instance()
+
+    def new_instance(self) -> Instance:
+        """Return an instance with memory that is zero."""
+        return Instance(self.engine, _shared(self.made.shared), self.module, self.made)
 
     def give_back(self, instance: Instance) -> None:
         """Keep an instance for the next launch."""
@@ -119,6 +125,7 @@ def engine() -> wasmtime.Engine | None:
 def forget() -> None:
     """Drop the modules of this process; those on disk stay."""
     _kept.clear()
+    _shared.cache_clear()
     close_all()
     engine.cache_clear()
 
@@ -195,6 +202,23 @@ def _made(variant: Variant, *, in_order: bool) -> Compiled:
     return _keep(variant, Compiled(made, using, module))
 
 
+@cache
+def _shared(variant: Shared) -> wasmtime.Module:
+    """Return the module that all programs share, compiled or from the disk."""
+    import wasmtime
+
+    using = engine()
+    assert using is not None
+    name = key((__version__, _library(), _sources(), str(variant)))
+    held = _ENTRIES.load(name)
+    if held is not None:
+        with contextlib.suppress(wasmtime.WasmtimeError):  # of another version or processor
+            return wasmtime.Module.deserialize(using, held)
+    module = wasmtime.Module(using, shared_text(variant))
+    _ENTRIES.store(name, bytes(module.serialize()))
+    return module
+
+
 def _keep(variant: Variant, one: Compiled) -> Compiled:
     _kept[variant] = one
     while len(_kept) > _MOST_KEPT:
@@ -220,11 +244,10 @@ def _plain(made: Translation) -> dict[str, Any]:
         "operands": {pc: [one.str for one in types] for pc, types in made.operands.items()},
         "touched": [tuple(one) for one in made.touched],
         "length": made.length,
-        "records": made.records,
         "ran_at": made.ran_at,
         "widest": made.widest,
         "queue_at": made.queue_at,
-        "in_order": made.in_order,
+        "shared": tuple(made.shared),
         "keys_at": made.keys_at,
         "flags_at": made.flags_at,
         "awaits": made.awaits,
@@ -244,7 +267,10 @@ def _translation(plain: Mapping[str, Any]) -> Translation:
     }
     operands = {pc: [np.dtype(one) for one in types] for pc, types in plain["operands"].items()}
     touched = [Touched(*one) for one in plain["touched"]]
-    return Translation(**{**plain, **places, "operands": operands, "touched": touched})
+    shared = Shared(*plain["shared"])
+    return Translation(
+        **{**plain, **places, "operands": operands, "touched": touched, "shared": shared}
+    )
 
 
 def _plain_place(place: Place) -> tuple[int, str, str]:

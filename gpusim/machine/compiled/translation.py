@@ -18,10 +18,9 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, SPIN, Instruction, Memory, Program
 from gpusim.launch.events import Sums, Touched
-from gpusim.machine.compiled import layout
+from gpusim.machine.compiled import layout, linking
 from gpusim.machine.compiled.accesses import (
     ATOMICS,
-    BARRIER_WORDS,
     COMMUTATIVE,
     FLOATING,
     WIDE_ATOMICS,
@@ -30,6 +29,7 @@ from gpusim.machine.compiled.accesses import (
 )
 from gpusim.machine.compiled.detection import Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
+from gpusim.machine.compiled.linking import Shared
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
@@ -88,10 +88,10 @@ class Translation:
     of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed, from
     a first byte to an end (None for all), `orders` those of paths to atomics that show their order.
     A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
-    turns as in NumPy's machine (`in_order`), the keys of a warp's splits lie at `keys_at`, flags of
-    basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of barriers are
-    listed at `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`, and has
-    its part of a cluster at `cluster_at`; they are 0 without any.
+    turns as in NumPy's machine (`shared.in_order`), the keys of a warp's splits lie at `keys_at`,
+    flags of basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of
+    barriers are listed at `reductions_at`, a warp counts arrivals at named barriers at
+    `arrivals_at`, and has its part of a cluster at `cluster_at`; they are 0 without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
     a byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard). `constants` are the cells as
@@ -117,10 +117,9 @@ class Translation:
     length: int = 0
     warp_bytes: int = 0
     sum_count: int = 0
-    records: bool = False
     ran_at: int = 0
     queue_at: int = 0
-    in_order: bool = False
+    shared: Shared = linking.PLAIN
     keys_at: int = 0
     flags_at: int = 0
     awaits: bool = False
@@ -196,7 +195,7 @@ class _Translator:
         self._counting = counting
         self._types = register_types(program, constants)
         self._live = Liveness(program)
-        self._made = Translation()
+        self._made = Translation(shared=Shared(recording, detection is not None, in_order))
         self._at = state.TOKENS + state.MOST_TOKENS_BYTES * program.barriers
         self._cell = layout.CELLS
         self._accesses: dict[str, Access | Comparison | Constants] = {}
@@ -207,7 +206,6 @@ class _Translator:
         self._ordered: frozenset[int] = frozenset()
         self._meetings: frozenset[int] = frozenset()
         self._reductions: dict[int, dict[str, int]] = {}  # by basic block
-        self._uses: set[str] = set()
 
     # -- places ------------------------------------------------------------------------
 
@@ -353,7 +351,6 @@ class _Translator:
         names = sorted({r.memory.name for r in rows if r.memory is not None} - {""})
         made.arrays = names
         made.sum_count = 2 * len(made.starts)
-        made.records = self._recording
         if self._detection is not None:
             made.ran_at, self._cell = self._cell, self._cell + -(-len(rows) // 8) * 16
         local = (r.memory for r in rows if r.memory is not None and r.memory.space == "local")
@@ -378,7 +375,7 @@ class _Translator:
             raise NotDerivedError("asynchronous copies in order")
         if self._detection is not None:
             raise NotDerivedError("race detection in order")
-        self._made.in_order, self._made.keys_at = True, self._at
+        self._made.keys_at = self._at
         self._at += turns.KEYS_BYTES
         self._meetings = _meetings(self._rows) | swapping(self._program).keys()
 
@@ -403,7 +400,6 @@ class _Translator:
         """Make a place for arrivals at named barriers; NotDerivedError where more is asked."""
         if self._in_order or self._recording or self._detection is not None:
             raise NotDerivedError("named barriers")
-        self._uses.add("named barriers")
         self._made.arrivals_at, self._at = self._at, self._at + barriers.ARRIVALS_BYTES
 
     def _reserve_cluster(self) -> None:
@@ -427,7 +423,6 @@ class _Translator:
         """Make a place for asynchronous copies; NotDerivedError where more is asked of them."""
         if self._detection is not None:
             raise NotDerivedError("asynchronous copies")
-        self._uses.add("copies")
         self._made.queue_at, self._at = self._at, self._at + QUEUE_BYTES
 
     def _module(self, blocks: list[str]) -> str:
@@ -435,22 +430,7 @@ class _Translator:
         table = " ".join(f"$b{k}" for k in range(len(blocks)))
         body = "\n)".join(blocks)
         accesses = "\n".join(access.text for access in self._accesses.values())
-        pages = max(2, -(-self._cell // (1 << 16)))
-        common = layout.runtime(
-            recording=self._recording,
-            detecting=self._detection is not None,
-            in_order=self._in_order,
-            uses=frozenset(self._uses),
-        )
-        return f"""(module
-(import "gpusim" "host" (func $host (param i32 i32 i32 i32)))
-(import "gpusim" "drain" (func $drain))
-(import "gpusim" "take_steps" (func $take_steps))
-(import "gpusim" "bring" (func $bring (param i32 i32)))
-(import "gpusim" "progress" (func $progress (param i32) (result i32)))
-(memory (export "memory") {pages}) {self._flags()} {self._table_of_reductions()}
-{common}
-{accesses}
+        code = f"""{accesses}
 {self._start()}
 (func $warp (param $W i32) (param $i i32)
 (local $C i32) (local $M i32) (local $pc i32) (local $on i32) (local $x i32) (local $y i32)
@@ -464,7 +444,9 @@ class _Translator:
 (block $yield (loop $L {opens}(br_table {table} (local.get $pc)))
 {body})
 (unreachable))
-{self._hold("(local.get $pc)", state.READY)}))"""
+{self._hold("(local.get $pc)", state.READY)})"""
+        data = f"{self._flags()} {self._table_of_reductions()}"
+        return linking.text(code, data, self._cell, self._made.shared)
 
     def _start(self) -> str:
         """Return the function that sets the registers that are read before they are written."""
@@ -676,7 +658,6 @@ class _Translator:
         elif kind == "bssy":
             parts.append(f"(call $give (local.get $W) (i32.const {row.detail}) (local.get $on))")
         elif kind in ("get_token", "set_token"):
-            self._uses.add("tokens")
             barrier = f"(i32.const {int(row.detail)})"
             parts.append(f"(call ${kind} (local.get $W) {barrier} (local.get $on))")
         elif kind in ("collect", "warpsync") and not OPS[row.op].checks_mask:
@@ -949,8 +930,6 @@ class _Translator:
             is_of_words = memory.dtype.itemsize in (4, 8, 16) and memory.count == 1
             if operation not in served or not is_of_words:
                 raise NotDerivedError(f"an atomic {operation} of {memory.dtype}")
-            if operation in BARRIER_WORDS:
-                self._uses.add("barrier words")
             if pc in self._ordered:
                 kept, self._cell = self._cell, self._cell + 8
                 self._made.orders.append(kept)
@@ -994,7 +973,6 @@ class _Translator:
             else:
                 parts.append(self._add(pc, "sectors", "(local.get $x)"))
         elif memory.space == "generic":
-            self._uses.add("generic addresses")
             access = replace(access, cluster_at=self._made.cluster_at)
             self._accesses.setdefault(access.name, access)
             known = self._program.layout
@@ -1266,7 +1244,6 @@ class _Translator:
         """Return code that ends a turn: lanes with equal operands go on by themselves."""
         if self._in_order:
             return "(unreachable)"
-        self._uses.add("parting")
         split = f"(local.get $W) (local.get $i) (i32.const {block}) (local.get $M)"
         return f"(call $part {split}) (return)"
 

@@ -1,8 +1,8 @@
-"""The translation of warps: functions for the module of each program, kept on disk."""
+"""The translation of warps: functions that the modules of all programs share, kept on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -48,6 +48,23 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     accesses.mark_row,
     accesses.note,
     accesses.is_in_order,
+    accesses.reached,
+    convergence.part,
+    convergence.get_token,
+    convergence.set_token,
+    barriers.asked,
+    barriers.sync,
+    barriers.arrive,
+    barriers.open_named,
+    copies.commit_copies,
+    copies.begin_copy,
+    copies.land_copies,
+    copies.forget_copies,
+    barrier_words.arrived,
+    barrier_words.dropped,
+    barrier_words.arrived_in_halves,
+    barrier_words.expecting,
+    barrier_words.completed,
 )
 
 
@@ -77,46 +94,19 @@ _RACES: tuple[Callable[..., Any], ...] = (
 )
 
 
-_USED: Mapping[str, tuple[Callable[..., Any], ...]] = {
-    "parting": (convergence.part,),
-    "tokens": (convergence.get_token, convergence.set_token),
-    "named barriers": (barriers.asked, barriers.sync, barriers.arrive, barriers.open_named),
-    "copies": (
-        copies.commit_copies,
-        copies.begin_copy,
-        copies.land_copies,
-        copies.forget_copies,
-    ),
-    "generic addresses": (accesses.reached,),
-    "barrier words": (
-        barrier_words.arrived,
-        barrier_words.dropped,
-        barrier_words.arrived_in_halves,
-        barrier_words.expecting,
-        barrier_words.completed,
-    ),
-}
-
-
 _TURNS: tuple[Callable[..., Any], ...] = (turns.appended, turns.removed, turns.united)
 
 
 @cache
-def text(
-    *, recording: bool, detecting: bool, in_order: bool, uses: frozenset[str] = frozenset()
-) -> str:
-    """Return the functions of a module: also to record steps, look for races, or take turns.
-
-    They are those of its parts that a program `uses`: each costs 0.5 ms in every module.
-    """
-    name = key([digest(_SOURCES), str((recording, detecting, in_order, sorted(uses)))])
+def text(*, recording: bool, detecting: bool, in_order: bool) -> str:
+    """Return the functions of a module: also to record steps, look for races, or take turns."""
+    name = key([digest(_SOURCES), str((recording, detecting, in_order))])
     kept = _TEXTS.load(name)
     if kept is not None:
         return kept.decode()
     from gpusim.wasm.module import functions_of
 
-    used = tuple(function for part in sorted(uses) for function in _USED[part])
-    functions = _FUNCTIONS + used + _STEPS * recording + _RACES * detecting + _TURNS * in_order
+    functions = _FUNCTIONS + _STEPS * recording + _RACES * detecting + _TURNS * in_order
     run = turns.run_in_order if in_order else scheduling.run_in_turn
     named = {one.__name__: one for one in functions} | {"run": run}
     made = functions_of(named, _SOURCES)
