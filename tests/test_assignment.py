@@ -51,6 +51,16 @@ def test_points_of_tests_that_pass_are_summed(tmp_path: Path) -> None:
     assert "points: 1 of 3" in output
 
 
+def test_grading_without_pytest_names_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("gpusim.testing.grading", "gpusim.testing.pytest_plugin"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "pytest", None)
+    assert main(["grade", str(ASSIGNMENT), str(SOLUTION)]) == 2
+    assert capsys.readouterr().err == "gpusim: gpusim grade needs pytest: pip install pytest\n"
+
+
 def test_points_that_are_no_number_are_refused(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n@pytest.mark.gpusim_points('three')\ndef test_it(): pass\n"

@@ -33,8 +33,10 @@ def grade(chosen: Namespace) -> int:
 
     The work is run as it is: mark in a container what you do not trust.
     """
-    from gpusim.testing.grading import Assignment
-
+    try:
+        from gpusim.testing.grading import Assignment
+    except ModuleNotFoundError:
+        raise InputError("gpusim grade needs pytest: pip install pytest") from None
     assignment = Assignment(Path(chosen.tests), _seconds(chosen.seconds))
     works = [Path(one) for one in chosen.works]
     with Bar(len(works), "works") as bar, ThreadPoolExecutor(cores()) as pool:

@@ -12,12 +12,12 @@ from gpusim.launch.description import LaunchDescription
 from gpusim.prediction.sweeps.sweep import Swept
 from gpusim.prediction.sweeps.tables import Row, timed
 from gpusim.prediction.uncertainty import Judgement, judged
-from gpusim.reports.certainty import in_order, order_legend
+from gpusim.reports.certainty import in_order, order_legend, spread
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.generators import fallback_lines
 from gpusim.reports.launches import launches_lines
 from gpusim.reports.layout import BAD, DIM, plural
-from gpusim.reports.quantities import deviations, duration, percent, rate
+from gpusim.reports.quantities import duration, percent, rate
 from gpusim.reports.tuning import reasons_lines
 
 GROUP = ("device", "n", "operation", "dtype", "l2", "passes", "without", "set")  # same work
@@ -30,33 +30,37 @@ def sweep_table(
     """Yield the rows as lines of at most `width` columns, and what the launches are made of."""
     varying = [name for name in VARYING if len({row[name] for row in rows if row[name]}) > 1]
     judgements = _judgements(rows)
+    devices = tuple(dict.fromkeys(row["device"] for row in rows))
+    for part in wrap("; ".join(_headings(rows, devices)), width):
+        yield Text(part, DIM)
     made = Columns(
-        Column("device", "left"),
+        *([Column("device", "left")] if len(devices) > 1 else []),
         Column("n"),
         Column("block"),
         Column("kernel", "left", "fold"),
         Column("time"),
-        Column("90 %"),
         *([Column("of best"), Column("in order")] if judgements else []),
         Column("GB/s"),
         Column("of peak"),
         Column("limiter", "left", "fold"),
     )
     for place, row in enumerate(rows):
-        about = (
-            row["device"],
+        made.row(
+            *([row["device"]] if len(devices) > 1 else []),
             f"{row['n']:,}" if row["n"] else "",
             f"{row['block']}{' !' if row['wrong'] else ''}",
             " ".join([row["kernel"], *(row[name] or "" for name in varying)]),
+            "-" if row["reason"] is not None else duration(row["time_us"]),
+            *(_of_best(judgements.get(place)) if judgements else ()),
+            *_result(row),
         )
-        time, between, *rest = _result(row)
-        order = _of_best(judgements.get(place)) if judgements else ()
-        made.row(*about, time, between, *order, *rest)
     yield from made.lines(width)
     yield from order_legend(judgements.values(), width)
     yield from _generators(rows, width)
     yield from launches_lines([(one.kernel, one) for one in launches], width)
     yield from reasons_lines("! not the same work", _having(rows, "wrong"), "wrong", width, BAD)
+    for reason in dict.fromkeys(row["reason"] for row in _having(rows, "reason")):
+        yield from (Text(part, BAD) for part in wrap(f"cannot run: {reason}", width))
     uncompared = _having(rows, "not_compared")
     yield from reasons_lines("results not compared", uncompared, "not_compared", width)
 
@@ -96,12 +100,22 @@ def _generators(rows: Sequence[Row], width: int) -> Iterator[Text]:
         yield from fallback_lines(reason, width, ", ".join(kernels))
 
 
+def _headings(rows: Sequence[Row], devices: Sequence[str]) -> Iterator[str]:
+    """Yield each device with the interval of its times."""
+    for device in devices:
+        times = [
+            (row["time_us"], (row["low_us"], row["high_us"]))
+            for row in rows
+            if row["device"] == device and row["reason"] is None
+        ]
+        yield f"{device}: {spread(times)}" if times else device
+
+
 def _result(row: Row) -> tuple[Any, ...]:
     if row["reason"] is not None:
-        return "-", "-", "-", "-", (row["reason"], BAD)
+        return "-", "-", ("cannot run", BAD)
     gbps = rate(row["gbps"]).removesuffix(" GB/s")
-    between = deviations(row["time_us"], row["low_us"], row["high_us"])
-    return duration(row["time_us"]), between, gbps, percent(row["peak_fraction"]), row["limiter"]
+    return gbps, percent(row["peak_fraction"]), row["limiter"]
 
 
 def sweep_summary(swept: Swept, output: str, width: int) -> Iterator[Text]:

@@ -42,6 +42,29 @@ def test_a_sweep_of_one_launch_for_each_gpu_compares_nothing() -> None:
     assert "in order" not in shown(row("a", 20), row("a", 10, "k40m"))
 
 
+def test_a_sweep_of_one_gpu_names_it_and_its_interval_once() -> None:
+    lines = shown(row("a", 20), row("a", 10, block=128)).splitlines()
+    assert lines[0] == "h200: 90 % interval of each time -10 to +10 %"
+    assert not any("h200" in line for line in lines[1:])
+
+
+def test_a_sweep_is_complete_in_80_columns() -> None:
+    """Columns fold in place of being cut, and a reason follows below, once."""
+    cannot = "a needs a block that is a power of two from 2 to 1024, not 2048; try 1024"
+    rows = [
+        row("reduce3", 20, n=2**20, limiter="block launch"),
+        row("reduce4", 20.3, n=2**20, limiter="block launch"),
+        row("reduce3", 90, "k40m", n=2**22, limiter="block launch"),
+        row("reduce4", 40, "k40m", n=2**22, reason=cannot),
+        row("reduce5", 40, "k40m", n=2**22, reason=cannot),
+    ]
+    lines = [line.plain for line in sweep_table(rows, 80)]
+    text = " ".join(" ".join(lines).split())
+    assert max(map(len, lines)) <= 80
+    assert sum(line.endswith("launch") for line in lines) == 3
+    assert text.count(cannot) == 1
+
+
 def test_candidates_of_tune_have_their_interval_once_in_the_heading() -> None:
     rows = [row("a", 10, block=256), row("a", 10.3, block=128), row("a", 15, block=64)]
     lines = [line.plain for line in tuning_report([Tuned("a", "h200", 1024, rows, [])], 10, 120)]
