@@ -236,13 +236,13 @@ def test_a_device_is_its_own_name() -> None:
 
 def test_an_unknown_name_offers_the_nearest() -> None:
     assert "did you mean h200 or h100 or b200?" in complaint("h20o")
-    assert complaint("A100").endswith("'A100' may be a100-40gb or a100-80gb: say which")
+    assert complaint("A100").endswith("'A100' may be a100-40gb or a100-80gb: choose one")
     assert "built in are 8800gtx" in complaint("?!")
 
 
 def test_a_part_of_one_name_is_enough() -> None:
     assert device.load("4090").id == "rtx4090"
-    assert complaint("3060").endswith("may be rtx3060 or rtx3060ti: say which")
+    assert complaint("3060").endswith("may be rtx3060 or rtx3060ti: choose one")
 
 
 def test_a_users_file_is_a_device_by_its_path(tmp_path: Path) -> None:

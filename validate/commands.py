@@ -61,7 +61,7 @@ COMPARE_EXAMPLES = """examples:
 EXAMPLES = """examples:
   gpusim validate compare --against k40m     compare with measured times
   gpusim validate run --out mine.json     measure them on this computer's GPU
-  gpusim validate COMMAND --help             tells more"""
+  gpusim validate COMMAND --help             its options"""
 
 Choice = Callable[[str, int], bool]  # whether a kernel with a number of elements is chosen
 
@@ -116,17 +116,17 @@ def parser() -> argparse.ArgumentParser:
     )
     held.add_argument(
         "--code",
-        help=f"whose machine code is played: {', '.join(generators.CODES)} (auto: both)",
+        help=f"the code generator: {', '.join(generators.CODES)} (auto: both)",
         metavar="CODE",
     )
     held.add_argument("--json", action="store_true", help="print JSON")
     held.add_argument("--all", action="store_true", help="print each launch, as Markdown")
-    held.add_argument("--workers", help="processes at work, at most one for each core", metavar="N")
+    held.add_argument("--workers", help="worker processes, at most one for each core", metavar="N")
     held.set_defaults(function=compare)
     add_operations(
         below.add_parser(
             "operations",
-            help="hold single operations to a GPU's results, bit for bit",
+            help="compare single operations with a GPU's results, bit for bit",
             epilog=OPERATIONS_EXAMPLES,
         )
     )

@@ -161,4 +161,4 @@ def _nothing(evidence: Evidence) -> Advice:
             continue
         ratio, line, part, whole = max(values)
         said.append(f"{what} at most {words.format(part, whole, ratio)} (line {line})")
-    return Advice(NONE, first, f"No finding is worth its cycles: {'; '.join(said)}.")
+    return Advice(NONE, first, f"No findings with a gain: {'; '.join(said)}.")

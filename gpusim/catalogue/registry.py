@@ -311,7 +311,7 @@ class Entry:
             kind: DType = np.dtype(self.dtypes[0] if dtype is None else dtype)
         except TypeError:
             raise InputError(
-                f"{dtype!r} is no data type; {self.name} takes {', '.join(self.dtypes)}"
+                f"{dtype!r} is not a data type; {self.name} takes {', '.join(self.dtypes)}"
             ) from None
         if kind.name not in self.dtypes or not kind.isnative:
             raise InputError(

@@ -258,5 +258,5 @@ def _require_arrays(names: Collection[str], arrays: Collection[str]) -> None:
         if name not in arrays:
             given = ", ".join(arrays) or "none"
             raise InputError(
-                f"uninitialised: {name!r} is no array of the kernel's; its arrays are {given}"
+                f"uninitialised: {name!r} is not an array of the kernel; its arrays are {given}"
             )

@@ -49,14 +49,14 @@ WHY = {
 }
 FIXES = {
     RELEASE: "put {fence} between the {first} in line {before} and line {set}",
-    FENCE_ORDER: "put {fence} behind the {first} in line {before}, before line {set}",
+    FENCE_ORDER: "put {fence} after the {first} in line {before}, before line {set}",
     FENCE_SCOPE: "use {fence} in line {fenced}",
     FLAG_SCOPE: "use operations of the device's scope in lines {set} and {read}, not of a block's",
-    FLAG_ORDER: "move line {set} behind the {first} in line {before}, with {fence} between the two",
-    EARLY: "let one of the two threads wait for a flag that the other one sets behind its access; "
+    FLAG_ORDER: "move line {set} after the {first} in line {before}, with {fence} between the two",
+    EARLY: "let one of the two threads wait for a flag set by the other one after its access; "
     "a ring buffer of n items is full at n",
     BARRIER: "put {{syncthreads}}() between line {before} and line {set}",
-    ACQUIRE: "put {fence} behind line {read}",
+    ACQUIRE: "put {fence} after line {read}",
     ACQUIRE_SCOPE: "use {fence} in line {fenced_behind}",
 }
 # Added to fixes where a relaxed access sets or reads the flag.
@@ -84,7 +84,7 @@ def unequal(race: Finding, before: Access, now: Access) -> Finding:
 def unawaited(race: Finding, line: int) -> Finding:
     """Return the race behind a copy that its own thread awaited in a line."""
     why = f"the wait in line {line} is for the copies of its own thread, and no barrier follows"
-    fix = f"put {{syncthreads}}() behind the wait in line {line}"
+    fix = f"put {{syncthreads}}() after the wait in line {line}"
     return replace(race, message=_because(race, why), missing=BARRIER, fix_text=fix)
 
 

@@ -69,7 +69,7 @@ RULES: dict[str, Rule] = {
             "volatile-warp-race",
             WARNING,
             "lanes of a warp rely on volatile memory for their order",
-            "put {syncwarp}() behind each step of the tail, outside its condition: volatile orders "
+            "put {syncwarp}() after each step of the tail, outside its condition: volatile orders "
             "no lanes, and since compute capability 7.0 they do not run in lockstep",
         ),
         Rule(
@@ -154,7 +154,7 @@ RULES: dict[str, Rule] = {
             WARNING,
             "a barrier after some threads of the block have exited",
             "let all threads reach the last barrier: before compute capability 7.0 this is "
-            "undefined, from then on the barrier counts the remaining threads alone",
+            "undefined, from then on the barrier counts only the remaining threads",
         ),
         Rule(
             "barrier-apart",
@@ -323,7 +323,7 @@ RULES: dict[str, Rule] = {
             "unasked-error",
             WARNING,
             "a failed launch without a check for errors",
-            "look at cudaGetLastError() after a launch",
+            "check cudaGetLastError() after a launch",
         ),
         Rule(
             "too-large",

@@ -60,7 +60,7 @@ def _binary(path: Path, expected: DType | None) -> Array:
                 f"{shown(path)}: holds {shown(str(stored))}; kernels take {', '.join(DTYPES)}"
             )
         if expected is not None and held != expected:
-            raise InputError(f"{shown(path)}: holds {held}, but {expected} is asked for")
+            raise InputError(f"{shown(path)}: holds {held}, but {expected} is expected")
         content = _elements(path, file, math.prod(shape), stored)
     array = content.reshape(shape, order="F" if is_fortran else "C")
     return np.ascontiguousarray(array, dtype=held)

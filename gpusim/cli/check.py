@@ -111,21 +111,21 @@ UNINITIALISED = Option(
     None,
     True,
 )
-STRICT = Option("--strict", "let warnings count as errors")
+STRICT = Option("--strict", "count warnings as errors")
 LENIENT = Option(
-    "--lenient", "take locks and flags for acquires without a fence behind them; the report says so"
+    "--lenient", "take locks and flags for acquires without a fence after them; the report notes it"
 )
 DEBUG = Option(
     "-G",
-    "compile FILE.cu without optimisation, as nvcc -G: every access of the source is judged",
+    "compile FILE.cu without optimisation, as nvcc -G: every access of the source is checked",
     destination="debug",
 )
 
 EXPLORE = Option("--explore", "also check N launches with other inputs and orders", "N")
 SEED = Option("--seed", "of the launches of --explore (0)", "SEED")
-BLOCKS = Option("--blocks", "check some blocks alone: last:64, first:64, 100:200", "BLOCKS")
+BLOCKS = Option("--blocks", "check only some blocks: last:64, first:64, 100:200", "BLOCKS")
 OUT = Option("--out", "also write a page of the findings: a file that ends in .html", "FILE")
-ORDER = Option("--order", "let warps and blocks take turns at random, by this seed", "SEED")
+ORDER = Option("--order", "run warps and blocks in random order, with this seed", "SEED")
 MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**4
 
 COMMAND = Command(

@@ -194,7 +194,7 @@ def _require_same(stored: Recorded, subject: Subject, options: Namespace) -> Non
         if before != after:
             raise InputError(
                 f"its baseline is of {before}, this run of {after}: their measures are not "
-                "compared; write it anew with gpusim ci --update-baseline"
+                "compared; write it again with gpusim ci --update-baseline"
             )
     if stored.generator != now:
         output.complain(f"the baseline is of {stored.generator}, this run of {now}")

@@ -83,7 +83,9 @@ def value_of(text: str, names: Mapping[str, int]) -> int:
     """Return the whole number that an expression evaluates to; InputError if it is none."""
     found = _exact(text, names)
     if found.denominator != 1:
-        raise InputError(f"{shown(text)!r} comes to {float(found):g}; ceil(...) rounds it up")
+        raise InputError(
+            f"{shown(text)!r} is {float(found):g}, not a whole number; ceil(...) rounds up"
+        )
     return int(found)
 
 
@@ -93,7 +95,7 @@ def _exact(text: str, names: Mapping[str, int]) -> Fraction:
     except ZeroDivisionError:
         raise InputError(f"{shown(text)!r} divides by zero") from None
     if abs(found) >= MOST:
-        raise InputError(f"{shown(text)!r} comes to more than any size")
+        raise InputError(f"{shown(text)!r} is larger than any size")
     return found
 
 
@@ -118,7 +120,7 @@ class _Parser:
 
     def _error(self, at: str) -> InputError:
         return InputError(
-            f"{shown(self._text)!r} is not understood at {shown(at)!r}; a size is made of "
+            f"{shown(self._text)!r} is not understood at {shown(at)!r}; a size consists of "
             f"numbers, + - * / %, {', '.join(FUNCTIONS)}, {', '.join(self._names) or 'no names'}"
         )
 

@@ -428,8 +428,8 @@ def example_words(kernel: Kernel | MachineCode, chosen: Namespace) -> list[str]:
     example, (_, left) = example_of(kernel), lacking(kernel, chosen)
     if made := next((name for name in left if not example.arguments[name]), None):
         raise InputError(
-            f"{kernel.__name__}: {made} is of a type whose values a program makes (a texture, a "
-            "surface, or an array of addresses): run the program, as in gpusim check -- ./program"
+            f"{kernel.__name__}: {made} is a texture, a surface, or an array of addresses, "
+            "made by a program: run that program, as in gpusim check -- ./program"
         )
     words = [word for name in left for word in ("--arg", f"{name}={example.arguments[name]}")]
     shape = ("grid", "block", "shared_bytes")

@@ -49,8 +49,8 @@ def _list_file(chosen: Namespace) -> int:
     reference = Reference.of(chosen.file)
     if not reference.file:
         raise InputError(
-            f"{chosen.file} is no file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list "
-            "without it lists the catalogue"
+            f"{chosen.file} is not a file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list "
+            "without a file lists the catalogue"
         )
     kernels = kernels_of(reference, chosen).items()
     found = [_described(f"{chosen.file}:{name}", kernel, chosen) for name, kernel in kernels]

@@ -39,7 +39,7 @@ def prepare() -> None:
 def standard_output() -> TextIO:
     """Return standard output; OutputError where the shell (`>&-`) or a kernel's file shut it."""
     if sys.stdout is None or sys.stdout.closed:
-        raise OutputError("standard output is shut; leave it open, or send it to a file or a pipe")
+        raise OutputError("standard output is closed; redirect it to a file or a pipe")
     return sys.stdout
 
 

@@ -60,17 +60,17 @@ OPTIONS = (
     FORMAT,
     JSON,
     SARIF,
-    Option("--strict", "let warnings of check count as errors"),
+    Option("--strict", "count warnings of check as errors"),
     Option("--lenient", "take locks and flags for acquires without a fence, in check"),
     PERFETTO,
     Option("--out", "where findings, JSON or the page of check or report go", "FILE"),
 )
 DESCRIPTION = {
     "run": "Run a program on a simulated GPU; its launches are only executed.",
-    "trace": "Run a program, and count what its launches do to the machine.",
-    "predict": "Run a program, and say how long its launches take; its events have these times.",
-    "check": "Run a program, and judge each launch: races, barriers, bounds, memory.",
-    "report": "Run a program, and write a page about it: its timeline, its kernels, each line.",
+    "trace": "Run a program and count instructions, conflicts and memory traffic of its launches.",
+    "predict": "Run a program and predict the time of its launches; its events have these times.",
+    "check": "Run a program and check each launch: races, barriers, bounds, memory.",
+    "report": "Run a program and write a page about it: its timeline, its kernels, each line.",
 }
 NOTES = """examples:
   gpusim {0} -- python app.py             a program that loads CUDA's driver: numba-cuda, ...
@@ -155,7 +155,7 @@ def _check(command: str, chosen: Namespace, kind: str) -> None:
         if getattr(chosen, flag) and command != "check":
             raise InputError(f"--{flag} is of gpusim check, not of gpusim {command}")
     if chosen.debug and not chosen.files:
-        raise InputError("-G cannot be given here: a program behind -- is compiled already")
+        raise InputError("-G cannot be given here: a program after -- is compiled already")
     if kind not in ("text", "json") and command not in FINDING:
         raise InputError(
             f"--format {kind} has findings: gpusim {', '.join(FINDING)}, not {command}"
@@ -238,7 +238,7 @@ def _compiled(chosen: Namespace, architecture: str) -> list[str]:
     for name in chosen.files:
         if not Path(name).is_file():
             what = "is a folder" if Path(name).is_dir() else "there is no such file"
-            raise InputError(f"{name}: {what}; write a program behind --: gpusim run -- PROGRAM")
+            raise InputError(f"{name}: {what}; write a program after --: gpusim run -- PROGRAM")
     if not any(_may_have_main(Path(name)) for name in chosen.files):
         raise InputError(builds.without_main(chosen.files))
     options = [f"-I{folder}" for folder in chosen.include or ()]

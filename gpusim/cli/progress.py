@@ -109,7 +109,7 @@ class Word:
             left = max(begun, output.told_at) + self.FIRST_S - now
             if left <= 0:
                 what = Word.running() or f"gpusim {shown(self._command)}"
-                complain(f"{what} is at work for {now - begun:.0f} s; Ctrl-C ends it")
+                complain(f"{what} has been running for {now - begun:.0f} s; Ctrl-C ends it")
                 return
             left = min(left, self.FIRST_S)
 

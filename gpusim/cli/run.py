@@ -41,7 +41,7 @@ def run(chosen: Namespace) -> int:
 
     A reduction is launched until one value is left. The exit code is 0 where the result is
     right and 1 where it is wrong. Behind -- stands a program, as in gpusim run -- python app.py;
-    gpusim run a.cu compiles one (gpusim run --help -- tells more).
+    gpusim run a.cu compiles one (gpusim run --help has its options).
     """
     from gpusim.catalogue import find
     from gpusim.cli.selection import selected, step_limit

@@ -24,7 +24,7 @@ def side(text: str, both: Namespace, options: Sequence[Option], command: str) ->
         is_plain = " " not in rest and Path(file).is_file()
         words = [text] if is_plain else shlex.split(_TEMPLATE.sub(r'"\g<0>"', text))
     except ValueError as error:
-        raise InputError(f"{text!r} is no command line: {error}") from None
+        raise InputError(f"{text!r} is not a command line: {error}") from None
     parser = Parser(prog=f"gpusim {command}")
     Option("kernel", "a kernel", "KERNEL").add_to(parser)
     for option in options:

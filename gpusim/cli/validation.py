@@ -64,7 +64,8 @@ def beside_predictions(
         )
         others = f"there are measurements of {', '.join(files.names())}"
         raise InputError(
-            f"nothing that was chosen has been measured on {device}; {there if times else others}"
+            f"none of the selected launches has been measured on {device}; "
+            f"{there if times else others}"
         )
     with Bar(len(chosen), "launches") as bar:
         bar.start()

@@ -128,7 +128,7 @@ def declare(builder: Builder, space: str, shape: Any, dtype: Any, node: ast.Call
     kind = dtype_of(dtype)
     if kind is None:
         known = ", ".join(map(str, DTYPES))
-        raise builder.error(f"{shown_type(dtype)} is no dtype that kernels have: {known}", node)
+        raise builder.error(f"{shown_type(dtype)} is not a dtype of kernels: {known}", node)
     sizes = tuple(int(size) for size in sizes)
     elements = math.prod(sizes)
     if elements == 0 and (space == "local" or len(sizes) > 1):

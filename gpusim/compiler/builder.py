@@ -147,7 +147,7 @@ class Builder:
             raise self.error(f"{item.name} is an array; give an index", node)
         if isinstance(item, SpecialRegister):
             return self.graph.emit("sreg", INT32, detail=item.name)
-        raise self.error("this is no number", node)
+        raise self.error("this is not a number", node)
 
     def as_type(self, operand: Operand | np.generic, dtype: DType) -> Value:
         """Return a number converted to `dtype` as C converts."""

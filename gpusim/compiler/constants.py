@@ -65,7 +65,7 @@ def fold(builder: Builder, op: str, a: Number, b: Number, node: ast.AST) -> Numb
     except (ArithmeticError, ValueError) as reason:
         raise builder.error(f"these constants have no such value: {reason}", node) from None
     if isinstance(result, complex):
-        raise builder.error("this power of a negative constant is no real number", node)
+        raise builder.error("this power of a negative constant is not a real number", node)
     known: Number = result
     return known
 

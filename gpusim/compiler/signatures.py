@@ -168,7 +168,7 @@ def _type(given: Any) -> ScalarType | ArrayType:
     if found is None and isinstance(given, type) and issubclass(given, np.generic):
         found = scalar_type(np.dtype(given).name)
     if found is None:
-        raise GpusimError(f"{HOW}; {given!r} is no type that kernels have")
+        raise GpusimError(f"{HOW}; {given!r} is not a type of kernels")
     return found
 
 
@@ -196,7 +196,7 @@ def _read(node: ast.expr, text: str) -> Any:
         found = scalar_type(node.id)
         if found is None:
             known = ", ".join(SCALARS)
-            raise GpusimError(f"{node.id!r} in {text!r} is no type that kernels have: {known}")
+            raise GpusimError(f"{node.id!r} in {text!r} is not a type of kernels: {known}")
         return found
     if isinstance(node, ast.Tuple):
         return tuple(_type(_read(part, text)) for part in node.elts)

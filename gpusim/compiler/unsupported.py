@@ -9,7 +9,7 @@ from gpusim.errors import GpusimError
 
 _ARRAYS = "pass NumPy arrays to the kernel as they are: they hold the results"
 _STREAMS = "leave it out: launch with kernel[grid, block](...)"
-_TIMES = "gpusim.predict says how long a launch takes"
+_TIMES = "gpusim.predict has the time of a launch"
 _DEVICES = "there is no GPU here; the GPU is an argument of gpusim.predict"
 
 INSTEAD: Mapping[str, str] = {

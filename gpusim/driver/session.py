@@ -24,7 +24,7 @@ _LIMITS = (
     ("RLIMIT_FSIZE", "the size of files", "-f"),
 )
 _REASONS = {
-    "SIGKILL": ", perhaps for want of memory",
+    "SIGKILL": ", perhaps out of memory",
     "SIGXFSZ": ", a limit on the size of files (ulimit -f)",
     "SIGXCPU": ", a limit on processor time (ulimit -t)",
 }

@@ -46,7 +46,7 @@ def folder() -> Path:
     InputError where there is no compiler of C, or where it fails.
     """
     if sys.platform != "linux":
-        raise InputError("programs run on Linux alone: CUDA's driver is a shared object there")
+        raise InputError("programs run only on Linux: CUDA's driver is a shared object there")
     place = program_place("driver", _digest())
     if not (place / RUNTIMES[-1]).exists():
         with refusing(place), tempfile.TemporaryDirectory(dir=place.parent) as made:

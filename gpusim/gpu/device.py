@@ -37,7 +37,7 @@ KINDS = {
 ABLATIONS = {
     "bank-conflicts": "shared-memory accesses at the ideal number of wavefronts",
     "barriers": "no waiting at barriers",
-    "divergence": "of diverged paths the longest alone takes time",
+    "divergence": "only the longest of diverged paths takes time",
     "bandwidth": "unlimited bandwidth of L2 and DRAM",
     "atomics": "no serialisation of atomics on one address",
     "block-launch": "no time to launch and retire blocks",
@@ -717,7 +717,7 @@ class Capacity:
         ),
     )
     l2_far_fraction: float = _key(
-        "fraction of loads of another SM's lines that hit in the far partition alone",
+        "fraction of loads of another SM's lines that hit only in the far partition",
         least=0,
         most=1,
         default=_as_measured(0.24),
@@ -785,7 +785,7 @@ class Host:
     """Launch overhead: the cost of a launch before and between kernels."""
 
     launch_overhead_us: float = _key(
-        "an empty kernel behind other work, between two events",
+        "an empty kernel after other work, between two events",
         "us",
         least=0,
         most=1_000_000,  # a second
@@ -943,7 +943,7 @@ def load(name_or_path: str | Path | Device) -> Device:
     within = [name for one, name in by_plain.items() if plain and plain in one]
     name = by_plain.get(plain) or (within[0] if len(within) == 1 else None)
     if name is None and within:
-        raise DeviceError(f"{shown(text)!r} may be {' or '.join(within)}: say which")
+        raise DeviceError(f"{shown(text)!r} may be {' or '.join(within)}: choose one")
     if name is None:
         raise DeviceError(
             f"there is no device {shown(text)!r}; built in are {', '.join(by_plain.values())}, "
@@ -1081,5 +1081,5 @@ def _leaf_mistakes(leaf: object, key: Key) -> list[str]:
         hint = did_you_mean(str(leaf["kind"]), KINDS)
         mistakes.append(f"has kind {shown(repr(leaf['kind']))}: expected {', '.join(KINDS)}{hint}")
     if "source" in leaf and not _is_text(leaf["source"]):
-        mistakes.append("has an empty source, or none on one line: say where the number comes from")
+        mistakes.append("has an empty source, or none on one line: name the origin of the number")
     return mistakes

@@ -89,7 +89,7 @@ def _read(file: BinaryIO, path: Path, fits: Fits | None) -> _Found:
     file.seek(0)
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise InputError(f"{path}: is longer than {MAX_BYTES:,} bytes; remove it to begin anew")
+        raise InputError(f"{path}: is longer than {MAX_BYTES:,} bytes; remove it to start again")
     length = content.rfind(b"\n") + 1
     found = _Found({}, [], [], length)
     for kept in content[:length].split(b"\n")[:-1]:
@@ -192,4 +192,4 @@ def _lock(file: BinaryIO, path: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError(f"another sweep is at work on {path}") from None
+        raise InputError(f"another sweep is running on {path}") from None

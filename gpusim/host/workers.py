@@ -58,7 +58,7 @@ def worked_out(
                 yield futures[future], future.result()
         except BrokenProcessPool:
             raise InputError(
-                "a worker process was killed, perhaps for want of memory; fewer --workers need less"
+                "a worker process was killed, perhaps out of memory; use fewer --workers"
             ) from None
 
 

@@ -24,7 +24,7 @@ unguarded = partial(
 
 @unguarded(per_thread=2, block_rule=BlockRule(1), overwrites_input=True)
 def reduce_gpu(template: Template) -> Kernel:
-    """The tree grows in global memory, over the input: every step goes to the L1 cache and back."""
+    """The tree overwrites the input in global memory: every step goes to the L1 cache and back."""
     combine = COMBINE[template.operation]
 
     @cuda.jit
@@ -48,7 +48,7 @@ def reduce_gpu(template: Template) -> Kernel:
 
 @unguarded(block_rule=BlockRule(2), default_coarse=4)
 def reduce_coarsening_gpu(template: Template) -> Kernel:
-    """Each thread adds several elements in a register: fewer blocks, fewer barriers an element."""
+    """Each thread adds several elements in a register: fewer blocks, fewer barriers per element."""
     combine = COMBINE[template.operation]
     BLOCK, COARSE = template.block, template.coarse
 

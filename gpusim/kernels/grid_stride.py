@@ -67,7 +67,7 @@ def kernel0(template: Template) -> Kernel:
 
 @one_by_one()
 def kernel1(template: Template) -> Kernel:
-    """The lower threads of a block add the upper ones': warps stay whole down to the last."""
+    """The lower half of a block adds the upper half's sums: warps stay whole down to the last."""
     combine, identity, BLOCK = COMBINE[template.operation], template.identity, template.block
 
     @cuda.jit
@@ -96,7 +96,7 @@ def kernel1(template: Template) -> Kernel:
 
 @four_at_once(block_rule=BlockRule(2))
 def kernel2(template: Template) -> Kernel:
-    """Four elements a load: a quarter of the requests for the same bytes."""
+    """Four elements per load: a quarter of the requests for the same bytes."""
     combine, identity, BLOCK = COMBINE[template.operation], template.identity, template.block
 
     @cuda.jit
@@ -133,7 +133,7 @@ def kernel2(template: Template) -> Kernel:
 
 @four_at_once(block_rule=BlockRule(32, power_of_two=False, multiple_of=32))
 def kernel4(template: Template) -> Kernel:
-    """Warps reduce by shuffles, register to register; shared memory carries one value a warp."""
+    """Warps reduce by shuffles, register to register; shared memory carries one value per warp."""
     combine, identity, BLOCK = COMBINE[template.operation], template.identity, template.block
     WARPS = BLOCK // 32
 

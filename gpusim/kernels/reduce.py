@@ -116,7 +116,7 @@ def reduce3(template: Template) -> Kernel:
 
 @two_loads()
 def reduce4(template: Template) -> Kernel:
-    """Each thread adds two elements while it loads: no thread comes only to load."""
+    """Each thread adds two elements while it loads: no thread only loads."""
     combine = COMBINE[template.operation]
 
     @cuda.jit
@@ -145,7 +145,7 @@ def reduce4(template: Template) -> Kernel:
     "the compiler may keep elements in registers, and the lanes read sums before they are stored."
 )
 def reduce5(template: Template) -> Kernel:
-    """The last warp goes on without loop and barriers: fewer instructions, if it were correct."""
+    """The last warp continues without loop and barriers: fewer instructions, if it were correct."""
     combine = COMBINE[template.operation]
 
     @cuda.jit
@@ -179,7 +179,7 @@ def reduce5(template: Template) -> Kernel:
 
 @warp_tail(fixes="reduce5")
 def reduce5_fixed(template: Template) -> Kernel:
-    """The last warp goes on without loop and barriers, in volatile memory: nothing is kept back."""
+    """The last warp continues without loop and barriers, in volatile shared memory."""
     combine = COMBINE[template.operation]
 
     @cuda.jit
@@ -214,7 +214,7 @@ def reduce5_fixed(template: Template) -> Kernel:
 
 @warp_tail(fixes="reduce6_published")
 def reduce6(template: Template) -> Kernel:
-    """With the block size known to the compiler no loop is left at all."""
+    """The block size is known to the compiler, and the loop is fully unrolled."""
     # The listing begins with the step of 512 threads, although its own figures are for 1024;
     # `reduce6_published` is the listing to the letter.
     combine, BLOCK = COMBINE[template.operation], template.block
@@ -264,7 +264,7 @@ def reduce6(template: Template) -> Kernel:
     "measures, leaves the upper half of its sums out. Smaller blocks are right."
 )
 def reduce6_published(template: Template) -> Kernel:
-    """A template is only as general as its list of cases."""
+    """The block size is known to the compiler, but only up to 512 threads."""
     combine, BLOCK = COMBINE[template.operation], template.block
 
     @cuda.jit
@@ -305,7 +305,7 @@ def reduce6_published(template: Template) -> Kernel:
 
 @warp_tail(grid_free=True)
 def reduce7(template: Template) -> Kernel:
-    """Each thread adds as many elements as the grid leaves it, before the tree begins."""
+    """A grid-stride loop: each thread adds several elements before the tree begins."""
     combine, identity, BLOCK = COMBINE[template.operation], template.identity, template.block
 
     @cuda.jit

@@ -109,7 +109,7 @@ def reduction3(template: Template) -> Kernel:
 
 @two_loads()
 def reduction4(template: Template) -> Kernel:
-    """Two elements a thread, the second added while loading, each behind its own guard."""
+    """Two elements per thread, the second added while loading, each with its own guard."""
     combine, identity = COMBINE[template.operation], template.identity
 
     @cuda.jit
@@ -177,7 +177,7 @@ def reduction5(template: Template) -> Kernel:
 
 @two_loads(block_rule=BlockRule(64), fixes="reduction5")
 def reduction5_fixed(template: Template) -> Kernel:
-    """The last warp is unrolled in volatile memory, after a barrier that ends the loading."""
+    """The last warp is unrolled in volatile memory, after a barrier that follows the loads."""
     combine, identity = COMBINE[template.operation], template.identity
 
     @cuda.jit

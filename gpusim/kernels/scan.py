@@ -27,7 +27,7 @@ one_block = partial(exclusive, one_block=True, default_n=256)
 
 @exclusive(default_n=2**10)
 def naive_scan(_: Template) -> Kernel:
-    """Each thread adds up all that stands before its element: n squared additions for n sums."""
+    """Each thread adds all elements before its own: n squared additions for n sums."""
 
     @cuda.jit
     def naive_scan(values, sums, length):
@@ -102,7 +102,7 @@ def kogge_stone_scan_fixed(template: Template) -> Kernel:
     "bears: it begins with input[i] where that begins with input[i - 1]."
 )
 def kogge_stone_scan_double(template: Template) -> Kernel:
-    """Two buffers that change roles spare one of the two barriers of each step."""
+    """Double buffering saves one of the two barriers of each step."""
     BLOCK = template.block
 
     @cuda.jit
@@ -133,7 +133,7 @@ def kogge_stone_scan_double(template: Template) -> Kernel:
 
 @one_block(fixes="kogge_stone_scan_double")
 def kogge_stone_scan_double_fixed(template: Template) -> Kernel:
-    """Two buffers that change roles spare one of the two barriers of each step; exclusive."""
+    """Double buffering saves one of the two barriers of each step; exclusive."""
     BLOCK = template.block
 
     @cuda.jit

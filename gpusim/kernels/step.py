@@ -113,7 +113,7 @@ def step2_fixed(template: Template) -> Kernel:
 
 @one_load()
 def step3(template: Template) -> Kernel:
-    """Each thread stays in a bank of its own: both of its elements lie a whole stride apart."""
+    """Each thread uses one bank, its own: both of its elements lie a whole stride apart."""
     combine = COMBINE[template.operation]
 
     @cuda.jit

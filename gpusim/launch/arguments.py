@@ -54,9 +54,9 @@ def array_spec(shape: int | Sequence[int], dtype: Any) -> ArraySpec:
 
     sizes = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     if not all(isinstance(size, int | np.integer) and size >= 0 for size in sizes):
-        raise InputError(f"an array's shape is made of whole numbers, not {shape!r}")
+        raise InputError(f"the sizes of an array are whole numbers, not {shape!r}")
     try:
         kind: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        raise InputError(f"{dtype!r} is no data type") from None
+        raise InputError(f"{dtype!r} is not a data type") from None
     return ArraySpec(tuple(int(size) for size in sizes), kind)

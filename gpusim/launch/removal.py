@@ -52,4 +52,4 @@ class Removal:
 def require_known(name: str) -> None:
     """Raise ValueError for a name that is no mechanism."""
     if name not in MECHANISMS:
-        raise ValueError(f"{name!r} is no mechanism; known are {', '.join(sorted(MECHANISMS))}")
+        raise ValueError(f"{name!r} is not a mechanism; known are {', '.join(sorted(MECHANISMS))}")

@@ -32,13 +32,13 @@ def read(path: Path) -> dict[str, Recorded]:
     """Return the launches of a baseline by name; InputError where the file is none."""
     tree = files.parsed_json(path)
     if not isinstance(tree, dict) or tree.get("schema_version") != VERSION:
-        raise InputError(f"{shown(path)}: is no baseline of this version; write it anew with "
+        raise InputError(f"{shown(path)}: is not a baseline of this version; write it again with "
                          "gpusim ci --update-baseline")  # fmt: skip
     try:
         return {name: _recorded(one) for name, one in tree["launches"].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise InputError(
-            f"{shown(path)}: is damaged; write it anew with gpusim ci --update-baseline"
+            f"{shown(path)}: is damaged; write it again with gpusim ci --update-baseline"
         ) from None
 
 

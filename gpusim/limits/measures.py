@@ -134,7 +134,7 @@ def _sum_of(counters: Sequence[str], subject: Subject, name: str) -> Measured:
     if missing:
         raise InputError(
             f"{name} is not counted in {trace.generator or 'this code'}: conditions of the source "
-            "are known to the lowering alone (code = 'lowering')"
+            "are only in the lowering's code (code = 'lowering')"
         )
     shares = [(sum(line.counters[one] for one in counters), line) for line in trace.lines]
     shares = sorted((one for one in shares if one[0]), key=lambda one: -one[0])

@@ -118,7 +118,7 @@ def _by_texture(
         mine = lanes & (named == handle)
         texture = known.get(int(handle))
         if texture is None:
-            text = f"{handle:#x} is no texture or surface object"
+            text = f"{handle:#x} is not a texture or surface object"
             _fault(context, group, instruction, mine, text)
         else:
             yield texture, mine

@@ -36,7 +36,7 @@ def _of_one(program: Program, pc: int) -> Iterator[str]:
     instruction = program.instructions[pc]
     where = f"{pc}: {instruction.op}"
     if instruction.op not in OPS:
-        yield f"{where} is no instruction"
+        yield f"{where} is not an instruction"
         return
     yield from (f"{where} {mistake}" for mistake in _of_target(program, instruction))
     if pc == len(program.instructions) - 1 and not _ends(instruction):
@@ -58,7 +58,7 @@ def _of_target(program: Program, instruction: Instruction) -> Iterator[str]:
         if target != -1:
             yield f"has target {target}"
     elif not 0 <= target < len(program.instructions):
-        yield f"leads to {target}, where there is no instruction"
+        yield f"leads to {target}, where there is not an instruction"
     elif kind == "bssy":
         end = program.instructions[target]
         if OPS[end.op].kind != "bsync" or end.detail != instruction.detail:

@@ -142,9 +142,9 @@ def _heading(findings: Findings, width: int) -> Iterator[Text]:
     yield Text(f"compute capability {findings.compute_capability}, {code}", DIM)
     yield from description_lines(findings.description, width)
     if findings.lenient:
-        yield Text("--lenient: locks and flags acquire without a fence behind them", DIM)
+        yield Text("--lenient: locks and flags acquire without a fence after them", DIM)
     if findings.order is not None:
-        yield Text(f"--order {findings.order}: warps and blocks take turns at random", DIM)
+        yield Text(f"--order {findings.order}: warps and blocks run in random order", DIM)
     counts = Text()
     for severity in SEVERITIES:
         count = len(findings.of(severity))

@@ -107,7 +107,7 @@ def saved_side(name: str, document: Mapping[str, Any]) -> Side:
         return Side(name, {}, _launch(document), counted)
     except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise InputError(
-            f"{name} is no document of gpusim predict --json or gpusim trace --json"
+            f"{name} is not a document of gpusim predict --json or gpusim trace --json"
         ) from None
 
 

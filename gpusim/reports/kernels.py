@@ -76,10 +76,12 @@ def kernel_list(entries: Sequence[Entry], width: int, *, whole: bool = False) ->
                 yield from _whole(entry, width)
             else:
                 name = f"{entry.name} !" if entry.defect else entry.name
-                yield from _described(name, re.split("[:;]", entry.teaches)[0], width, "")
+                yield from _described(
+                    name, re.split("[:;]", entry.teaches)[0].rstrip("."), width, ""
+                )
         if whole:
             yield Text()
-    note = "" if whole else "!: wrong as published; gpusim list --all says why. "
+    note = "" if whole else "!: wrong as published; gpusim list --all has the reasons. "
     count = f"{len(entries)} kernels. {note}gpusim run NAME compares one with NumPy."
     for part in wrap(count, width):
         yield Text(part, DIM)

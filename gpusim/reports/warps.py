@@ -79,7 +79,9 @@ def warp_lines(trace: Trace, width: int, *, whole: bool = True) -> Iterator[Text
     yield from made.lines(width)
     yield from others(len(groups) - len(shown), "row")
     if not trace.is_complete:
-        yield Text("From here on the beginning of the block alone: its record is cut off.", DIM)
+        yield Text(
+            "Only the beginning of the block was recorded; its later steps are not shown.", DIM
+        )
 
 
 def iteration_lines(trace: Trace, width: int, *, whole: bool = True) -> Iterator[Text]:

@@ -157,7 +157,7 @@ def read(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> Cubin:
     try:
         return _Reader(data).cubin()
     except _DAMAGE as error:
-        raise InputError(f"{name} is no cubin, or is damaged ({error})") from None
+        raise InputError(f"{name} is not a cubin, or is damaged ({error})") from None
 
 
 class _Reader:

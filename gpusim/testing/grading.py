@@ -62,7 +62,7 @@ class Assignment:
 
     def __init__(self, folder: Path, seconds: float) -> None:
         if not folder.is_dir():
-            raise InputError(f"{folder} is no folder with the tests of an assignment")
+            raise InputError(f"{folder} is not a folder with the tests of an assignment")
         self.folder, self.seconds = folder, seconds
         with tempfile.TemporaryDirectory() as place:
             copy = Path(place) / "work"

@@ -28,7 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Describe the marks."""
     config.addinivalue_line(
         "markers",
-        "gpusim(device='h200', **limits): hold every launch of the test to limits: counters, "
+        "gpusim(device='h200', **limits): check every launch of the test against limits: counters, "
         "bank_conflicts, time_us, registers, errors, findings, ...",
     )
     config.addinivalue_line("markers", "gpusim_points(points): points of a test of an assignment")

@@ -135,7 +135,7 @@ def test_the_head_of_a_loop_is_not_idle_when_it_ends_the_loop() -> None:
 def test_nothing_to_say_is_said() -> None:
     finding = only([access(0, 5, "LDS", 0, 0, range(32))], "none")
     assert finding.message == (
-        "No finding is worth its cycles: no bank conflicts; no divergence; no global accesses."
+        "No findings with a gain: no bank conflicts; no divergence; no global accesses."
     )
 
 

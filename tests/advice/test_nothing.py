@@ -34,7 +34,7 @@ def test_values_stand_where_nothing_was_found() -> None:
     x, y = np.ones(32, np.float32), np.zeros(32, np.float32)
     sentence = said(reads_in_a_row[1, 32], x, y)
     assert sentence == (
-        "No finding is worth its cycles: no bank conflicts; no divergence; global accesses at "
+        "No findings with a gain: no bank conflicts; no divergence; global accesses at "
         "most 4.0 sectors a request (line 14)."
     )
 

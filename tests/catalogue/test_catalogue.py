@@ -162,7 +162,7 @@ def test_an_unknown_kernel_offers_the_nearest_names() -> None:
         ("kernel4", {"block": 100}, "multiple of 32 from 32 to 1024, not 100; try 96 or 128"),
         ("kernel4", {"dtype": "float64"}, "kernel4 does not take float64"),
         ("reduce1", {"dtype": "bool"}, "does not take bool"),
-        ("reduce1", {"dtype": "number"}, "'number' is no data type; reduce1 takes int32"),
+        ("reduce1", {"dtype": "number"}, "'number' is not a data type; reduce1 takes int32"),
         ("reduce1", {"operation": "mean"}, "does not do 'mean'; it does sum, max, min"),
         ("naive_scan", {"operation": "max"}, "does not do 'max'; it does sum"),
         ("kogge_stone_scan", {"n": 2000}, "works in one block: n is at most 1024, not 2,000"),

@@ -52,7 +52,7 @@ FORMS = {
     ),
     "no barrier behind the wait": (
         ["COPY(s + t, x + t);", "COMMIT();", "WAIT(0);", "y[t] = s[127 - t];"],
-        "put __syncthreads() behind the wait in line 12",
+        "put __syncthreads() after the wait in line 12",
     ),
 }
 

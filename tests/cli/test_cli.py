@@ -519,7 +519,7 @@ def test_a_reader_who_leaves_early_has_what_it_wanted(command: str, code: int) -
         (">/dev/full", b"gpusim: standard output cannot be written: No space left on device\n"),
         (
             ">&-",
-            b"gpusim: standard output is shut; leave it open, or send it to a file or a pipe\n",
+            b"gpusim: standard output is closed; redirect it to a file or a pipe\n",
         ),
         (">&- 2>&-", b""),
         (">/dev/full 2>/dev/full", b""),

@@ -23,7 +23,7 @@ def test_a_long_command_says_once_that_it_is_at_work(capsys: pytest.CaptureFixtu
         time.sleep(0.7)
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "gpusim: gpusim trace l.cu:k is at work for 0 s; Ctrl-C ends it\n"
+    assert err == "gpusim: gpusim trace l.cu:k has been running for 0 s; Ctrl-C ends it\n"
 
 
 def test_a_short_command_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

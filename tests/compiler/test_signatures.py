@@ -125,7 +125,7 @@ def test_a_device_function_converts_as_its_signature_says() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("void(int64[:], strange)", "'strange' .* is no type that kernels have: boolean, int8"),
+        ("void(int64[:], strange)", "'strange' .* is not a type of kernels: boolean, int8"),
         ("void(", "a signature is written as"),
         ("int64[2:]", "a signature is written as"),
         ("void(int64[:])", "has 1 types; kernel takes 2 arguments"),

@@ -309,7 +309,7 @@ call("cuCtxSynchronize")
     assert ran.out == [
         str(tuple(between)), str([*(2 * one for one in between), 0.0]), "cuCtxSynchronize 700",
     ]  # fmt: skip
-    assert "is no texture or surface object (block 0, thread 0)" in ran.err
+    assert "is not a texture or surface object (block 0, thread 0)" in ran.err
 
 
 def test_a_launch_with_textures_runs_but_has_no_time(host: Host) -> None:

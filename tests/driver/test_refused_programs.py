@@ -84,7 +84,7 @@ for name, count in (
     ("number", "said"),
     [
         (signal.SIGSEGV, "SIGSEGV (Segmentation fault): exit code 139"),
-        (signal.SIGKILL, "SIGKILL (Killed), perhaps for want of memory: exit code 137"),
+        (signal.SIGKILL, "SIGKILL (Killed), perhaps out of memory: exit code 137"),
         (signal.SIGABRT, "SIGABRT (Aborted): exit code 134"),
     ],
 )

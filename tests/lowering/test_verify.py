@@ -142,7 +142,7 @@ def test_a_whole_program_has_no_mistakes() -> None:
 @pytest.mark.parametrize(
     ("program", "mistake"),
     [
-        (changed(3, target=8), "3: BRA leads to 8, where there is no instruction"),
+        (changed(3, target=8), "3: BRA leads to 8, where there is not an instruction"),
         (changed(2, target=5), "2: BSSY of barrier 0 leads to NOP None"),
         (changed(6, detail=1), "2: BSSY of barrier 0 leads to BSYNC 1"),
         (changed(4, target=5), "4: MOV has target 5"),
@@ -150,7 +150,7 @@ def test_a_whole_program_has_no_mistakes() -> None:
         (changed(4, dst=(7,)), "4: MOV names a register beyond 4"),
         (changed(4, dst=(3,)), "4: MOV writes a constant"),
         (changed(7, op="NOP"), "7: NOP runs past the end"),
-        (changed(5, op="OUCH"), "5: OUCH is no instruction"),
+        (changed(5, op="OUCH"), "5: OUCH is not an instruction"),
         (changed(0, dst=(2,)), "1: ISETP reads R0, which need not be written"),
         (changed(7, src=(2,)), "7: EXIT reads R2, which need not be written"),
         (changed(2, op="NOP", detail=None, target=-1), "6: BSYNC of barrier 0, which is not set"),

@@ -153,7 +153,7 @@ def test_the_command_draws_what_was_measured_of_the_launches_that_are_named(
     assert "2 launches, mean error" in drawn
     assert "reduce4: 1 launch" in drawn
     assert main([*words, "--device", "v100"]) == 2
-    assert "nothing that was chosen has been measured on v100" in capsys.readouterr().err
+    assert "none of the selected launches has been measured on v100" in capsys.readouterr().err
     assert main([*words, "--passes", "all", "--device", "k40m"]) == 2
     assert "on k40m; measured there are reduce1, " in capsys.readouterr().err
     assert main([*words, "--without", "barriers"]) == 2

@@ -42,8 +42,8 @@ def atomics(evidence: Evidence) -> Iterable[Advice]:
             yield Advice(
                 "atomics",
                 line,
-                f"line {line}: in {number} atomics of {space} memory {what}; atomics on more "
-                "addresses, or fewer after a reduction in the warp, would not.",
+                f"line {line}: in {number} atomics of {space} memory {what}. Fix: atomics on more "
+                "addresses, or a reduction in the warp first.",
                 cost,
                 explains=SYMPTOMS | {"divergence"} if tries else SYMPTOMS,
                 lines=frozenset({line}),

@@ -64,8 +64,8 @@ def latency(evidence: Evidence) -> Iterator[Advice]:
         "latency",
         line,
         f"line {line}: warps wait {100 * waits[line]:.0f} % of their time for its loads; about "
-        f"{under_way:,.0f} bytes are under way on an SM, and {needed:,.0f} would fill the latency "
-        "of DRAM: more loads of each thread at once, or more warps.",
+        f"{under_way:,.0f} bytes are in flight on an SM, and {needed:,.0f} would hide the latency "
+        "of DRAM. Fix: more loads in flight per thread, or more warps.",
         waits[line] * evidence.cycles,
         explains=frozenset({"long-scoreboard"}),
     )
@@ -118,19 +118,19 @@ def _barrier_remedy(evidence: Evidence, line: int) -> str:
         ordered = ordered_by(evidence, line)
     except UnknownOrder:
         return (
-            "smaller blocks wait for fewer warps, and a barrier of the warp, or none, is enough "
+            "smaller blocks wait for fewer warps; a warp barrier or no barrier is enough "
             "where no warp reads another's words"
         )
     if ordered is None:
         return (
             f"block {evidence.trace.block_index} has no accesses of different warps that need it: "
-            "a barrier of the warp, or none, is enough"
+            "a warp barrier or no barrier is enough"
         )
     first, second = ordered.line, ordered.later_line
     pair = f"lines {first} and {second}" if first != second else f"iterations of line {first}"
     return (
         f"it orders {pair} on {ordered.array} and is required for correctness; smaller blocks "
-        "reduce the wait, and more resident blocks fill it"
+        "reduce the wait, more resident blocks hide it"
     )
 
 
@@ -148,7 +148,7 @@ def dependent_instructions(evidence: Evidence) -> Iterator[Advice]:
         "dependent-instructions",
         line,
         f"line {line}: its instructions wait for each other, {100 * waits[line]:.0f} % of the "
-        "warps' time; independent ones in between, or more warps, would fill that.",
+        "warps' time. Fix: independent instructions in between, or more warps.",
         waits[line] * evidence.cycles,
     )
 

@@ -97,7 +97,7 @@ def _of_value(value: Value) -> Iterator[str]:
     """An operation has as many operands as its row says, and their types agree."""
     operation = OPERATIONS.get(value.op)
     if operation is None:
-        yield f"{value} is no operation"
+        yield f"{value} is not an operation"
         return
     if operation.arity not in (-1, len(value.args)):
         yield f"{value} has {len(value.args)} operands"

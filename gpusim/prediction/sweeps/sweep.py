@@ -396,7 +396,7 @@ def _check_output(output: Path) -> None:
     require_format(output.suffix)
     with refusing(output):
         if output.exists() and not output.is_file():
-            raise InputError(f"{shown(output)}: is no file that a table can be written to")
+            raise InputError(f"{shown(output)}: is not a file for a table")
         if not output.parent.is_dir():
             raise InputError(f"there is no directory {shown(output.parent)} for {output.name}")
 

@@ -96,7 +96,7 @@ def page(report: ProgramReport) -> str:
         title(report.command),
         _about(report, found),
         [(_name(one), _entry(one, _launches(one))) for one in found],
-        judged=f"Launches were judged with the inputs that they had; {unjudged}",
+        judged=f"Launches were checked with these inputs only; {unjudged}",
         faults=[f"launch {o.number} of {o.kernel}: {o.error}" for o in report.launches if o.error],
         kernels=Table("Kernels", columns, rows) if rows else None,
     )

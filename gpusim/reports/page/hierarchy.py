@@ -66,7 +66,7 @@ def levels(trace: Trace, traffic: Traffic | None) -> tuple[tuple[Level, ...], tu
                 *_l2_reads(traffic),
                 ("hit rate of loads", in_l2, "model"),
                 (
-                    "bytes left unwritten",
+                    "dirty bytes at the end",
                     volume(max(0.0, traffic.written_bytes - traffic.written_back_bytes)),
                     "model",
                 ),

@@ -116,7 +116,7 @@ def section(subject: Subject, characters: int, spans: int) -> Section:
     return Section(
         subject=subject,
         name=subject.label or trace.kernel,
-        launch=_launch(trace),
+        launch=_launch(trace, forecast),
         facts=strip(trace, program, forecast),
         remarks=remarks,
         language=CUDA_CPP if trace.prepared is None else trace.prepared.language,
@@ -133,7 +133,7 @@ def section(subject: Subject, characters: int, spans: int) -> Section:
     )
 
 
-def _launch(trace: Trace) -> str:
+def _launch(trace: Trace, forecast: Forecast | None) -> str:
     launch, about = trace.launch, trace.description
     threads = plural(launch.blocks * launch.threads_per_block, "thread")
     return (
@@ -141,7 +141,16 @@ def _launch(trace: Trace) -> str:
         f"compute capability {trace.cc}, {made_by(trace.compiler, trace.lowering)}"
         f"{f' (not nvcc: {trace.fallback})' if trace.fallback else ''}"
         f"{'' if about is None or not said_of(about) else f'; {said_of(about)}'}"
+        f"{_size_of_times(trace, forecast)}"
     )
+
+
+def _size_of_times(trace: Trace, forecast: Forecast | None) -> str:
+    """Return the n of predicted times where it is not that of the counters, else ""."""
+    if forecast is None or trace.description is None or forecast.job.description is None:
+        return ""
+    traced, timed = trace.description.n, forecast.job.description.n
+    return "" if traced == timed or timed is None else f"; times: n {int(timed.value):,}"
 
 
 def _remark(advice: Advice) -> Remark:
@@ -246,7 +255,7 @@ def _prediction_tables(forecast: Forecast | None) -> list[Table]:
     ]
     return [
         Table(
-            "Lower bounds: the time with one limiter alone",
+            "Lower bounds: the duration with one limiter alone",
             (("limiter", False), ("time", True)),
             tuple(bounds),
         ),

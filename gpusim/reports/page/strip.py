@@ -29,8 +29,8 @@ def strip(trace: Trace, program: Program, forecast: Forecast | None) -> tuple[Fa
     shared = program.shared_bytes if prepared is None else prepared.block_shared_bytes
     return (
         *timed,
-        Fact("registers", str(program.register_estimate), "a thread"),
-        Fact("shared memory", volume(shared) if shared else NONE, "a block" if shared else ""),
+        Fact("registers", str(program.register_estimate), "per thread"),
+        Fact("shared memory", volume(shared) if shared else NONE, "per block" if shared else ""),
         *(() if forecast is None else _caches(forecast.first.traffic)),
     )
 
@@ -57,7 +57,7 @@ def _timed(forecast: Forecast) -> tuple[Fact, ...]:
         Fact(
             "occupancy",
             percent(held.fraction, 0),
-            f"{held.blocks} blocks an SM, by {held.limit}",
+            f"{held.blocks} blocks per SM, limited by {held.limit}",
         ),
         Fact("waves", f"{first.waves:,.2f}", f"{first.launch.blocks:,} blocks"),
     )

@@ -51,9 +51,9 @@ class Registers {
     if (this.view.hidden || stepper.last < 0) return;
     const warp = stepper.warp ?? stepper.step[WARPS][0][FIRST];
     const { found, latest, isWhole } = this.contents(warp);
-    this.whose.textContent = `Registers of warp ${warp} behind this instruction, a column for each lane; `
+    this.whose.textContent = `Registers of warp ${warp} after this instruction, a column for each lane; `
       + "its results are marked, · without a value"
-      + (isWhole ? "." : ". Cut: results of later steps have no room on the page.");
+      + (isWhole ? "." : ". Cut: the page does not hold the results of later steps.");
     for (const [name, cells] of this.rows) {
       const lanes = found.get(name);
       cells.forEach((cell, lane) => {

@@ -70,10 +70,10 @@ class Stepper {
     const head = table.tHead.insertRow();
     made(head, "th", "word").scope = "col";
     for (let bank = 0; bank < width; bank++) made(head, "th", bank).scope = "col";
-    const asked = table.tHead.insertRow();
-    asked.className = "asked";
-    made(asked, "th", "asked").scope = "row";
-    this.asked = Array.from({ length: width }, () => made(asked, "td"));
+    const words = table.tHead.insertRow();
+    words.className = "requested";
+    made(words, "th", "words").scope = "row";
+    this.requested = Array.from({ length: width }, () => made(words, "td"));
     const words = [];
     for (let word = 0; word < this.data.words; word++) {
       const row = word % BANKS ? table.tBodies[0].rows[Math.floor(word / BANKS)]
@@ -197,7 +197,7 @@ class Stepper {
     }
     const part = entries.length
       ? `warp ${this.warp ?? ranges(entries)}: ${on} of ${active} active lanes predicated on`
-      : `warp ${this.warp} takes no part`;
+      : `warp ${this.warp} is not active`;
     const sentence = `step ${this.at + 1} of ${this.last + 1}, barrier interval ${step[INTERVAL]}: `
       + `${line ? `line ${line}` : "no source line"}, ${text}; ${part}`;
     this.said.textContent = sentence;
@@ -281,7 +281,7 @@ class Stepper {
       }
       own.forEach((words, bank) => { banks[bank] = Math.max(banks[bank], words); });
     }
-    this.asked.forEach((one, bank) => {
+    this.requested.forEach((one, bank) => {
       one.textContent = banks[bank] || "";
       one.className = banks[bank] > width ? "many" : "";
     });

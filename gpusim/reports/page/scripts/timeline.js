@@ -84,7 +84,7 @@ class Timeline {
       term.tabIndex = 0;
       term.dataset.term = name;
     });
-    this.at = made(head, "p", "A bar under the pointer is told here; a click goes to its step.", "at");
+    this.at = made(head, "p", "Point at a bar for its stall and line; click it for its step.", "at");
     this.canvas = made(this.root, "canvas");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", this.description());
