@@ -26,7 +26,7 @@ PAGES = ("tour", "lessons")
 FIRST = "%load_ext gpusim\n%env GPUSIM_CODE=lowering"
 INTRODUCTION = (
     "*This notebook is made from [its page](../{page}.md). It runs without a GPU, in an "
-    "environment with `pip install 'gpusim[jupyter]'`; CUDA C++ also needs the extra `nvcc`.*"
+    "environment with `pip install '.[jupyter]'`; CUDA C++ also needs the extra `nvcc`.*"
 )
 
 _PIECE = re.compile(

@@ -199,7 +199,7 @@ def test_a_table_has_a_row_for_each_work(
     ("words", "said"),
     [
         ((str(ASSIGNMENT), "absent"), "absent is not there"),
-        (("absent", str(SOLUTION)), "absent is no folder"),
+        (("absent", str(SOLUTION)), "absent is not a folder"),
         ((str(ASSIGNMENT), str(SOLUTION), "--seconds", "nan"), "--seconds is a number above 0"),
     ],
 )

@@ -14,7 +14,7 @@ from gpusim.prediction.removals.registry import REMOVALS, launch_mechanism
 def test_a_rule_with_a_mechanism_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="'bank-conflict' is not a mechanism; known are atomics"):
         rule("mine", removal="bank-conflict")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="'mine' is no mechanism"):
+    with pytest.raises(ValueError, match="'mine' is not a mechanism"):
         launch_mechanism("mine")  # type: ignore[arg-type]
 
 

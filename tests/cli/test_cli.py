@@ -355,7 +355,7 @@ def test_files_that_do_not_hold_numbers_are_refused(run: Run, tmp_path: Path) ->
     for path, more, message in [
         (empty, [], "holds no numbers"),
         (words, [], "line 2: 'two' is not a number"),
-        (doubles, ["--dtype", "int32"], "holds float64, but int32 is asked for"),
+        (doubles, ["--dtype", "int32"], "holds float64, but int32 is expected"),
         (table, [], "holds an array of shape (2, 2); give a row of numbers"),
         (tmp_path, [], "is a directory"),
         (doubles, ["-n", "5"], "fewer than n = 5"),

@@ -112,7 +112,7 @@ def test_a_file_that_is_no_saved_launch_is_refused(run: Run, tmp_path: Path) -> 
     ("first", "words"),
     [
         ("reduce1 --nope", "unrecognized arguments of reduce1: --nope"),
-        ("reduce1 'x", "is no command line"),
+        ("reduce1 'x", "is not a command line"),
         ("reduce1 --arg 1", "--arg cannot be given here"),
     ],
 )

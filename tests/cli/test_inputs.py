@@ -181,7 +181,7 @@ def test_files_that_do_not_hold_what_is_asked_for(tmp_path: Path) -> None:
         (objects, None, "holds complex128"),
         (void, None, "holds no numbers"),
         (binary, None, "is not a text file in UTF-8"),
-        (good, "int32", "holds float64, but int32 is asked for"),
+        (good, "int32", "holds float64, but int32 is expected"),
         (write(tmp_path / "long.csv", "1\n" + "9" * 400), None, "'9999"),
         (write(tmp_path / "longer.csv", "1\n" + "9" * 5000), None, "is not a number"),
         (write(tmp_path / "above.csv", "1\n1e39"), "float32", "'1e39' does not fit in float32"),

@@ -39,7 +39,7 @@ def test_the_launch_of_a_program_is_named(
     monkeypatch.setattr(Word, "running", lambda: "launch 1, k, grid 1, block 32")
     with Word(["run"]):
         time.sleep(0.6)
-    assert "gpusim: launch 1, k, grid 1, block 32 is at work for" in capsys.readouterr().err
+    assert "gpusim: launch 1, k, grid 1, block 32 has been running for" in capsys.readouterr().err
 
 
 def test_the_word_comes_after_a_pause_without_others(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,9 +47,9 @@ def test_the_word_comes_after_a_pause_without_others(capsys: pytest.CaptureFixtu
         time.sleep(0.12)
         output.complain("a line")
         time.sleep(0.12)
-        assert "at work" not in capsys.readouterr().err
+        assert "been running" not in capsys.readouterr().err
         time.sleep(0.4)
-    assert "at work" in capsys.readouterr().err
+    assert "been running" in capsys.readouterr().err
 
 
 def test_a_bar_that_is_shown_is_word_enough(capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,7 @@ def test_a_device_function_converts_as_its_signature_says() -> None:
         ("int64(int64[:], int64)", "has a result; a kernel gives none"),
         (7, "a signature is written as"),
         ("(" * 200, "a signature is written as"),
-        ([("int8", 5)], "5 is no type"),
+        ([("int8", 5)], "5 is not a type"),
     ],
 )
 def test_what_is_no_signature_is_refused_when_the_kernel_is_decorated(

@@ -423,7 +423,7 @@ def test_two_sweeps_do_not_share_a_journal(tmp_path: Path) -> None:
     output = tmp_path / "table.csv"
     with opened(journal_of(output)) as journal:
         assert isinstance(journal, Journal)
-        with pytest.raises(InputError, match="another sweep is at work"):
+        with pytest.raises(InputError, match="another sweep is running"):
             sweep(SMALL[:1], output, workers=1)
     assert not journal_of(output).exists()
 
