@@ -220,7 +220,7 @@ def jit(function: Any = None, /, *, device: bool = False, **options: Any) -> Any
     if unknown:
         raise GpusimError(
             f"cuda.jit has no option {', '.join(unknown)}; it takes a signature, device=True, and "
-            f"of numba's others those that change no result: {', '.join(STEERING)}"
+            f"numba's options without an effect on results: {', '.join(STEERING)}"
         )
     if callable(function) and not hasattr(function, "return_type"):
         return Kernel(function, device=device)

@@ -161,7 +161,7 @@ class Reporter:
         return replace(
             race,
             message=_because(race, why),
-            fix_text=f"put {{threadfence}}() before line {setting.line}, and behind the read of "
+            fix_text=f"put {{threadfence}}() before line {setting.line}, and after the read of "
             "the flag",
             missing=UNFENCED,
             flag=race.array,

@@ -41,9 +41,9 @@ OF_A_SIDE = (DEVICE, *LAUNCHING, *COMPILING, L2, WITHOUT, SET, CODE, STEP_LIMIT)
 def compare(chosen: Namespace) -> int:
     """Compare two launches: time, counters and output arrays.
 
-    Each is a kernel with options of its own, in quotes; options behind both are for both. Either
+    Each is a kernel with options of its own, in quotes; options after both are for both. Either
     may be a file FILE.json with the output of `gpusim predict --json` or `gpusim trace --json`. The
-    exit code is 1 where they leave different results. `gpusim report A B` is the page of both.
+    exit code is 1 for different results. `gpusim report A B` is the page of both.
     """
     from gpusim.reports.comparison import comparison_document, comparison_report
 

@@ -29,9 +29,9 @@ def grade(chosen: Namespace) -> int:
 
     TESTS is a folder with tests marked gpusim_points and the file that students complete; each
     WORK is a file or folder that replaces that file. A test that fails is named with its reason,
-    and so is a file that is no Python.
+    and so is a file with a syntax error.
 
-    The work is run as it is: mark in a container what you do not trust.
+    Handed-in code is executed without a sandbox: run untrusted code in a container.
     """
     try:
         from gpusim.testing.grading import Assignment

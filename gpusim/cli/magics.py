@@ -49,7 +49,7 @@ def magic(line: str, cell: str | None = None) -> Any:
     """Run a command; with a cell, on the kernels in it: CUDA C++, or Python of the dialect.
 
     `%gpusim trace reduce2 --block 128` is the command of the shell. `%%gpusim predict --device h200
-    --grid 64 --block 256 --arg ...` is about the kernel of the cell; a name behind the command
+    --grid 64 --block 256 --arg ...` is about the kernel of the cell; a name after the command
     chooses one of several. Python cells need no imports for `cuda` and `np`. The result shows
     itself: a Trace, a Prediction, Findings, a picture or the page; other commands print their
     report.

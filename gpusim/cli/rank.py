@@ -48,8 +48,8 @@ def rank(chosen: Namespace) -> int:
 
     The default is reduce1 to reduce7 with the corrected forms of the defective ones. A kernel that
     cannot run as requested is listed with the reason. Kernels of your own are named by their files,
-    and share grid and arguments. Kernels with a known defect, and those that leave other results
-    than the first of yours, fail or race, are listed apart.
+    and share grid and arguments. Not ranked, with the reason: kernels with a known
+    defect, with a fault or race, and with other results than the first of yours.
     """
     passes, _ = how(chosen)
     ranking, remarks = ranked(chosen)

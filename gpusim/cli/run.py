@@ -40,7 +40,7 @@ def run(chosen: Namespace) -> int:
     """Run a kernel, all passes, and check it against NumPy; or a whole program.
 
     A reduction is launched until one value is left. The exit code is 0 where the result is
-    right and 1 where it is wrong. Behind -- stands a program, as in gpusim run -- python app.py;
+    right and 1 where it is wrong. A program follows --, as in gpusim run -- python app.py;
     gpusim run a.cu compiles one (gpusim run --help has its options).
     """
     from gpusim.catalogue import find

@@ -51,12 +51,11 @@ ALTERNATIVES = ("op", "dtype", "passes", "l2", "code")  # beside kernels, blocks
 def sweep(chosen: Namespace) -> int:
     """Predict all combinations of kernels, blocks, sizes and devices.
 
-    With --out every finished row is kept at once: the same command, after it was stopped or
-    killed, goes on where it was. Once it is complete the same command changes nothing, and
-    another one does not write over it without --overwrite. A combination that cannot run is a
-    row with its reason; where none can run, the exit code is 2. Columns other than time and GB/s
-    are of the first pass. Kernels of your own are named by their files, and share grid and
-    arguments.
+    With --out every finished row is saved at once: the same command resumes after an interrupt or
+    a kill, changes nothing in a complete table, and another command needs --overwrite. A
+    combination that cannot run is a row with its reason; if none can run, the exit code is 2.
+    Columns other than time and GB/s are of the first pass. Kernels of your own are named by their
+    files, and share grid and arguments.
     """
     from gpusim.reports.sweeps import sweep_summary, sweep_table
 

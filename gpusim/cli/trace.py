@@ -42,7 +42,7 @@ def trace(chosen: Namespace) -> int:
     Totals, source lines, the warps of one block, and findings; with --line, that
     line's accesses lane by lane, address by address, bank by bank.
 
-    A kernel of the catalogue needs its name alone. A kernel of your own is named by its file,
+    A kernel of the catalogue needs only its name. A kernel of your own is named by its file,
     with its grid, block and arguments.
     """
     from gpusim.cli.inputs import count

@@ -49,10 +49,10 @@ SHOWN = 8  # candidates of a launch in the table
 def tune(chosen: Namespace) -> int:
     """Search the best launch of kernels: block, grid, coarsening factor, parameters.
 
-    Every candidate is predicted; candidates tie where measured pairs leave the order open. One
-    that leaves other results than the file's own launch, fails or races is listed apart. A kernel
-    of the catalogue is tuned over blocks, coarsening factors and full waves, as far as its launch
-    rule leaves them open, a kernel of your own over the alternatives that you give. --tune varies a
+    Every candidate is predicted; candidates tie where measured pairs do not settle the order.
+    Candidates with a fault, a race, or other results than the file's own launch are listed apart.
+    A kernel of the catalogue is tuned over the blocks, coarsening factors and full waves of its
+    launch rule, a kernel of your own over the given alternatives. --tune varies a
     macro, a constant or a template argument of its file, and names in --block, --grid and --arg.
     More than 256 candidates of a kernel are searched by successive halving.
     """

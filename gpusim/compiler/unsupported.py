@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from gpusim.errors import GpusimError
 
 _ARRAYS = "pass NumPy arrays to the kernel as they are: they hold the results"
-_STREAMS = "leave it out: launch with kernel[grid, block](...)"
+_STREAMS = "remove it: launch with kernel[grid, block](...)"
 _TIMES = "gpusim.predict has the time of a launch"
 _DEVICES = "there is no GPU here; the GPU is an argument of gpusim.predict"
 
@@ -28,7 +28,7 @@ INSTEAD: Mapping[str, str] = {
     ),
     "const": "pass the array as a parameter; numbers around the kernel are constants",
     "selp": "write a if condition else b",
-    "nanosleep": "leave it out: it changes nothing but time",
+    "nanosleep": "remove it: it only changes the time",
     "cbrt": "write math.copysign(abs(x) ** (1.0 / 3.0), x)",
     "lanemask_lt": "write (np.uint32(1) << cuda.laneid) - 1",
     "cg": "wait at cuda.syncthreads() or cuda.syncwarp(mask)",

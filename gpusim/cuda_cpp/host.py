@@ -82,7 +82,7 @@ def parsed(source: bytes, file: str) -> Any:
         from tree_sitter import Language, Parser
     except ImportError:
         raise InputError(
-            f"{file} has host code as well; to leave it out needs the extra nvcc: {install('nvcc')}"
+            f"{file} has host code as well; separating it needs the extra nvcc: {install('nvcc')}"
         ) from None
     plain = _ALIGNED.sub(lambda match: b" " * len(match[0]), source)
     return Parser(Language(tree_sitter_cuda.language())).parse(plain).root_node

@@ -116,7 +116,7 @@ class _Build:
                     files += own
                 elif more:
                     names = ", ".join(os.path.relpath(one) for one in more)
-                    told(f"compiled as well, for what is not in the files given: {names}")
+                    told(f"also compiled, for definitions missing in the files given: {names}")
                     files += more
                 elif not self._has_new_option(str(error)):
                     raise

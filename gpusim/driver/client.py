@@ -179,7 +179,7 @@ class Client:
         elif region is not None:
             behind = address - region.address
             self._found(
-                "free", f"{address:#x} is freed, {behind:,} bytes behind the begin of an allocation"
+                "free", f"{address:#x} is freed, {behind:,} bytes after the start of an allocation"
             )
         else:
             self._found("free", f"{address:#x} is freed, where no allocation begins")
@@ -722,7 +722,7 @@ class Client:
     def _tables(self, _: Request) -> Reply:
         if self._functions:
             self.execution.told(
-                "a CUDA runtime in the program asks for internal tables of the driver "
+                "a CUDA runtime in the program needs internal tables of the driver "
                 "(cuGetExportTable), which are not imitated: its calls fail"
             )
         self._asks_for_tables = True
@@ -730,7 +730,7 @@ class Client:
 
     def _refuse(self, request: Request) -> Reply:
         what = request.held.decode(errors="replace")
-        self.execution.refused(f"the program asks for {what}, which is not there")
+        self.execution.refused(f"the program needs {what}, which is not simulated")
         return Reply()
 
 

@@ -136,6 +136,6 @@ def _version() -> str:
 
 def _lost(address: str, error: Exception) -> InputError:
     return InputError(
-        f"the Dask scheduler at {address} is gone, or its workers are killed again and again "
+        f"the Dask scheduler at {address} has ended, or its workers are killed repeatedly "
         f"({type(error).__name__}); run the same command again to continue"
     )

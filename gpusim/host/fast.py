@@ -43,7 +43,7 @@ def has_library() -> bool:
 @cache
 def say(reason: str) -> None:
     """Say once why NumPy and SimPy run what compiled code would."""
-    how = f"slower, with the same results ({SWITCH}={OFF} asks for that)"
+    how = f"slower, with the same results ({SWITCH}={OFF} does so on purpose)"
     warnings.warn(f"{reason}: NumPy and SimPy run, {how}", GpusimWarning, stacklevel=2)
 
 

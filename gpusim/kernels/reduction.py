@@ -137,8 +137,8 @@ def reduction4(template: Template) -> Kernel:
 
 @two_loads(
     block_rule=BlockRule(64),
-    defect="No barrier stands between the load and the first addition: a warp may read what "
-    "another warp has not stored yet.",
+    defect="No barrier separates the load and the first addition: a warp may read elements "
+    "before another warp stores them.",
 )
 def reduction5(template: Template) -> Kernel:
     """The last warp is unrolled in volatile memory; one barrier too many was removed."""

@@ -98,8 +98,8 @@ def kogge_stone_scan_fixed(template: Template) -> Kernel:
 
 
 @one_block(
-    defect="It gives inclusive sums, although it is to replace the exclusive scan, whose name it "
-    "bears: it begins with input[i] where that begins with input[i - 1]."
+    defect="It gives inclusive sums, although by its name it replaces the exclusive scan: it "
+    "starts with input[i] where the exclusive scan starts with input[i - 1]."
 )
 def kogge_stone_scan_double(template: Template) -> Kernel:
     """Double buffering saves one of the two barriers of each step."""

@@ -56,7 +56,7 @@ def step1(template: Template) -> Kernel:
 
 @one_load(
     defect="The bound shrinks with the stride (blockDim.x / s instead of blockDim.x): from the "
-    "second iteration on the upper part of the block is left out."
+    "second iteration on the upper part of the block is skipped."
 )
 def step2(template: Template) -> Kernel:
     """Neighbouring threads take the branch; bounded by too little, they leave elements out."""

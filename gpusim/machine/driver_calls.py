@@ -104,7 +104,9 @@ def _call(calls: _Calls, place: int, results: Array) -> None:
     for position in zip(*np.nonzero(on), strict=True):
         try:
             if function is None:
-                raise RefusedCallError(f"{name} is the driver's, which is not there: do without it")
+                raise RefusedCallError(
+                    f"{name} is a function of the driver that is not simulated: avoid it"
+                )
             results[position] = function(calls, int(results[position]), position)
         except RefusedCallError as refused:
             first = np.zeros_like(on)

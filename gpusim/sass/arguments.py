@@ -190,6 +190,6 @@ def _of_size(declared: Declared, size: int, made: np.ndarray[Any, Any]) -> np.nd
     if made.nbytes != size:
         raise LaunchError(
             f"argument {declared.name!r} has {size} bytes"
-            f"{f' ({declared.ctype})' if declared.ctype else ''}, what was given {made.nbytes}"
+            f"{f' ({declared.ctype})' if declared.ctype else ''}, the value given {made.nbytes}"
         )
     return made

@@ -82,8 +82,8 @@ def _check_structure(
     shape = members(Declared("", pointed.removeprefix("const ")), known, dtype.itemsize)
     if shape is None or not lies_as(dtype, shape):
         raise LaunchError(
-            f"array {declared.name!r} is of {dtype}, whose members do not lie as those of "
-            f"{pointed or 'what it points to'} do; pass their bytes, "
+            f"array {declared.name!r} is of {dtype}, with members at other offsets than in "
+            f"{pointed or 'its target type'}; pass their bytes, "
             f"{declared.name}.view(numpy.uint8)"
         )
 

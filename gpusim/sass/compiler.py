@@ -286,7 +286,7 @@ def _explained(file: str, words: str) -> str:
         return text
     wheel = wheels.wheel_of(missing[1])
     if wheel is None:
-        return f"{text}\n-I FOLDER (includes=) says where {missing[1]} lies"
+        return f"{text}\ngive the folder of {missing[1]} with -I FOLDER (includes=)"
     return f"{text}\n{missing[1]} comes with pip install {wheel}"
 
 

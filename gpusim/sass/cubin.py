@@ -224,7 +224,7 @@ class _Reader:
         initial = self._named(".nv.global.init")
         rest = self._named(".nv.global")
         if rest is not None and rest.size > MOST_GLOBAL_BYTES:
-            raise ValueError(f"it asks for {rest.size:,} bytes of variables")
+            raise ValueError(f"it has {rest.size:,} bytes of variables, too many")
         return Cubin(
             arch=self.arch,
             kernels=kernels,

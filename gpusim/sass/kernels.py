@@ -402,7 +402,7 @@ class CudaSource(CodeFile):
             if not headers.missing or error.missing_header:
                 raise error from None
             names = ", ".join(headers.missing)
-            words = f"{error}\n-I FOLDER (includes=) says where {names} lies"
+            words = f"{error}\ngive the folder of {names} with -I FOLDER (includes=)"
             raise compiler.CompileError(words, error.lookups) from None
 
     @cached_property

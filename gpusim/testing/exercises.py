@@ -196,7 +196,7 @@ def _judged_run(configured: Any, *inputs: Any, out: Any, expected: Any) -> Any:
         assert_correct(configured, *inputs, fresh)
     except AssertionError as error:
         first = next(line for line in str(error).splitlines() if line.startswith("error"))
-        raise AssertionError(f"gpusim check says {first.partition('  [')[0]}") from None
+        raise AssertionError(f"gpusim check reports {first.partition('  [')[0]}") from None
     trace = _run(configured, *inputs, out)
     if not np.allclose(out, expected):
         raise AssertionError("the results are wrong")

@@ -231,7 +231,9 @@ def test_a_read_of_global_memory_that_holds_nothing_yet_is_an_error() -> None:
     assert found() == []
     assert found("scratch", "out") == [("uninitialised", "scratch[0]", 1)]
     assert found("x") == [("uninitialised", "x[1]", 31)]  # nobody stores to it
-    with pytest.raises(gpusim.GpusimError, match=r"'y' is not an array .* its arrays are x, scratch"):
+    with pytest.raises(
+        gpusim.GpusimError, match=r"'y' is not an array .* its arrays are x, scratch"
+    ):
         found("y")
 
 

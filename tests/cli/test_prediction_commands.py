@@ -193,7 +193,7 @@ def test_a_kernel_of_the_users_own_needs_no_elements(run: Run, mine: Path) -> No
 def test_a_kernel_that_depends_on_elements_wants_a_filling(run: Run, mine: Path) -> None:
     launch = ("predict", f"{mine}:until_zero", "--grid", 1, "--block", 32, "--arg", "out=int32[32]")
     message = refused(run, *launch, "--arg", "data=int32[64]")
-    assert "depends on the arrays' elements: give those of data, with" in message
+    assert "depend on the arrays' elements: give the elements of data, with" in message
     assert "as in data=TYPE[SHAPE]=random" in message
     assert "time " in printed(run, *launch, "--arg", "data=int32[64]=zeros")
 

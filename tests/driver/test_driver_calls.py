@@ -225,7 +225,7 @@ call("cuGetExportTable", C.byref(C.c_void_p()), bytes(16))
         "cuGetExportTable 500",
     ]
     assert "a stream's wait for a word that is written later" in ran.err
-    assert "a CUDA runtime in the program asks for internal tables of the driver" in ran.err
+    assert "a CUDA runtime in the program needs internal tables of the driver" in ran.err
 
 
 def test_a_stream_writes_words_and_waits_for_those_that_are_there(host: Host) -> None:

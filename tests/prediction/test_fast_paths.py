@@ -51,7 +51,7 @@ def test_what_is_given_takes_the_path_that_it_takes() -> None:
 def test_what_the_source_asks_of_elements_is_refused_as_before() -> None:
     chosen = gpusim.cuda_source(TEXT)["chosen"]
     spec = gpusim.array_spec(BLOCKS * THREADS + 1, np.float32)
-    with pytest.raises(InputError, match=r"what chosen does at line .* give those of a"):
+    with pytest.raises(InputError, match=r"of chosen in line .* give the elements of a"):
         gpusim.predict(chosen[BLOCKS, THREADS], spec, spec)
 
 

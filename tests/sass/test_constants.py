@@ -60,7 +60,7 @@ def test_many_lookups_at_different_words_are_bound_by_the_unit_of_constants() ->
 
 def test_a_shape_does_not_say_which_constants_lanes_want() -> None:
     kernel = cuda_source(TABLE)["lookup"][1, 32]
-    with pytest.raises(InputError, match="depends on the arrays' elements"):
+    with pytest.raises(InputError, match="depend on the arrays' elements"):
         predict(kernel, array_spec(32, "uint8"), array_spec(32, "int32"))
 
 

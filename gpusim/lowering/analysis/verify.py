@@ -65,7 +65,7 @@ def _of_uses(function: Function, nowhere: frozenset[str]) -> Iterator[str]:
                     yield f"{phi} in {block} takes {arg} from {pred}, where it is not defined"
         for index, value in enumerate(block.body):
             if value.op == "phi":
-                yield f"{value} stands among the operations of {block}"
+                yield f"{value} is among the operations of {block}"
             for arg in value.args:
                 if not here.is_defined(arg, block, index):
                     yield f"{value} in {block} uses {arg}, which is not defined there"

@@ -109,7 +109,7 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
     for bank, (offsets, to, end) in words.items():
         found = context.banks.get(bank, _NO_BANK)
         if end > len(found):
-            raise NotDerivedError("constants behind the end of their bank")
+            raise NotDerivedError("constants beyond the end of their bank")
         memory.view(np.uint32)[to] = found[: len(found) // WORD_BYTES * WORD_BYTES].view(np.uint32)[
             offsets
         ]

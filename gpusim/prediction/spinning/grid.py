@@ -154,7 +154,7 @@ def _no_progress(interpreter: PacedInterpreter, *, has_stopped: bool) -> NoProgr
     blocks = interpreter.batch.placement.blocks
     lines = sorted({instructions[int(pc)].line for pc in splits.pc})
     where = ", ".join(map(str, lines[:4]))
-    text = f"blocks {blocks[0]} to {blocks[-1]} stand at line {where} and "
+    text = f"blocks {blocks[0]} to {blocks[-1]} are at line {where} and "
     if has_stopped:
         text += "wait for words that no running block writes"
     else:

@@ -62,7 +62,8 @@ def refuse_missing_elements(prepared: Prepared) -> None:
         where = ", ".join(map(str, unknown[:4]))
         needed = [name for name in without if data_dependent_lines(program, {name})] or without
         raise MissingElementsError(
-            f"what {prepared.kernel} does at line {where} depends on the arrays' elements: give "
-            f"those of {', '.join(needed)}, with the arrays themselves in place of array_spec, "
-            f"or on the command line with a filling, as in {needed[0]}=TYPE[SHAPE]=random"
+            f"control flow or addresses of {prepared.kernel} in line {where} depend on the arrays' "
+            f"elements: give the elements of {', '.join(needed)}, with the arrays themselves in "
+            "place of array_spec, or on the command line with a filling, as in "
+            f"{needed[0]}=TYPE[SHAPE]=random"
         )
