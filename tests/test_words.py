@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gpusim.cli.app import MODULES, main
+
 ROOT = Path(__file__).parent.parent
 CLAUSES = re.compile(
     r"\b(what|whatever|which|those|whose|whom|so many|so much|of which|in which|such a)\b", re.I
@@ -28,6 +30,22 @@ RETIRED = re.compile(
     re.I,
 )
 HELD = re.compile(r"\bh(e|o)ld(s)? (.{1,40} )?against\b|\bheld to\b", re.I)
+# Kinds of sentences that a reader reads twice, in outputs, help and the page.
+KINDS = {
+    "a program that speaks": r"(asks? for|asked for|tells?|told|says?|said|judge[sd]?|say which)",
+    "is no, for is not a": r"(?<!there )(is|are) no (?!longer\b|more\b)\w+",
+    "behind, for after": "behind",
+    "a clause for a noun": r"(whose|whom|whatever|(those|what) (that|of|which|is|was|it|they|the|a)"
+    r"|which (is|are) (those|what))",
+    "a verb of our own": r"((hold|holds|held) (\w+ ){0,8}to (limits|them|it)"
+    r"|(leave|leaves) (\w+ )?as (it is|they are)|(go|goes|going|gone) (over|on where)"
+    r"|(stand|stands|standing) (behind|beside|in the|nowhere|out))",
+    "a word of our own": r"(anew|at work|under way|for want of|gives? back|given back|all the same"
+    r"|begin of)",
+    "no number, or a negative in its place": r"(no \w+( \w+)? is (reached|worth|near)"
+    r"|without it \d|nothing (that|stands))",
+}
+LEAST_OF_A_MESSAGE = 3  # words: fewer are names
 SENTENCE = 5  # words of a text, at least, for a sentence or a part of one
 SHOWN = [
     *sorted((ROOT / "gpusim" / "reports" / "page").rglob("*.jinja")),
@@ -125,6 +143,82 @@ def sentences(folder: Path) -> str:
 def test_messages_have_nouns(folder: Path) -> None:
     text = sentences(folder)
     assert len(WORD.findall(text)) <= LEAST_WORDS or rate(text) <= MOST
+
+
+def of_kind(text: str) -> list[str]:
+    """Return the kinds of sentences in a text, each with its words; `{...}` has names alone."""
+    plain = re.sub(r"\{[^{}]*\}|`[^`]*`", "", text)
+    if len(WORD.findall(plain)) < LEAST_OF_A_MESSAGE:
+        return []
+    found = {kind: re.search(rf"\b{pattern}\b", plain, re.I) for kind, pattern in KINDS.items()}
+    return [f"{kind}: {match[0]}" for kind, match in found.items() if match]
+
+
+def page_texts(path: Path) -> str:
+    """Return the words of a part of the page, without markup, names and comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".js":
+        code = re.sub(r"^\s*//.*$|Selector(All)?\([^)]*\)", "", text, flags=re.M)
+        return "\n".join(re.findall(r"""["`]([^"`\n]*)["`]""", code))
+    return re.sub(r"<[^>]*>|\{[{%#].*?[#%}]\}", "", text, flags=re.DOTALL)
+
+
+def test_outputs_have_no_sentence_of_these_kinds() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {one}: {' '.join(text.split())[:120]}"
+        for name in ("gpusim", "validate")
+        for path in sorted((ROOT / name).rglob("*.py"))
+        if path.parent != ROOT / "gpusim" / "wasm"  # about the text of gpusim's own functions
+        for text in texts(path)
+        for one in of_kind(text)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", [*MODULES, ""])
+def test_help_has_no_sentence_of_these_kinds(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*([name] if name else []), "--help", "all"]) == 0
+    parts = re.split(r"\n\s*\n", capsys.readouterr().out)
+    assert [one for part in parts for one in of_kind(" ".join(part.split()))] == []
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda one: one.name)
+def test_the_page_has_no_sentence_of_these_kinds(path: Path) -> None:
+    lines = page_texts(path).split("\n")
+    assert [f"{one}: {line}" for line in lines for one in of_kind(line)] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the program asks for a table, and fails",
+        "'x.txt' is no file of kernels",
+        "put a fence behind the store in line 3",
+        "an array whose members lie elsewhere",
+        "the arrays of those that are not done",
+        "hold every launch of the test to limits",
+        "more launches stand in the JSON, in full",
+        "the baseline is damaged; write it anew",
+        "No lower bound is reached: the nearest is latency",
+        "bank conflicts; without it 6.94 us, faster",
+    ],
+)
+def test_each_kind_of_sentence_is_found(text: str) -> None:
+    assert len(of_kind(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "there is no kernel of that name; gpusim list has all",
+        "this option is no longer an option; write --arg",
+        "put a fence after the store in line 3",
+        "the array {those that} and `what is` are names here",
+        "gpusim check FILE: a name",
+    ],
+)
+def test_plain_sentences_are_of_no_kind(text: str) -> None:
+    assert of_kind(text) == []
 
 
 @pytest.mark.parametrize("path", SHOWN, ids=lambda one: one.name)

@@ -84,11 +84,11 @@ def parser() -> argparse.ArgumentParser:
     )
     _measuring(counted, count)
     calibrated = below.add_parser(
-        "calibrate", help="measure what a device file holds", epilog=CALIBRATE_EXAMPLES
+        "calibrate", help="measure the numbers of a device file", epilog=CALIBRATE_EXAMPLES
     )
     calibrated.add_argument("--out", type=Path, default=Path("device.toml"), metavar="FILE")
     calibrated.add_argument(
-        "--pattern", default="h200", help="device file for what is not measured"
+        "--pattern", default="h200", help="device file for numbers that are not measured"
     )
     calibrated.add_argument(
         "--probes",
@@ -289,7 +289,7 @@ def _only(measured: Measurements, wanted: Choice) -> Measurements:
     times = tuple(one for one in measured.times if wanted(one.kernel, one.case.n))
     counts = tuple(one for one in measured.counters if wanted(one.kernel, one.case.n))
     if not times and not counts:
-        raise InputError(f"{measured.machine.gpu}: nothing that was chosen has been measured")
+        raise InputError(f"{measured.machine.gpu}: none of the chosen launches was measured")
     return Measurements(measured.machine, times, counts)
 
 

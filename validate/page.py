@@ -56,13 +56,13 @@ measured CUDA C++. The page is written by
 {command}
 ```
 
-Exit code 1 says that a bar is missed. The bars of each kind of launches are in the first tables:
+Exit code 1: a bar is missed. The bars of each kind of launches are in the first tables:
 
 {bars}
 - counters: equal as integers, of kernels that are right; the lowering's instructions within 5 %
 - choices of the fastest block, grid and coarsening factor of a kernel at a size, by predictions:
   good ones are at most 3 % slower than the fastest launch that was measured
-- results: kernels are wrong where the catalogue says so, and right elsewhere
+- results: kernels are wrong where the catalogue has a known defect, and right elsewhere
 """
 
 
@@ -299,7 +299,7 @@ def _correctness(found: Sequence[Correctness]) -> list[str]:
         "",
         f"Wrong results of one cold launch on fresh random data, by block size ("
         f"{', '.join(f'{n:,}' for n in sizes)} elements; scans, as many as the block has threads). "
-        "Below, what the catalogue says.",
+        "Below, the known defects of the catalogue.",
         "",
         *table(("kernel", *(f"block {block}" for block in blocks)), rows),
         "",
@@ -370,8 +370,8 @@ def _caches(found: Sequence[Caches]) -> list[str]:
     return [
         "### What caches and DRAM count",
         "",
-        "Of the launches above, before which Nsight Compute empties the caches, beside what is "
-        "predicted with a cold L2, without a bar. Errors of a rate are differences, in "
+        "Of the launches above, before which Nsight Compute empties the caches, beside "
+        "predictions with a cold L2, without a bar. Errors of a rate are differences, in "
         "percentage points.",
         "",
         *table(head, rows, text=3),
@@ -423,8 +423,8 @@ def _noise(found: Counted) -> list[str]:
         for kernel, pairs in by_kernel.items()
     )
     return [
-        "Arbitration noise: wavefronts of shared loads that the hardware counted above those of "
-        "addresses. Its raw bank conflicts hold exactly as many more.",
+        "Arbitration noise: wavefronts of shared loads that the hardware counted above the number "
+        "from addresses. Its raw bank conflicts hold exactly as many more.",
         "",
         *table(("kernel", *(f"block {block}" for block in blocks)), rows),
     ]

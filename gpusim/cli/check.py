@@ -43,9 +43,9 @@ def check(chosen: Namespace) -> int:
     of accesses decides, not the values of this run.
 
     With --explore other launches of the kernel are checked as well: sizes around multiples of the
-    block, empty, one and odd; numbers and elements on either side of what the kernel compares them
-    with; orders of warps and blocks where they communicate. Each finding comes with the smallest
-    launch that has it, as a command line.
+    block, empty, one and odd; numbers and elements on either side of the values of comparisons;
+    orders of warps and blocks where they communicate. Each finding comes with the command line of
+    its smallest launch.
 
     The exit code is 1 where there are errors (with --strict also for warnings), else 0.
     """

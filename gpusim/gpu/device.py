@@ -655,7 +655,7 @@ def _part_of_before(doc: str, with_parts: float, without: float) -> Any:
 class Capacity:
     """Sizes of the caches."""
 
-    l1_bytes: int = _bytes("L1 of an SM whose blocks use no shared memory", least=0, most=2**30)
+    l1_bytes: int = _bytes("L1 of an SM with blocks without shared memory", least=0, most=2**30)
     l1_caches_global: bool = _key("whether ordinary global loads are kept in L1")
     l2_bytes: int = _bytes("L2 of the GPU", least=0, most=2**40)
     l2_written_fraction: float = _key(

@@ -104,7 +104,7 @@ def _faults(report: ProgramReport, width: int) -> Iterator[Text]:
         return
     text = "as on a GPU, later calls of its process return the fault's status, and do nothing"
     if not report.exit_code:
-        text += "; the program ends with code 0 all the same: does it check return codes?"
+        text += "; the program still ends with code 0: does it check return codes?"
     if all(one.findings is None for one in report.launches):
         text += " (gpusim check continues after a fault, and shows all)"
     yield from (Text(line, DIM) for line in wrap(text, width))

@@ -72,7 +72,7 @@ def _totals(trace: Trace, width: int, whole: bool) -> Iterator[Text]:
     yield from description_lines(trace.description, width)
     yield from fallback_lines(trace.fallback, width)
     if whole:
-        yield heading("Totals", "exact: from source and addresses; model: what the compiler emits")
+        yield heading("Totals", "exact: from source and addresses; model: by the compiler")
         yield from totals_table(trace, units=width >= WIDTH_FOR_UNITS).lines(width)
     else:
         yield heading("Totals", TOTALS_NOTE)

@@ -84,7 +84,7 @@ def _of_texts(texts: Sequence[str], name: str, row: Row, width: int) -> int:
 def _payload(text: str, row: Row, begin: int, infinity: int) -> int:
     """Return the bits of a NaN; the text gives only its sign and kind."""
     if row.immediate is None:
-        raise Disagreement("a NaN has bits that its text does not say")
+        raise Disagreement("a NaN has bits without a text")
     width = infinity.bit_length() + 1
     bits = row.immediate >> begin & (1 << width) - 1
     magnitude = bits & ~(1 << width - 1)

@@ -315,7 +315,7 @@ def test_what_stands_below_a_marker_stays_when_a_page_is_written_anew(tmp_path: 
         (["--against", "nowhere"], "there are no measurements 'nowhere'"),
         (["--kernel", "reduce99"], "there is no kernel 'reduce99'"),
         (["-n", "few"], "a size is 'few', not a whole number"),
-        (["-n", "17"], "Tesla K40m: nothing that was chosen has been measured"),
+        (["-n", "17"], "Tesla K40m: none of the chosen launches was measured"),
         (["--workers", "0"], "--workers must be at least 1"),
         (["--page", "/nowhere/x.md"], "/nowhere/x.md: cannot be written"),
         (["--picture", "x.gif"], "a picture is a file that ends in .png or .svg, not x.gif"),

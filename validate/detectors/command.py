@@ -47,7 +47,7 @@ def detectors(chosen: argparse.Namespace) -> int:
     if chosen.suite not in SUITES:
         raise InputError(f"no suite {chosen.suite!r}; suites are {', '.join(SUITES)}")
     if not chosen.folder.is_dir():
-        raise InputError(f"{chosen.folder} is no folder")
+        raise InputError(f"{chosen.folder} is not a folder")
     if not wheels.are_there():
         raise InputError(f"CUDA C++ needs {wheels.INSTALL}: {install('nvcc')}")
     every, workers = (

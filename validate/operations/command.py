@@ -34,7 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("--rooms", help=f"of {', '.join(ROOMS)}; default all", metavar="NAMES")
     parser.add_argument(
-        "--against", default="h200", help="whose results; default h200", metavar="GPU"
+        "--against", default="h200", help="the GPU of the results; default h200", metavar="GPU"
     )
     parser.add_argument("--every", default="1", help="each N-th operation alone", metavar="N")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -93,7 +93,7 @@ def load(device: str, room: str) -> Record:
     path = FOLDER / device / f"{room}.json"
     if not path.is_file():
         raise InputError(
-            f"no results of {room} on {device}; there are those of {', '.join(devices())}"
+            f"no results of {room} on {device}; there are results of {', '.join(devices())}"
         )
     return read(path)
 

@@ -26,15 +26,15 @@ FACTORS_ORIGIN = (
 )
 PAIRS = "# Pairs of measured launches, by predicted ratio: how many, and in the predicted order.\n"
 EXAMPLES = """examples:
-  gpusim validate certainty              how surely intervals and the order of launches hold
-  gpusim validate certainty --write      the same, and the tables of the package anew
-  gpusim validate certainty --predict    predict the measured launches anew, an hour of one core"""
+  gpusim validate certainty              coverage of intervals, certainty of the order
+  gpusim validate certainty --write      the same, and write the tables of the package
+  gpusim validate certainty --predict    predict the measured launches again, an hour on one core"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("--write", action="store_true", help="write the package's tables anew")
-    parser.add_argument("--predict", action="store_true", help="predict the launches anew first")
+    parser.add_argument("--write", action="store_true", help="write the package's tables")
+    parser.add_argument("--predict", action="store_true", help="first predict the launches again")
     parser.set_defaults(function=run)
 
 

@@ -41,7 +41,7 @@ FEWEST_OF_A_KIND = 100
 APART = 1.1  # measured ratio from which on a tie is a miss
 FOLDS = 5
 HEAD = (
-    "GPU", "kernels", "another", "pairs", "GPUs", "tie below", "said in order", "of these right",
+    "GPU", "kernels", "another", "pairs", "GPUs", "tie below", "order certain", "of these right",
     "apart", "of these ties",
 )  # fmt: skip
 
@@ -244,7 +244,7 @@ def derived_steps(
 
 @dataclass(frozen=True)
 class Tried:
-    """Pairs of a kind judged by others: counts of all, and of those said to be in order.
+    """Pairs of a kind judged by others: counts of all, and of those with a certain order.
 
     `apart` were measured `APART` times or more from each other; `ties` of them were called ties.
     """

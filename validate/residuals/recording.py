@@ -33,7 +33,7 @@ COLUMNS = (
     "nvcc_us", "lowering_us",
 )  # fmt: skip
 ORIGIN = (
-    "# Launches of validate/measured/ with a cold L2, predicted anew with each generator: "
+    "# Launches of validate/measured/ with a cold L2, predicted again with each generator: "
     "one pass, of published times all passes.\n"
     "# As a GPU of a measured generation the H200 is predicted with the H100's file and its own "
     "data sheet. Written by gpusim validate certainty --predict.\n"

@@ -46,7 +46,7 @@ def integer_division(evidence: Evidence) -> Iterable[Advice]:
             line,
             f"line {line}: a quotient or remainder of integers by a variable, "
             f"{100 * cost / evidence.issued_cycles:.0f} % of the instructions; a power of two "
-            "needs a shift and a mask alone.",
+            "needs only a shift and a mask.",
             cost,
             explains=THROTTLE | {"special-functions", "integers-64"},
             lines=frozenset({line}),
