@@ -307,7 +307,7 @@ def test_a_tail_in_volatile_memory_is_one_warning_with_its_cure() -> None:
     found = gpusim.check(gpusim.cuda_source(text)["k"][1, 32], np.ones(32, np.int32))
     (tail,) = found
     assert (tail.severity, tail.rule, tail.count) == ("warning", "volatile-warp-race", 15)
-    assert tail.fix.startswith("put __syncwarp() behind each step of the tail")
+    assert tail.fix.startswith("put __syncwarp() after each step of the tail")
 
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
