@@ -1,8 +1,8 @@
 """gpusim: simulates GPU kernels, instruction by instruction, without a GPU.
 
 `from gpusim import cuda` gives the dialect; `gpusim.trace(kernel[grid, block], *args)` runs
-a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` says how long
-it takes on a GPU, and why, and `gpusim.check(kernel[grid, block], *args)` whether it is correct.
+a kernel and counts, `gpusim.predict(kernel[grid, block], *args, device="h200")` predicts
+and explains its time on a GPU, and `gpusim.check(kernel[grid, block], *args)` finds its errors.
 `gpusim.rank` orders kernels by their time, `gpusim.sweep` makes a table of predictions,
 `gpusim.tune` finds the best launch of a kernel.
 `gpusim.cuda_file("kernels.cu")["name"]` is a kernel of CUDA C++.

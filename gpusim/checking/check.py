@@ -55,11 +55,11 @@ def check(
     blocks that wait for each other. `step_limit` is the most instructions that a block may run.
     Arrays named in `uninitialised`, by their parameters, start without values: reading an element
     before it is written is a finding. `progress` is called with the number of finished blocks.
-    `lenient` takes a lock or a flag without a fence behind it for an acquire. With `order`, warps
-    and blocks take turns at random, by this seed. `blocks` are the only ones to run, by number.
+    `lenient` takes a lock or a flag without a fence after it for an acquire. With `order`, warps
+    and blocks run in random order, with this seed. `blocks` are the only ones to run, by number.
 
     Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
-    threads) are findings, and the run goes on. Raises GpusimError for a launch, argument or
+    threads) are findings, and the run continues. Raises GpusimError for a launch, argument or
     kernel that cannot run.
     """
     gpu = load(device)

@@ -154,8 +154,8 @@ class Findings(Shown, Sequence[Finding], shown_as="findings"):
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
     `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
     `lenient` took locks and flags for acquires without a fence; `order` is the seed of random
-    turns of warps and blocks. `coverage` counts what was compared. `description` says where the
-    launch's members are from.
+    orders of warps and blocks. `coverage` counts the compared accesses. `description` is the origin
+    of the launch's members.
     """
 
     kernel: str
@@ -195,7 +195,7 @@ class Findings(Shown, Sequence[Finding], shown_as="findings"):
 
     @property
     def warnings(self) -> list[Finding]:
-        """Findings without a guarantee: the kernel works today, on this GPU, by luck."""
+        """Findings that are harmless on this GPU today, without a guarantee."""
         return self.of(WARNING)
 
     def to_dict(self) -> dict[str, Any]:

@@ -284,7 +284,7 @@ class Observer:
     def compiled_steps(self, steps: Steps) -> None:
         """Handle steps of a batch in compiled code, thousands at a time.
 
-        An observer that overrides this instead of `ran` has all of them, by and by.
+        An observer that overrides this instead of `ran` receives all of them.
         """
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
@@ -297,7 +297,7 @@ class Observer:
         """Handle the end of these blocks."""
 
     def end(self) -> None:
-        """The launch is over."""
+        """Handle the end of the launch."""
 
 
 def require_observers(observers: Sequence[object], kind: type) -> None:

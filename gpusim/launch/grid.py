@@ -66,13 +66,13 @@ class ComputeCapability:
     def target(self) -> str:
         """The compilers' name for its machine code, such as sm_86; from 9.0 on with all it has.
 
-        Code for sm_90a runs on 9.0 alone, and has what sm_90 lacks: wgmma, setmaxnreg.
+        Code for sm_90a runs only on 9.0, and adds wgmma and setmaxnreg to sm_90.
         """
         return f"sm_{self.major}{self.minor}{'a' if self.major >= 9 else ''}"
 
     @property
     def shared_bytes_per_block(self) -> int:
-        """Shared memory that one block may have, bytes, after opting in."""
+        """Largest shared memory of a block, in bytes, after opting in."""
         return SHARED_BYTES_PER_BLOCK[str(self)]
 
     @property

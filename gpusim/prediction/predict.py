@@ -59,7 +59,7 @@ def predict(
     `device` is a built-in name, a device file or a `Device`; `l2` is "warm" if the arrays are in
     the L2 cache before the launch, "dirty" if other arrays were stored before, as by a benchmark
     that zeroes a buffer, else "cold". Arrays are not changed; `array_spec` replaces arrays without
-    influence on control flow and addresses. `observers` hear of the simulated SM, `timeline` keeps
+    influence on control flow and addresses. `observers` observe the simulated SM, `timeline` keeps
     the spans of its first warps. `code` is the generator of a Python kernel's machine code,
     "lowering", "nvcc" or "auto"; the default is the environment's GPUSIM_CODE, else "auto".
 

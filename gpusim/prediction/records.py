@@ -133,7 +133,7 @@ class Prediction(Shown, shown_as="prediction"):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Sampled, extrapolated or supposed parts: rows of `uncertainty.UNKNOWNS`."""
+        """Sampled, extrapolated or assumed parts: rows of `uncertainty.UNKNOWNS`."""
         extent = self.extent
         in_part = extent.iterations_simulated < extent.iterations or extent.extrapolated > 0
         found = extent.classes.is_sampled, in_part, self.assumes_ordinary_operands

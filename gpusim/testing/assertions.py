@@ -35,7 +35,7 @@ def assert_correct(
 ) -> None:
     """Assert that `gpusim.check` finds no error; with `strict`, no warning either.
 
-    Arrays named in `uninitialised` hold nothing before the launch.
+    Arrays named in `uninitialised` have no values before the launch.
     """
     from gpusim.checking.check import check
 
@@ -44,7 +44,7 @@ def assert_correct(
 
 
 def assert_none_wrong(found: Findings, *, strict: bool = False) -> None:
-    """Assert that findings hold no error; with `strict`, no warning either."""
+    """Assert that findings contain no error; with `strict`, no warning either."""
     wrong = [*found.errors, *(found.warnings if strict else ())]
     if wrong:
         titles = "; ".join(f"{one.about.title}, line {one.lines[-1]}" for one in wrong)
@@ -179,7 +179,7 @@ def run_checked(configured: ConfiguredKernel, args: Sequence[Any]) -> None:
 
 
 def checks_every_launch() -> Callable[[], None]:
-    """Check every launch from now on; return the function that ends this."""
+    """Check every launch from now on; return the function that stops it."""
     from gpusim.launch import configured
 
     before = configured.BACKEND

@@ -33,7 +33,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of an answer; true in a condition for a right one."""
+    """The verdict on an answer; true in a condition for a right one."""
 
     exercise: str
     is_right: bool
@@ -50,7 +50,7 @@ EXERCISES: dict[str, Exercise] = {}
 
 
 def judged(name: str, answer: Any = OPEN) -> Verdict:
-    """Return the verdict on an answer; `...` is no answer yet.
+    """Return the verdict on an answer; `...` counts as unanswered.
 
     InputError where there is no such exercise.
     """
@@ -69,7 +69,7 @@ def judged(name: str, answer: Any = OPEN) -> Verdict:
 
 
 def exercise(name: str, answer: Any = OPEN) -> None:
-    """Print the verdict on an answer; `...` is no answer yet."""
+    """Print the verdict on an answer; `...` counts as unanswered."""
     print(judged(name, answer))
 
 

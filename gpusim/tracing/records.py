@@ -115,11 +115,11 @@ class Trace(Shown, shown_as="trace"):
     `compiler` names the compiler of the executed code, empty for the lowering; `generator` is the
     code generator with its version, and `fallback` the reason for not using nvcc's compiler, if
     it was requested.
-    `arrays` are the types of the array arguments by name. `footprints` say how much of
-    them each line touches. `printed` is the output of printf, in the order of execution.
+    `arrays` are the types of the array arguments by name. `footprints` are the bytes of them that
+    each line accesses. `printed` is the output of printf, in the order of execution.
     `plot_...(theme="dark")` return Matplotlib figures of that block, `to_dataframe()` the lines as
     a pandas DataFrame. `show()` is the page of `gpusim report` in a notebook; it runs the launch
-    again, as `repeat` keeps it. `description` says where the launch's members are from.
+    again, as `repeat` keeps it. `description` is the origin of the launch's members.
     """
 
     kernel: str
