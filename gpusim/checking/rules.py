@@ -115,7 +115,7 @@ RULES: dict[str, Rule] = {
             "cluster-end",
             ERROR,
             "an access to shared memory of a block that may have ended",
-            "put a barrier of the cluster (cluster.sync()) behind the last access to another "
+            "put a barrier of the cluster (cluster.sync()) after the last access to another "
             "block's shared memory, where all threads of both blocks reach it",
         ),
         Rule(

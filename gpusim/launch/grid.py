@@ -177,7 +177,7 @@ class Launch:
             raise LaunchError(f"a cluster has at most {MOST_OF_CLUSTER} blocks, not {size}")
         if any(blocks % each for blocks, each in zip(self.grid, self.cluster, strict=True)):
             grid = " x ".join(map(str, self.grid))
-            raise LaunchError(f"a grid of {grid} blocks is no multiple of clusters of {size}")
+            raise LaunchError(f"a grid of {grid} blocks is not a multiple of clusters of {size}")
 
     def check_code(self, registers: int, most_threads: int) -> None:
         """Raise LaunchError where a kernel's machine code cannot run in blocks of this size.

@@ -196,7 +196,7 @@ def test_blocks_without_clusters_are_clusters_of_one() -> None:
 
 def test_a_grid_has_whole_clusters() -> None:
     """The grid is a multiple of the cluster in each direction; clusters begin with Hopper."""
-    with pytest.raises(LaunchError, match="a grid of 4 x 1 x 1 blocks is no multiple"):
+    with pytest.raises(LaunchError, match="a grid of 4 x 1 x 1 blocks is not a multiple"):
         kernel("ring")[4, 64](np.zeros(256, np.int32), np.zeros(256, np.int32))
     launch = Launch((4, 1, 1), (32, 1, 1), cluster=(2, 1, 1))
     with pytest.raises(LaunchError, match="begin with compute capability"):

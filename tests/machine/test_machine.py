@@ -512,7 +512,7 @@ def test_a_vector_access_must_be_aligned() -> None:
         x, y = cuda.load_vector(a, cuda.threadIdx.x, 2)
         out[0] = x + y
 
-    with pytest.raises(KernelFault, match="no multiple of 2"):
+    with pytest.raises(KernelFault, match="not a multiple of 2"):
         gpusim.trace(kernel[1, 32], zeros(64), zeros(1))
 
 
