@@ -44,7 +44,7 @@ NOTES: Mapping[str, Callable[[Forecast], bool]] = {
     ),
     "the time that loops wait for by clock(), clock64() or %globaltimer is not in the "
     "duration": partial(_of_any, awaits_time),
-    "clusters behind the first wave are taken to start block by block; of ten such launches on an "
+    "clusters after the first wave are taken to start block by block; of ten such launches on an "
     "H200 the slowest took 1.8 times as long as predicted": _has_waves_of_clusters,
     "stores and atomics to other blocks' shared memory are timed as those to global memory, of no "
     "sector": partial(_of_any, _stores_to_peers),

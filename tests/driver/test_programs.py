@@ -170,7 +170,7 @@ for ticks in (100, 100_000_000):
         ('call("cuMemFree_v2", C.c_uint64(12345))', 1, "where no allocation begins"),
         ('x = take(8); call("cuMemFree_v2", x); call("cuMemFree_v2", x)', 1, "is freed twice"),
         ("x = take(8); to(x, bytes(9))", 1, "an allocation of 8 bytes, from its byte 0 on"),
-        ('call("cuMipmappedArrayDestroy", None)', 801, "the program asks for cuMipmappedArrayDe"),
+        ('call("cuMipmappedArrayDestroy", None)', 801, "the program needs cuMipmappedArrayDe"),
         ('call("cuModuleLoadData", C.byref(module), b"nonsense")', 200, "neither a cubin"),
         ('launch("scale", 1, 2048)', 1, ""),
         ('launch("nothing", 1, 1)', 500, ""),
