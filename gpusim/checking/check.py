@@ -28,7 +28,7 @@ from gpusim.launch.events import Observer
 from gpusim.launch.grid import Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
-from gpusim.machine.compiled.examination import examined
+from gpusim.machine.compiled.examination import Limits, examined
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
@@ -124,10 +124,10 @@ def check_prepared(
 
     Arrays in `uninitialised` start without values, where theirs do not say otherwise.
 
-    `lenient` acquires need no fence. A program with locks runs a second time,
-    the last warps and blocks first: a lock orders critical sections as the run took them. One with
-    a ring buffer runs with the first and with the last first. `order` is the seed of random turns,
-    `blocks` the only ones to run.
+    `lenient` acquires need no fence. Unless barriers alone order all accesses, a program with locks
+    runs a second time, the last warps and blocks first: a lock orders critical sections as the run
+    took them. One with a ring buffer runs with the first and with the last first. `order` is the
+    seed of random turns, `blocks` the only ones to run.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
     launch, blocks = prepared.launch, _existing(blocks, prepared.launch)
@@ -137,16 +137,15 @@ def check_prepared(
     _require_arrays(uninitialised or (), allocations)
     waits = blocks is None and residency.may_be_stuck(prepared, device)
     before = residency.copied(prepared) if waits else None
-    other_orders = Sink()
-    for turns in _other_orders(prepared.program) if blocks is None else ():
-        _run_again(prepared, other_orders, turns, step_limit, uninitialised, lenient=lenient)
-    sink = Sink()
+    sink, other_orders = Sink(), Sink()
     source = source_of(prepared)
     checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient, source=source)
     is_alone = not observers and order is None and before is None
-    is_alone &= blocks is None
+    is_alone &= blocks is None and not refills(program)
     finished = [] if progress is None else [machine.Finished(progress)]
     if not is_alone or not _is_clean(prepared, checker, step_limit):
+        for turns in _other_orders(program) if blocks is None else ():
+            _run_again(prepared, other_orders, turns, step_limit, uninitialised, lenient=lenient)
         machine.run(
             prepared,
             observers=(checker, *observers, *finished),
@@ -206,7 +205,11 @@ def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
     """Return whether compiled code has examined a launch and left nothing to be told."""
     checker.begin(prepared.program, prepared.launch)
     asked = checker.detection()
-    found = None if asked is None else examined(prepared, *asked, step_limit)
+    if asked is None:
+        return False
+    chunk = machine.chunk_blocks(prepared.program, prepared.launch)
+    limits = Limits(step_limit, chunk, machine.quantum(step_limit))
+    found = examined(prepared, *asked, limits, checker.added)
     if found is not None:
         checker.take(found)
     return found is not None

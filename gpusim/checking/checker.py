@@ -21,11 +21,11 @@ from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers, SourceText
 from gpusim.checking.batch import Batch
 from gpusim.checking.cluster_clocks import ClusterClocks
-from gpusim.checking.coverage import ARRAYS, LOCAL, MASKS, Coverage
-from gpusim.checking.element_access import LATEST_TIME, MOST_BLOCKS, ElementAccess
+from gpusim.checking.coverage import ARRAYS, LOCAL, MASKS, STRONG, Coverage
+from gpusim.checking.element_access import BLOCK_SHIFT, LATEST_TIME, MOST_BLOCKS, ElementAccess
 from gpusim.checking.findings import Finding
 from gpusim.checking.flags import Flags
-from gpusim.checking.float_sums import FloatSums
+from gpusim.checking.float_sums import FloatSums, signed
 from gpusim.checking.history import History
 from gpusim.checking.index_products import index_products, overflow
 from gpusim.checking.origins import Reading
@@ -37,12 +37,13 @@ from gpusim.checking.single_access import (
     lost,
     never_written,
     order_of_sums,
+    shared_sum,
     undefined,
 )
 from gpusim.checking.sink import Sink
 from gpusim.checking.swapped_sums import swapped_sums, with_addends
 from gpusim.errors import InputError
-from gpusim.isa.ops import CONSTANT_BANK, OPS, RANK_SHIFT, Instruction, Program
+from gpusim.isa.ops import CONSTANT_BANK, OPS, RANK_SHIFT, Instruction, Memory, Program
 from gpusim.launch.arguments import MAX_ELEMENTS
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
@@ -94,8 +95,6 @@ class Checker(Observer):
         self._uninitialised = uninitialised or {}
         self._batches: dict[int, Batch] = {}
         self._timeline = Timeline()
-        self._unordered_sums: dict[int, Finding] = {}
-        self._float_sums = FloatSums()
         self._overflows: dict[int, Finding] = {}
         self.steps = 0
         self.coverage = Coverage()
@@ -127,6 +126,8 @@ class Checker(Observer):
         }
         self._accesses = accesses
         self._products, self._swaps = index_products(program), swaps
+        self._shared_sums: dict[int, tuple[int, Memory]] = {}  # the lowest element, by pc
+        self._float_sums = FloatSums()
         self._joined = program.joined
         self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         images = {} if program.layout is None else program.layout.images
@@ -254,7 +255,13 @@ class Checker(Observer):
                 asked[name].append(pc)
         shifts = {space: size.bit_length() - 1 for space, size in layout.element_bytes.items()}
         accesses = tuple((pc, shifts[self._accesses[pc].space]) for pc in asked["accesses"])
-        sums = tuple(pc for pc in asked["accesses"] if adds_floats(self._accesses[pc]))
+        memory = [self._accesses[pc] for pc in asked["accesses"]]
+        polls = tuple(
+            one.pc
+            for one in memory
+            if one.kind == "load" and (one.is_optimistic or one.is_volatile)
+        )
+        sums = tuple((one.pc, self._swaps.get(one.pc, -1)) for one in memory if adds_floats(one))
         gathers, exchanges = tuple(asked["gathers"]), tuple(asked["exchanges"])
         whole = tuple(asked["whole"])
         meetings = (*asked["meetings"], *gathers, *exchanges, *whole)
@@ -265,13 +272,17 @@ class Checker(Observer):
         own = layout.own_shared
         cells = Cells(layout.first_address, sizes["global"], sizes["shared"], own, sizes["local"])
         unknown = tuple(sorted(self._of_unknown_arrays))
-        asked_of = accesses, sums, meetings, masked, exchanges, whole, conditions, unknown
+        asked_of = accesses, polls, sums, meetings, masked, exchanges, whole, conditions, unknown
         return Detection(*asked_of), cells
 
     def take(self, found: Examined) -> None:
         """Take over the counts of a launch that race detection has examined."""
         coverage, rows = self.coverage, self._layout.program.instructions
         coverage.accesses, coverage.ordered = found.accesses, found.ordered
+        if found.free:
+            coverage.not_compared[STRONG] = found.free
+        for pc, lowest in found.shared_sums.items():
+            self._shared_sums[pc] = lowest, _memory(self._accesses[pc])
         if self._follows and found.local_accesses:
             coverage.not_compared[LOCAL] = found.local_accesses
         if found.of_unknown_arrays:
@@ -282,6 +293,18 @@ class Checker(Observer):
             if ran and (row.memory is not None or row.line not in self._accessing)
         )
         coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0, *counted}
+
+    def added(self, made: Array) -> None:
+        """Follow additions to sums in compiled code, in their order."""
+        for pc in np.unique(made["pc"]).tolist():
+            some, access = made[made["pc"] == pc], self._accesses[pc]
+            kind = np.dtype(f"f{_memory(access).dtype.itemsize}")
+            bits = np.dtype(f"u{kind.itemsize}")
+            before, value = (some[name].astype(bits).view(kind) for name in ("before", "value"))
+            begin = self._layout.first_address if access.space == "global" else 0
+            element = (some["address"] - begin) // self._layout.element_bytes[access.space]
+            value = signed(access.instruction, value)
+            self._float_sums.add_in_turn(pc, some["block"], element, before, value)
 
     def step(self, step: Step) -> None:
         """Check one step."""
@@ -316,13 +339,11 @@ class Checker(Observer):
     def tell_sums(self) -> None:
         """Tell what only the end of the launch shows: how much floating-point sums have lost."""
         wrong = self._float_sums.wrong()
-        for pc, note in self._unordered_sums.items():
+        for pc, (lowest, memory) in self._shared_sums.items():
+            note = order_of_sums(self._accesses[pc], *self._layout.name(memory, lowest))
             if pc in wrong:
                 found, element = wrong[pc]
-                memory = self._accesses[pc].instruction.memory
-                assert memory is not None
-                array, index = self._layout.name(memory, element)
-                note = lost(note, array, index, found)
+                note = lost(note, *self._layout.name(memory, element), found)
             self._tell(note)
 
     def _note(self, step: Step) -> None:
@@ -431,7 +452,7 @@ class Checker(Observer):
                 self._ask_written(step, batch, touch, access, never, 0)
             self._visit(step, batch, touch, access, element)
             self._judge(touch, access, self._global, self._copied)
-            self._add_up(step, element, 0)
+            self._add_up(step, batch, element)
             if access.is_asynchronous:
                 self._begin(step, batch, touch, access, self._copied)
 
@@ -465,15 +486,18 @@ class Checker(Observer):
         self._judge(touch, access, shadow, batch.on_their_way)
         if batch.on_their_way is not None:
             self._land(touch, access, shadow, batch.on_their_way)
-        self._add_up(step, own, elements)
+        self._add_up(step, batch, own)
         if access.is_asynchronous:
             self._begin(step, batch, touch, access, batch.on_their_way)
 
-    def _add_up(self, step: Step, element: Array, elements_of_block: int) -> None:
+    def _add_up(self, step: Step, batch: Batch, element: Array) -> None:
         """Follow the floating-point sum that a step adds to."""
         if step.pc in self._swaps:
-            step = with_addends(step, self._swaps[step.pc])
-        self._float_sums.add(step, element, elements_of_block)
+            step = with_addends(step, self._layout.program.instructions[self._swaps[step.pc]])
+        memory, block = step.instruction.memory, np.zeros((1, 1, 1), np.int64)
+        if memory is not None and memory.space == "shared":
+            block = 1 + (batch.threads[:, step.rows] >> BLOCK_SHIFT)
+        self._float_sums.add(step, block, element)
 
     def _access_local(self, step: Step, batch: Batch) -> None:
         """Compare accesses to local memory with the elements written before."""
@@ -552,10 +576,11 @@ class Checker(Observer):
         self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight | None
     ) -> None:
         name = self._name(access, touch.element)
-        if access.kind == "atomic" and access.pc not in self._unordered_sums:
-            found = order_of_sums(shadow, touch, access, name)
-            if found is not None:
-                self._unordered_sums[access.pc] = found
+        if adds_floats(access):
+            lowest = shared_sum(shadow, touch, self._layout.sizes[access.space])
+            known = self._shared_sums.get(access.pc)
+            if lowest is not None and (known is None or lowest < known[0]):
+                self._shared_sums[access.pc] = lowest, _memory(access)
         if copies is not None:
             self._races.meanwhile(copies, touch, access, name)
         self._races.touch(shadow, touch, access, name)
@@ -572,9 +597,7 @@ class Checker(Observer):
 
     def _name(self, access: Access, element: Array) -> Name:
         """Return a function from an entry to its array's name and index."""
-        memory = access.instruction.memory
-        assert memory is not None
-        return lambda entry: self._layout.name(memory, int(element[entry]))
+        return lambda entry: self._layout.name(_memory(access), int(element[entry]))
 
     def _tell(self, found: Finding | None) -> None:
         if found is not None:
@@ -726,6 +749,11 @@ def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]
     ]
     lines = {rows[pc].line for pc in loads if pc in polls}
     return frozenset(pc for pc in loads if rows[pc].line in lines)
+
+
+def _memory(access: Access) -> Memory:
+    assert access.instruction.memory is not None
+    return access.instruction.memory
 
 
 def _bits_of_all(values: tuple[Array, ...]) -> int | None:

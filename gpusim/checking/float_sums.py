@@ -6,11 +6,13 @@ An addition that is small beside the sum changes nothing: a float32 that counts 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpusim.checking.accessed_elements import Spread, owners
+from gpusim.checking.accessed_elements import Spread
+from gpusim.isa.ops import Instruction
 from gpusim.launch.events import Step
 from gpusim.typing import Array
 
@@ -78,48 +80,73 @@ class Sum:
 
 
 class FloatSums:
-    """The sums of a launch, by instruction, block and element."""
+    """The sums of a launch, by instruction, block (0 in global memory) and element."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[int, int, int], Sum] = {}
-        self._worst: dict[int, tuple[Sum, int]] = {}  # of each instruction, with its element
+        self._worst: dict[int, tuple[Sum, tuple[int, ...]]] = {}  # of each instruction, by place
 
-    def add(self, step: Step, element: Array, elements_of_block: int) -> None:
-        """Follow the additions of a step to elements; in shared memory, each block has its own."""
+    def add(self, step: Step, block: Array, element: Array) -> None:
+        """Follow the additions of a step to elements, of blocks' shared memory or of block 0."""
         if step.before is None or step.added is None:
             return
-        copies, row = step.placement.copies, step.instruction
-        spread = Spread(step, (copies, len(step.rows), 32))
-        if elements_of_block:
-            element = element + owners(step, copies, by_lane=False) * elements_of_block
-        element, before, added = map(spread.flat, (element, step.before, step.added))
-        added = (-added if str(row.detail).startswith("sub") else added).astype(before.dtype)
-        owner = 1 + int(step.placement.blocks[0]) if elements_of_block else 0
-        found, first, counts = np.unique(element, return_index=True, return_counts=True)
-        order = np.argsort(element, kind="stable")
-        ends = np.cumsum(counts)
-        for place in np.argsort(-counts, kind="stable")[:MOST_SUMS].tolist():
-            key = (step.pc, owner, int(found[place]))
-            known = self._sums.get(key)
-            begins = before[first[place]]
-            if known is None and len(self._sums) >= MOST_OF_ALL:
-                continue
-            if known is None or known.value != begins:
-                self._judge(key)
-                known = Sum(begins, Exact(begins))
-            members = order[ends[place] - counts[place] : ends[place]]
-            self._sums[key] = known.after(added[members])
+        spread = Spread(step, (step.placement.copies, len(step.rows), 32))
+        block, element, before, added = map(
+            spread.flat, (block, element, step.before, signed(step.instruction, step.added))
+        )
+        for key, members in _by_sum(step.pc, block, element, MOST_SUMS):
+            self._go_on(key, before[members[0]], added[members].astype(before.dtype))
+
+    def add_in_turn(
+        self, pc: int, block: Array, element: Array, before: Array, added: Array
+    ) -> None:
+        """Follow additions, each with the sum before it."""
+        after = before + added
+        for key, members in _by_sum(pc, block, element, MOST_OF_ALL):
+            is_new = np.append(True, before[members[1:]] != after[members[:-1]])
+            for part in np.split(members, np.flatnonzero(is_new)[1:]):
+                self._go_on(key, before[part[0]], added[part])
+
+    def _go_on(self, key: tuple[int, int, int], begins: np.generic, added: Array) -> None:
+        """Follow additions to a sum that begins with a value; another one may have ended there."""
+        known = self._sums.get(key)
+        if known is None and len(self._sums) >= MOST_OF_ALL:
+            return
+        if known is None or known.value != begins:
+            self._judge(key)
+            known = Sum(begins, Exact(begins))
+        self._sums[key] = known.after(added)
 
     def _judge(self, key: tuple[int, int, int]) -> None:
-        """Keep the sum that has lost most."""
-        known, (pc, _, element) = self._sums.get(key), key
+        """Keep the sum that has lost most, the first one of several."""
+        known, (pc, *place) = self._sums.get(key), key
         if known is not None and known.is_wrong:
             worst = self._worst.get(pc)
-            if worst is None or abs(worst[0].difference) < abs(known.difference):
-                self._worst[pc] = known, element
+            mine = -abs(known.difference), place
+            if worst is None or mine < (-abs(worst[0].difference), list(worst[1])):
+                self._worst[pc] = known, tuple(place)
 
     def wrong(self) -> dict[int, tuple[Sum, int]]:
         """Return the worst sum of each instruction with some, and its element."""
         for key in self._sums:
             self._judge(key)
-        return self._worst
+        return {pc: (found, place[-1]) for pc, (found, place) in self._worst.items()}
+
+
+def signed(row: Instruction, added: Array) -> Array:
+    """Return what an instruction adds: less where it subtracts."""
+    return -added if str(row.detail).startswith("sub") else added
+
+
+def _by_sum(
+    pc: int, block: Array, element: Array, most: int
+) -> Iterator[tuple[tuple[int, int, int], Array]]:
+    """Yield the entries of the sums with the most additions, in their order, by sum."""
+    order = np.lexsort((element, block))
+    ordered = np.stack([block[order], element[order]])
+    starts = np.flatnonzero(np.append(len(order) > 0, (ordered[:, 1:] != ordered[:, :-1]).any(0)))
+    ends = np.append(starts[1:], len(order))
+    for place in np.argsort(starts - ends, kind="stable")[:most].tolist():
+        begin = starts[place]
+        first, second = ordered[:, begin].tolist()
+        yield (pc, first, second), order[begin : ends[place]]

@@ -197,10 +197,10 @@ class Races:
         stored = None if beside is None else beside.stored
         if found.apart.any():
             which = np.flatnonzero(found.apart)
-            self._judge(which, earlier, touch, now, now.space, name, stored)
+            self._judge(which, earlier, touch, now, now.space, name, stored, counts=counts)
         if not self._is_lockstep and found.within_warp.any():
             which = np.flatnonzero(found.within_warp)
-            self._judge(which, earlier, touch, now, "warp", name, stored)
+            self._judge(which, earlier, touch, now, "warp", name, stored, counts=counts)
 
     def _count(
         self, earlier: Array, touch: ElementAccess, found: Unordered | None, *, by_element: bool
@@ -221,6 +221,8 @@ class Races:
         space: str,
         name: Name,
         stored: Array | None,
+        *,
+        counts: bool,
     ) -> None:
         """Sort conflicting accesses by the row of the earlier one, and report the races."""
         pcs = self._timeline.pcs_at(time_of(earlier[which]))
@@ -229,7 +231,9 @@ class Races:
             some = which[pcs == pc]
             if _may_overlap(before, now) or _is_flag(before, now):
                 free = self._are_free(earlier[some], touch.take(some), before, now)
-                self._coverage.not_compared[STRONG] += int(np.count_nonzero(free)) * touch.blocks
+                if counts:
+                    strong = int(np.count_nonzero(free)) * touch.blocks
+                    self._coverage.not_compared[STRONG] += strong
                 some = some[~free]
                 if not len(some):
                     continue

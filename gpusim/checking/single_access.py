@@ -46,17 +46,18 @@ def adds_floats(access: Access) -> bool:
     return access.kind == "atomic" and is_sum
 
 
-def order_of_sums(
-    shadow: Shadow, touch: ElementAccess, access: Access, name: Name
-) -> Finding | None:
-    """Return the finding that threads add floating-point numbers by atomics, in any order."""
-    if not adds_floats(access):
-        return None
+def shared_sum(shadow: Shadow, touch: ElementAccess, size: int) -> int | None:
+    """Return the lowest element, of `size` of a memory, to which several threads add."""
     known = shadow.writer[touch.element]
     others = ((known & ATOMIC) != 0) & (thread_of(known) != touch.thread)
-    if not others.any() and len(np.unique(touch.element)) == len(touch.element):
-        return None
-    array, index = name(int(np.argmax(others)))
+    ordered = np.sort(touch.element)
+    again = ordered[1:][ordered[1:] == ordered[:-1]]
+    found = np.append(touch.element[others], again) % size
+    return int(found.min()) if len(found) else None
+
+
+def order_of_sums(access: Access, array: str, index: int) -> Finding:
+    """Return the finding that threads add floating-point numbers by atomics, in any order."""
     message = (
         f"several threads add to {array}[{index}] in line {access.line} by floating-point "
         "atomics: the last bits of the sum depend on their order"

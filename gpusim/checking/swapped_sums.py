@@ -25,19 +25,20 @@ PRODUCTS = ("FFMA", "DFMA", "HFMA2")
 
 
 @once
-def swapped_sums(program: Program) -> Mapping[int, Instruction]:
-    """Return the addition of each compare-and-swap of a sum, by the swap's pc."""
-    makers: dict[int, list[Instruction]] = defaultdict(list)
-    for row in program.instructions:
+def swapped_sums(program: Program) -> Mapping[int, int]:
+    """Return the pc of the addition of each compare-and-swap of a sum, by the swap's pc."""
+    makers: dict[int, list[int]] = defaultdict(list)
+    rows = program.instructions
+    for pc, row in enumerate(rows):
         for register in row.dst:
-            makers[register].append(row)
+            makers[register].append(pc)
     found = {}
-    for pc, row in enumerate(program.instructions):
+    for pc, row in enumerate(rows):
         if OPS[row.op].kind == "atomic" and row.detail == "cas":
             expected, swapped = _operands(row)
             made = makers[swapped[0]]
-            is_one = len(made) == 1 and made[0].dst == swapped and len(row.dst) == len(expected)
-            if is_one and _adds_to(made[0], expected):
+            is_one = len(made) == 1 and rows[made[0]].dst == swapped
+            if is_one and len(row.dst) == len(expected) and _adds_to(rows[made[0]], expected):
                 found[pc] = made[0]
     return found
 

@@ -61,6 +61,11 @@ def chunk_blocks(program: Program, launch: Launch) -> int:
     return launch.whole_clusters(max(1, min(blocks, most)))
 
 
+def quantum(step_limit: int) -> int:
+    """Return the steps of a chunk before others may join it."""
+    return min(QUANTUM, step_limit // TURNS + 1)
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Which blocks run at a time, and in which order.
@@ -123,7 +128,7 @@ def run(
         begin(program, launch)
     batch_ends = hooks(observers, "batch_end")
     count = launch.blocks if blocks is None else len(blocks)
-    longest = min(QUANTUM, step_limit // TURNS + 1)
+    longest = quantum(step_limit)
     following = 0
     running: list[Interpreter] = []
     changes, liveness = Changes(), Liveness(program)

@@ -45,7 +45,7 @@ def both(check: Callable[[], tuple[gpusim.Findings, Any]], patched: pytest.Monke
 
 def random_kernel(name: str, draw: random.Random) -> str:
     """Return a kernel of random accesses to shared and global memory, ordered here and there."""
-    lines = ["s[t] = t; int v = t;"]
+    lines = ["s[t] = t; f[t] = t; int v = t;"]
     for _ in range(draw.randint(3, 9)):
         place = draw.choice(PLACES)
         array = draw.choice(("s", "s", "g", "mine", "mine"))
@@ -55,6 +55,10 @@ def random_kernel(name: str, draw: random.Random) -> str:
             f"{array}[{place}] = v;",
             f"{array}[{place}] = v;",
             f"atomicAdd(&{array}[{place}], 1);",
+            f"v += *(volatile int *)&{array}[{place}];",
+            f"atomicAdd(&{draw.choice(('f', 'sums'))}[{place}], 0.5f * t);",
+            f"for (int o = {array}[{place}], e = ~o; o != e;)"
+            f" o = atomicCAS(&{array}[{place}], e = o, o + 1);",
             "__syncwarp();",
             "v += __shfl_xor_sync(-1, v, 3);",
         ))  # fmt: skip
@@ -65,8 +69,9 @@ def random_kernel(name: str, draw: random.Random) -> str:
             lines.append("__syncthreads();")
     body = "\n    ".join([*lines, "out[blockIdx.x * 64 + t] = v;"])
     return f"""
-__global__ void {name}(int *g, int *out) {{
+__global__ void {name}(int *g, float *sums, int *out) {{
     __shared__ int s[64];
+    __shared__ float f[64];
     int t = threadIdx.x, *mine = g + 64 * (1 + blockIdx.x);
     {body}
 }}"""
@@ -81,7 +86,8 @@ def held_for(seed: int, count: int, patched: pytest.MonkeyPatch) -> list[bool]:
     for name in names:
 
         def check(name: str = name) -> tuple[gpusim.Findings, Any]:
-            arrays = np.arange(64 * (1 + BLOCKS), dtype=np.int32), np.zeros(64 * BLOCKS, np.int32)
+            g, out = np.arange(64 * (1 + BLOCKS), dtype=np.int32), np.zeros(64 * BLOCKS, np.int32)
+            arrays = g, np.zeros(64, np.float32), out
             return gpusim.check(file[name][BLOCKS, THREADS], *arrays), arrays
 
         clean.append(not both(check, patched))
@@ -193,6 +199,88 @@ def test_a_store_behind_the_atomics_of_one_thread_is_not_forgotten(
 
     found = both(lambda: (gpusim.check(counted[1, 64], np.zeros(64, np.int32)), ()), monkeypatch)
     assert compiled() == (not found) == clears
+
+
+SUMS = """
+__global__ void in_turn(const float *x, float *y) {
+    __shared__ float sum;
+    if (threadIdx.x == 0) sum = 16777216;
+    __syncthreads();
+    atomicAdd(&sum, x[threadIdx.x]);
+    __syncthreads();
+    if (threadIdx.x == 0) y[blockIdx.x] = sum;
+}
+__global__ void at_once(const float *x, float *y) {
+    atomicAdd(&y[1 + threadIdx.x % 2], x[threadIdx.x]);
+}
+__global__ void early(const float *x, float *y) {
+    __shared__ float sum;
+    sum = 0;
+    atomicAdd(&sum, x[threadIdx.x]);
+    y[blockIdx.x] = sum;
+}
+"""
+
+
+def summed(kernel: str, threads: int = 64) -> tuple[gpusim.Findings, Any]:
+    x, y = np.ones(threads, np.float32), np.full(3, 1 << 24, np.float32)
+    return gpusim.check(gpusim.cuda_source(SUMS)[kernel][2, threads], x, y), (x, y)
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_sums_that_threads_swap_in_are_told_by_compiled_code(
+    compiled: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of 2 blocks swaps 64 numbers in; of 2^24 and 1 in float32 the sum is 2^24."""
+    found = both(lambda: summed("in_turn"), monkeypatch)
+    assert compiled()
+    (note,) = found
+    assert note.rule == "float-lost"
+    assert "64 of 64 additions change nothing" in note.message
+    assert found.coverage.not_compared["strong"] > 0
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_contended_sums_are_told_by_their_lowest_element(
+    compiled: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = both(lambda: summed("at_once"), monkeypatch)
+    assert compiled()
+    (note,) = found
+    assert (note.rule, note.array, note.index) == ("float-lost", "y", 1)
+    assert "64 of 64 additions change nothing" in note.message
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_sum_that_is_cleared_or_read_without_a_barrier_is_left_to_the_steps(
+    compiled: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = both(lambda: summed("early", 4), monkeypatch)
+    assert not compiled()
+    assert {finding.rule for finding in found.errors} == {"warp-race"}
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_exchanges_are_examined_in_the_order_of_steps(
+    compiled: Callable[[], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a thread gets tells who came before it: to the first exchange, or to the second."""
+    source = """
+    __global__ void exchanged(int *word, int *out) {
+        int i = blockIdx.x * 64 + threadIdx.x;
+        out[i] = atomicExch(word, i);
+        out[192 + i] = atomicExch(word, 192 + i);
+    }"""
+    kernel = gpusim.cuda_source(source)["exchanged"]
+
+    def check() -> tuple[gpusim.Findings, Any]:
+        arrays = np.full(1, -1, np.int32), np.zeros(384, np.int32)
+        return gpusim.check(kernel[3, 64], *arrays), arrays
+
+    assert not both(check, monkeypatch)
+    assert compiled()
+    _, (word, out) = check()
+    assert sorted([*out.tolist(), *word.tolist()]) == list(range(-1, 384))
 
 
 @pytest.mark.slow

@@ -267,7 +267,7 @@ IN_ORDER: dict[str, Callable[..., Any]] = {
 @pytest.fixture(scope="module")
 def in_order() -> Linked:
     beside = (
-        "(func $start (param i32)) (func $opened (param i32))"
+        "(func $start (param i32)) (func $begins (param i32)) (func $opened (param i32))"
         " (func $progress (param i32) (result i32) (i32.const -1))"
     )
     return Linked(IN_ORDER, ("gpusim.machine.warps",), beside)

@@ -1,8 +1,9 @@
 """Race detection in compiled code: each access is compared with earlier ones where it is made.
 
 Happens-before order of barriers and of lanes that meet, with the last writer and the last reader
-of each element in linear memory. A launch with anything that a rule might report, or that only
-fences and flags order, ends here with arrays untouched; it is examined step by step.
+of each element in linear memory. Sums of floating-point numbers are told; a launch with anything
+else that a rule might report, or that only fences and flags order, ends here with arrays untouched:
+it is examined step by step.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpusim.isa.ops import OPS, Instruction
-from gpusim.machine.compiled.layout import IN
+from gpusim.machine.compiled.layout import IN, ROW
 from gpusim.machine.warps.state import read, written
 from gpusim.typing import Array
 
@@ -27,14 +28,16 @@ class Detection:
     """Questions about a program's instructions, by pc.
 
     `accesses` are compared, with the binary logarithm of the bytes of an element of their memory;
-    `sums` are those that add numbers of floating point atomically.
+    `polls` are loads that atomics may race with, `sums` atomics that add floating-point numbers,
+    with the addition (else -1) where they swap it in.
     At `meetings` the lanes of a warp meet; `gathers` are those with masks, whose lanes must all be
     there, `exchanges` those that must have 32 lanes, `whole` those that must have the lanes that
     the warp has. `conditions` must not be true. Accesses `of_unknown_arrays` are counted.
     """
 
     accesses: tuple[tuple[int, int], ...]
-    sums: tuple[int, ...]
+    polls: tuple[int, ...]
+    sums: tuple[tuple[int, int], ...]
     meetings: tuple[int, ...]
     gathers: tuple[int, ...]
     exchanges: tuple[int, ...]
@@ -57,12 +60,13 @@ class Cells:
     empty_elements: int
     local_elements: int
 
-    def size(self, warps: int) -> int:
-        """Return their bytes in linear memory, with blocks of this number of warps."""
+    def size(self, warps: int, blocks: int = 1) -> int:
+        """Return their bytes in linear memory, with so many blocks of so many warps at a time."""
         stamps = 32 * warps * self.local_elements
-        return CELL_BYTES * (self.global_elements + self.shared_elements) + STAMP_BYTES * stamps
+        own = CELL_BYTES * self.shared_elements + STAMP_BYTES * stamps
+        return CELL_BYTES * self.global_elements + own * blocks
 
-    def settings(self, begin: int) -> Mapping[str, int]:
+    def settings(self, begin: int, blocks: int) -> Mapping[str, int]:
         """Return the module's globals, with the cells from an address on."""
         own = begin + CELL_BYTES * self.global_elements
         return {
@@ -72,50 +76,58 @@ class Cells:
             "own_cells": own,
             "own_count": self.shared_elements,
             "own_empty": self.empty_elements,
-            "stamps": own + CELL_BYTES * self.shared_elements,
+            "stamps": own + CELL_BYTES * self.shared_elements * blocks,
             "stamps_count": self.local_elements,
         }
 
 
 class Examined(NamedTuple):
-    """A launch without races: its accesses, those of them `ordered` after an earlier one.
+    """A launch without races: its accesses, and the pairs with an earlier one.
 
-    Those `of_unknown_arrays` have other bounds than their array's. `ran` tells which instructions
-    ran for some lane.
+    Those are `ordered`, or `free` of any order. Accesses `of_unknown_arrays` have other bounds than
+    their array's. `ran` tells which instructions ran for some lane, `shared_sums` the lowest
+    element to which several threads add, by the pc of the addition.
     """
 
     accesses: int
     ordered: int
+    free: int
     local_accesses: int
     of_unknown_arrays: int
     ran: Array
+    shared_sums: Mapping[int, int]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The function that compares accesses of a kind, to elements of `1 << shift` bytes."""
+    """The function that compares accesses of a kind, to elements of `1 << shift` bytes.
 
-    kind: str  # load, store, atomic, sum
+    The lowest element of a shared sum is kept at `lowest_at`. With `in_order` blocks have cells of
+    their own each.
+    """
+
+    kind: str  # load, poll, store, atomic
     space: str
     shift: int
     count: int
+    lowest_at: int
+    in_order: bool
 
     @classmethod
-    def of(cls, row: Instruction, shift: int, *, is_sum: bool) -> Comparison:
+    def of(
+        cls, row: Instruction, shift: int, *, polls: bool, lowest_at: int, in_order: bool
+    ) -> Comparison:
         """Return that of an instruction."""
         memory = row.memory
         assert memory is not None
-        kind = "sum" if is_sum else OPS[row.op].kind
-        return cls(kind, memory.space, shift, max(memory.width_bytes >> shift, 1))
-
-    @property
-    def _updates(self) -> bool:
-        return self.kind == "atomic" or self.kind == "sum"
+        kind = "poll" if polls else OPS[row.op].kind
+        count = max(memory.width_bytes >> shift, 1)
+        return cls(kind, memory.space, shift, count, lowest_at, in_order)
 
     @property
     def name(self) -> str:
         """The function's name."""
-        return f"$compare_{self.kind}_{self.space}_{self.shift}x{self.count}"
+        return f"$compare_{self.kind}_{self.space}_{self.shift}x{self.count}_{self.lowest_at}"
 
     @property
     def text(self) -> str:
@@ -129,15 +141,16 @@ class Comparison:
 (local $p i32) (local $e i32) (local $met i32) (local $base i64) (local $mine i64)
 (local $stamp i32) (local $c v128) (local $h v128) (local $block v128) (local $limit v128)
 (local $last i32) (local $n i32) (local $k i32) (local $total i32) (local $is_slow i32)
-(local $q i32) (local $r i64) (local $unmet i64)
+(local $q i32) (local $r i64) (local $unmet i64) (local $own i32)
+{self._owned()}
 (local.set $met (i32.load offset=52 (local.get $W)))
 (local.set $unmet (i64.shl (i64.extend_i32_u (i32.add (i32.const 1) (local.get $met)))
   (i64.const 38)))
-(local.set $base (i64.load offset=56 (local.get $W)))
-(local.set $stamp (i32.wrap_i64 (i64.shr_u (local.get $base) (i64.const 9))))
+(local.set $stamp (i32.load offset=56 (local.get $W)))
+(local.set $base (i64.shl (i64.extend_i32_u (local.get $stamp)) (i64.const 9)))
 (local.set $block (i64x2.splat (i64.and (local.get $base) (i64.const {_BLOCK}))))
 (local.set $limit (i64x2.splat (i64.shl (i64.extend_i32_u (i32.add (i32.const 1)
-  {read("passed")})) (i64.const 38))))
+  (i32.load offset=60 (local.get $W)))) (i64.const 38))))
 {written(total, f"(i64.add {read(total)} {added})")}
 (local.set $base (i64.or (local.get $base)
   (i64.shl (i64.extend_i32_u {read("time")}) (i64.const 38))))
@@ -149,6 +162,13 @@ class Comparison:
   (br_if $next (local.tee $on
     (i32.and (local.get $on) (i32.sub (local.get $on) (i32.const 1))))))
 {written("ordered", ordered)})"""
+
+    def _owned(self) -> str:
+        """Return code that sets $own to the number of the block in its batch."""
+        if not self.in_order or self.space == "global":
+            return ""
+        row = f"(i32.load offset={ROW} (local.get $W))"
+        return f"(local.set $own (i32.div_u {row} {read('block_warps')}))"
 
     def _of_global(self) -> str:
         at = f"(i64.load offset={IN} (i32.shl (local.get $l) (i32.const 3)))"
@@ -170,7 +190,8 @@ class Comparison:
 
     def _of_shared(self) -> str:
         return f"""{self._element("own_count")}
-  (local.set $p (i32.add {read("own_cells")} (i32.shl (local.get $e) (i32.const 4))))
+  (local.set $p (i32.add {read("own_cells")} (i32.shl (i32.add (local.get $e)
+    (i32.mul (local.get $own) {read("own_count")})) (i32.const 4))))
   {self._lane()}"""
 
     def _lane(self) -> str:
@@ -179,7 +200,7 @@ class Comparison:
         A barrier orders most accesses behind all earlier ones: no flags are needed then. Lanes
         that load one element, one after the other, differ in the reader alone.
         """
-        if self._updates:
+        if self.kind in ("poll", "atomic"):
             return " ".join(map(self._slowly, range(self.count)))
         work = " ".join(map(self._quickly, range(self.count)))
         if self.kind == "store":
@@ -269,22 +290,31 @@ class Comparison:
             writer, reader = (
                 f"(call $of_block {one} (local.get $mine))" for one in (writer, reader)
             )
+            if self.kind == "poll":
+                reader = f"(call $of_phase {reader} (local.get $W))"
             if self.kind != "store":
                 parts.append(
                     f"(if (i64.eqz {writer}) (then (if (i32.lt_u (i32.add (local.get $e)"
                     f" (i32.const {number})) {read('own_empty')}) (then (unreachable)))))"
                 )
+        cell = f"(i32.add (local.get $p) (i32.const {at}))"
+        if self.lowest_at:
+            first = (
+                "(local.get $x)" if self.space == "global" else "(i64.extend_i32_u (local.get $e))"
+            )
+            element = f"(i64.add {first} (i64.const {number + 1}))"
+            parts.append(
+                f"(call $shares {writer} (local.get $mine) {element} (i32.const {self.lowest_at}))"
+            )
         parts.append(
-            f"(call $cell_{self.kind} (i32.add (local.get $p) (i32.const {at}))"
-            f" (local.get $mine) (local.get $met) {writer} {reader})"
+            f"(call $cell_{self.kind} {cell} (local.get $mine) (local.get $W) {writer} {reader})"
         )
         return " ".join(parts)
 
     def _of_local(self) -> str:
-        lane = (
-            "(i32.or (local.get $l) (i32.and (i32.const 0x3E0)"
-            " (i32.wrap_i64 (i64.shr_u (local.get $mine) (i64.const 4)))))"
-        )
+        warps = f"(i32.mul (local.get $own) {read('block_warps')})"
+        warp = f"(i32.add {warps} (i32.and (i32.const 31) (local.get $stamp)))"
+        lane = f"(i32.or (local.get $l) (i32.shl {warp} (i32.const 5)))"
         place = f"(i32.add (i32.mul {lane} {read('stamps_count')}) (local.get $e))"
         marks = []
         for k in range(self.count):

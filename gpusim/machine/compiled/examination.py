@@ -1,12 +1,14 @@
 """Launches in compiled code with race detection, before a check step by step.
 
-Compiled code compares each access where it is made, but has no findings to tell: a launch with
-anything to report is left to the steps, from its start.
+Compiled code compares each access where it is made. Of findings it tells sums of floating-point
+numbers: a launch with anything else to report is left to the steps, from its start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +19,10 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
-from gpusim.machine.compiled.instance import LeftError
-from gpusim.machine.compiled.modules import Compiled
+from gpusim.machine.compiled.instance import LeftError, TakesAdditions
+from gpusim.machine.compiled.modules import Compiled, Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
-from gpusim.machine.compiled.translation import Translation, needs_order
+from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
@@ -42,10 +44,24 @@ def forget() -> None:
     _refused.clear()
 
 
+class Limits(NamedTuple):
+    """The most `steps` of a block; where warps take turns, the blocks that do so at a time.
+
+    Others join these after `quantum` steps.
+    """
+
+    steps: int
+    chunk: int
+    quantum: int
+
+
 def examined(
-    prepared: Prepared, detection: Detection, cells: Cells, step_limit: int
+    prepared: Prepared, detection: Detection, cells: Cells, limits: Limits, added: TakesAdditions
 ) -> Examined | None:
-    """Run a launch; None, with arrays as they were, where a rule might have a finding."""
+    """Run a launch; None, with arrays as they were, where a rule might have a finding.
+
+    `added` takes the additions to floating-point sums.
+    """
     program, allocations = Same(prepared.program), allocated(prepared)
     if not fast.is_wanted() or program in _refused:
         return None
@@ -54,7 +70,8 @@ def examined(
     one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), Liveness(program.held))
     context = Context(one, prepared.arguments, allocations, on_fault=_end)
     with np.errstate(all="ignore"):
-        found = _attempted(context, prepared.cc.major, detection, cells, step_limit)
+        variant = evaluator.variant_of(context, prepared.cc.major, (), detection)
+        found = _attempted(context, variant, cells, limits, added)
     if found is None:
         _refused[program] = None
         while len(_refused) > MOST_PROGRAMS:
@@ -88,55 +105,70 @@ def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) 
 
 
 def _attempted(
-    context: Context, cc_major: int, detection: Detection, cells: Cells, step_limit: int
+    context: Context, variant: Variant, cells: Cells, limits: Limits, added: TakesAdditions
 ) -> Examined | None:
-    examination = None
+    found = None
     try:
-        if needs_order(context.batch.program):
-            return None
-        compiled = modules.compiled(evaluator.variant_of(context, cc_major, (), detection))
-        examination = _Examination(context, compiled, cells)
-        return examination.result(step_limit)
-    except (GpusimError, NotDerivedError, LeftError):
+        with closing(_Examination(context, modules.compiled(variant), cells, limits)) as one:
+            found = one.result(added)
+            if found is not None or not one.is_disordered:
+                return found
+        with closing(_Examination(context, modules.reordered(variant), cells, limits)) as one:
+            return one.result(added)
+    except (GpusimError, NotDerivedError):
         return None
-    finally:
-        if examination is not None:
-            examination.close()
 
 
 class _Examination:
-    def __init__(self, context: Context, compiled: Compiled, cells: Cells) -> None:
+    def __init__(self, context: Context, compiled: Compiled, cells: Cells, limits: Limits) -> None:
         self._context, self._cells, self._made = context, cells, compiled.made
+        launch, self._limits = context.batch.launch, limits
+        self._at_once = min(limits.chunk, launch.blocks) if self._made.shared.in_order else 1
         self._allocations = context.allocations
         self._begin = -(-arrays.arrays_end(self._made, self._allocations) // 64) * 64
-        self._end = self._begin + cells.size(context.batch.launch.warps_per_block)
+        self._end = self._begin + cells.size(launch.warps_per_block, self._at_once)
         if self._end > arrays.MOST_BYTES:
             raise NotDerivedError("elements beyond linear memory")
         # Its own instance: the memory of a new one is zero.
         self._instance = compiled.new_instance()
 
-    def result(self, step_limit: int) -> Examined:
+    @property
+    def is_disordered(self) -> bool:
+        """Whether the order of warps has turned out to show."""
+        return self._instance.is_disordered
+
+    def result(self, added: TakesAdditions) -> Examined | None:
         launch, instance = self._context.batch.launch, self._instance
-        most = evaluator.most_blocks(self._made, launch.warps_per_block)
-        for first in range(0, launch.blocks, most):
-            blocks = np.arange(first, min(first + most, launch.blocks))
-            self._run(blocks, step_limit)
+        most = self._at_once
+        if not self._made.shared.in_order:
+            most = evaluator.most_blocks(self._made, launch.warps_per_block)
+        try:
+            for first in range(0, launch.blocks, most):
+                self._run(np.arange(first, min(first + most, launch.blocks)), added)
+        except LeftError:
+            return None
         if instance.arrays is not None:
             instance.arrays.give(instance.memory)
         rows = self._context.batch.program.instructions
+        lowest = {
+            pc: int(instance.memory[at : at + 8].view(np.int64)[0]) - 1
+            for pc, at in self._made.lowest_at.items()
+        }
         return Examined(
             instance.value("accesses"),
             instance.value("ordered"),
+            instance.value("free"),
             instance.value("local_accesses"),
             instance.value("of_unknown_arrays"),
             _ran(instance.memory, self._made, rows),
+            {pc: element for pc, element in lowest.items() if element >= 0},
         )
 
     def close(self) -> None:
         """Free the memory."""
         self._instance.close()
 
-    def _run(self, blocks: Array, step_limit: int) -> None:
+    def _run(self, blocks: Array, added: TakesAdditions) -> None:
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, blocks)
         if place.end > arrays.MOST_BYTES:
@@ -147,11 +179,14 @@ class _Examination:
         if not blocks[0]:
             instance.arrays = arrays.bring_arrays(instance.memory, made, self._allocations)
             memory.bring_constants(instance.memory, place, context)
-            instance.set(self._cells.settings(self._begin))
+            instance.set(self._cells.settings(self._begin, self._at_once))
             instance.set({"block_warps": place.warps})
         instance.set({"first_block": 1 + int(blocks[0])})
         memory.bring_batch(instance.memory, place, context.batch, ())
-        instance.run(place, context, 0, step_limit)
+        place.is_last = blocks[-1] == context.batch.launch.blocks - 1
+        steps = self._limits.steps
+        place.most_steps = steps if place.is_last else min(self._limits.quantum, steps)
+        instance.run(place, context, 0, steps, added=added)
 
 
 def _ran(held: Array, made: Translation, rows: Sequence[Instruction]) -> Array:

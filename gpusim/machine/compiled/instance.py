@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,12 @@ from gpusim.wasm import memory
 if TYPE_CHECKING:
     import wasmtime
 
+# Of each addition to a sum: its instruction, block (of shared memory) or 0, and address; the bits
+# of the sum before, and of the addend.
+ADDITIONS = np.dtype([
+    ("pc", "<u4"), ("block", "<u4"), ("address", "<i8"), ("before", "<u8"), ("value", "<u8"),
+])  # fmt: skip
+TakesAdditions = Callable[[Array], None]
 MOST_RECORDED = 3 << 20  # runs of basic blocks: 50 MB, and their instructions some 200 MB
 _LANES = np.arange(32, dtype=np.uint32)
 
@@ -98,6 +104,7 @@ class Instance:
         self.is_new = True  # its memory is zero
         self.notes: list[Array] = []
         self._most_notes = 0
+        self._added: TakesAdditions | None = None
         self.shift = 0
         self.memory = self._seen()
         self._context: Context | None = None
@@ -142,17 +149,19 @@ class Instance:
         most_notes: int,
         step_limit: int,
         file: str = "",
+        added: TakesAdditions | None = None,
     ) -> None:
         """Run a batch to its end; LeftError if it does not come there.
 
-        At least `most_notes` steps of watched blocks are noted, if there are so many.
+        At least `most_notes` steps of watched blocks are noted, if there are so many; or `added`
+        takes the additions to sums, as they are made.
         NoProgressError names the loop, in a `file`, of a warp with many times more iterations than
         `step_limit`.
         """
         import wasmtime
 
         self._place, self._context, self._warp = place, context, None
-        self.notes, self._most_notes = [], most_notes
+        self.notes, self._most_notes, self._added = [], most_notes, added
         self._progress = Progress(context.batch.program, file, place, step_limit)
         self._tell(place, min(step_limit, 2**31 - 1))
         self.is_new = False
@@ -169,7 +178,7 @@ class Instance:
             raise LeftError(str(error)) from error
         if ended:
             raise LeftError("no warp makes progress")
-        if most_notes:
+        if most_notes or added is not None:
             self._drain()
         self._take_steps()
 
@@ -236,13 +245,15 @@ class Instance:
         self._begin_records()
 
     def _drain(self) -> None:
-        """Take the steps that are written down; with enough of them, no more are wanted."""
+        """Take what is written down; with enough steps, no more are wanted."""
         place = self._place
         assert place is not None
-        end = self.value("notes")
-        held = self.memory[place.notes_at : end].view(np.int32)
-        self.notes.append(held.reshape(-1, NOTE_BYTES // 4).copy())
+        held = self.memory[place.notes_at : self.value("notes")]
         self.set({"notes": place.notes_at})
+        if self._added is not None:
+            self._added(held.view(ADDITIONS))
+            return
+        self.notes.append(held.view(np.int32).reshape(-1, NOTE_BYTES // 4).copy())
         if len(self.notes) * layout.NOTES > self._most_notes:
             words = self.memory[place.warps_at :][: place.held * self.made.warp_bytes]
             words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0

@@ -245,6 +245,7 @@ def _plain(made: Translation) -> dict[str, Any]:
         "touched": [tuple(one) for one in made.touched],
         "length": made.length,
         "ran_at": made.ran_at,
+        "lowest_at": made.lowest_at,
         "widest": made.widest,
         "queue_at": made.queue_at,
         "shared": tuple(made.shared),

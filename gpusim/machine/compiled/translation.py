@@ -92,11 +92,12 @@ class Translation:
     flags of basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of
     barriers are listed at `reductions_at`, a warp counts arrivals at named barriers at
     `arrivals_at`, and has its part of a cluster at `cluster_at`; they are 0 without any.
-    `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where
-    a byte for each instruction tells that its basic block ran (of the block's first), and behind
-    these one that it ran for some lane (of those with a guard). `constants` are the cells as
-    `memory.py` sets them, and `begun` the warps at their start in the last launch, with what of it
-    they depend on, once it has.
+    `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where a
+    byte for each instruction tells that its basic block ran (of the block's first), and behind
+    these one that it ran for some lane (of those with a guard); `lowest_at` are the places of the
+    lowest element to which several threads add, counted from 1, by the pc of a sum. `constants` are
+    the cells as `memory.py` sets them, and `begun` the warps at their start in the last launch,
+    with what of it they depend on, once it has.
     """
 
     text: str = ""
@@ -118,6 +119,7 @@ class Translation:
     warp_bytes: int = 0
     sum_count: int = 0
     ran_at: int = 0
+    lowest_at: dict[int, int] = field(default_factory=dict)
     queue_at: int = 0
     shared: Shared = linking.PLAIN
     keys_at: int = 0
@@ -188,6 +190,7 @@ class _Translator:
         self._watching, self._recording = watching, recording
         self._detection = detection
         self._shifts = {} if detection is None else dict(detection.accesses)
+        self._sums = {} if detection is None else dict(detection.sums)
         self._program = program
         self._rows = program.instructions
         self._constants = constants
@@ -353,6 +356,8 @@ class _Translator:
         made.sum_count = 2 * len(made.starts)
         if self._detection is not None:
             made.ran_at, self._cell = self._cell, self._cell + -(-len(rows) // 8) * 16
+            made.lowest_at = {pc: self._cell + 8 * n for n, pc in enumerate(self._sums)}
+            self._cell += 8 * len(self._sums)
         local = (r.memory for r in rows if r.memory is not None and r.memory.space == "local")
         made.widest = max((one.width_bytes // 4 for one in local), default=1)
         ends = [*made.starts[1:], len(rows)]
@@ -373,8 +378,6 @@ class _Translator:
         """Make places for the turns of warps; NotDerivedError where more is asked of them."""
         if self._made.queue_at:
             raise NotDerivedError("asynchronous copies in order")
-        if self._detection is not None:
-            raise NotDerivedError("race detection in order")
         self._made.keys_at = self._at
         self._at += turns.KEYS_BYTES
         self._meetings = _meetings(self._rows) | swapping(self._program).keys()
@@ -385,7 +388,8 @@ class _Translator:
             return ""
         program, starts = self._program, self._made.starts
         lone, swaps = pure(program), swapping(program)
-        self._made.awaits = awaits(program) or bool(swaps)
+        # With faults that do not end a launch, NumPy's machine is always fair.
+        self._made.awaits = awaits(program) or bool(swaps) or self._detection is not None
         flags = (
             turns.PURE * bool(lone[pc])
             | turns.SWAPPING * (pc in swaps.values())
@@ -568,10 +572,15 @@ class _Translator:
 
     def _derived(self, segment: Segment, row: Instruction) -> tuple[Any, ...] | None:
         """Return the results of an evaluator as symbols, None for one that is called."""
+        sources = [segment.read(register) for register in row.src]
+        results = self._evaluated(row, sources)
+        return results if results is not None and segment.has_code(results) else None
+
+    @staticmethod
+    def _evaluated(row: Instruction, sources: Sequence[Any]) -> tuple[Any, ...] | None:
         evaluate = OPS[row.op].evaluate
         if evaluate is None:
             return None
-        sources = [segment.read(register) for register in row.src]
         try:
             if any(isinstance(source, Symbol) for source in sources):
                 made = evaluate(row, *sources)
@@ -579,8 +588,7 @@ class _Translator:
                 made = evaluate(row, *(np.asarray(s).reshape(1, 1, 1) for s in sources))
         except (NotDerivedError, TypeError, ValueError, AttributeError, IndexError):
             return None
-        results = made if isinstance(made, tuple) else (made,)
-        return results if segment.has_code(results) else None
+        return made if isinstance(made, tuple) else (made,)
 
     def _special(self, pc: int, row: Instruction) -> Place:
         name, _, axis = str(row.detail).partition(".")
@@ -638,6 +646,7 @@ class _Translator:
         if kind in ("load", "store", "atomic"):
             slot = self._slot(_memory(row).space)
             parts.append(self._access(pc, row, kind, slot))
+            parts.append(self._added(pc, row))
             parts.append(self._told(pc, row, kind, slot))
         elif kind == "commit_copies":
             parts.append("(call $commit_copies (local.get $W) (local.get $on))")
@@ -729,6 +738,7 @@ class _Translator:
             dtype = memory.dtype
             if kind == "atomic":
                 stored = _atomic_operands(stored, dtype, by_address=memory.by_address)
+                stored += self._addend(segment, pc, row)
             else:
                 stored = [_stored_value(value, dtype) for value in stored]
             values = [address, *stored]
@@ -736,6 +746,37 @@ class _Translator:
         if len(values) >= layout.OPERANDS or len(row.dst) >= layout.OPERANDS:
             raise NotDerivedError("an instruction of many operands")
         return [Operand(layout.operand(n), value) for n, value in enumerate(values)]
+
+    def _addend(self, segment: Segment, pc: int, row: Instruction) -> list[Any]:
+        """Return what a compare-and-swap adds to the number that it expects, if it is a sum."""
+        addition = self._sums.get(pc, -1)
+        if addition < 0:
+            return []
+        expected, made = row.src[1 : 1 + len(row.dst)], self._rows[addition]
+        zero = np.uint32(0)
+        words = self._evaluated(
+            made, [zero if r in expected else segment.read(r) for r in made.src]
+        )
+        if words is None or not segment.has_code(words):
+            raise NotDerivedError(f"a sum by {made.op}")
+        numbers = [one if isinstance(one, Symbol) else np.reshape(one, -1)[0] for one in words]
+        return _atomic_operands(numbers, _memory(row).dtype, by_address=True)
+
+    def _added(self, pc: int, row: Instruction) -> str:
+        """Return code that notes what lanes have added to a sum."""
+        memory = _memory(row)
+        is_swapped = self._sums.get(pc, -1) >= 0
+        if pc not in self._sums or not (is_swapped or memory.dtype.kind == "f"):
+            return ""
+        item, results = memory.dtype.itemsize, f"(i32.const {max(len(row.dst), 1)})"
+        on, number = "(local.get $on)", 1
+        if is_swapped:
+            on, number = f"(call $swapped {on} (i32.const {item}) {results})", 3
+        return (
+            f"(call $adds (local.get $W) {on} (i32.const {pc})"
+            f" (i32.const {int(memory.space == 'shared')}) (i32.const {item}) {results}"
+            f" (i32.const {layout.operand(number)}))"
+        )
 
     def _beyond(self, segment: Segment, pc: int, row: Instruction) -> Any:
         """Return whether an index lies outside its axis."""
@@ -786,7 +827,13 @@ class _Translator:
         if row.guard is not None:
             parts.append(self._ran(pc, on))
         if pc in self._shifts:
-            compared = Comparison.of(row, self._shifts[pc], is_sum=pc in asked.sums)
+            compared = Comparison.of(
+                row,
+                self._shifts[pc],
+                polls=pc in asked.polls,
+                lowest_at=self._made.lowest_at.get(pc, 0),
+                in_order=self._in_order,
+            )
             self._accesses.setdefault(compared.name, compared)
             parts.append(f"(if {on} (then (call {compared.name} {on} (local.get $W))))")
         if row.looks_up_constants:
@@ -948,7 +995,7 @@ class _Translator:
             is_tried = row.op == SPIN
             access = replace(
                 access,
-                results=len(row.dst),
+                results=max(len(row.dst), pc in self._sums),
                 floating=memory.dtype.kind == "f",
                 tried=is_tried,
             )

@@ -5,12 +5,26 @@ cells {writer, reader}. What a rule might report traps: the launch is then exami
 Bit 62 of an atomic says that a barrier of its block stands between a plain store and it: for other
 blocks that store is in no order.
 
-Time goes on with each barrier, and each time that lanes meet; it begins anew in each block.
+Bit 62 of a reader says that all such readers may meet atomics in any order: volatile loads, and
+loads of a value that a compare-and-swap compares.
+
+Time goes on with each barrier, and each time that lanes meet; it begins anew where blocks begin.
 """
 
 from __future__ import annotations
 
-from gpusim.machine.warps.state import LAUNCH, NOW, Warp
+from gpusim.machine.warps.accesses import drain
+from gpusim.machine.warps.state import (
+    IN,
+    LAUNCH,
+    NOW,
+    OPERAND_BYTES,
+    OUT,
+    Long,
+    Warp,
+    Word,
+)
+from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, TrapError, i64, u32
 
 TIME_SHIFT, BLOCK_SHIFT, THREAD_SHIFT = 38, 14, 4
@@ -19,7 +33,9 @@ OTHERS = 0x3FFFFFFFF0  # block and thread
 BLOCKS = 0x3FFFFFC000
 OTHER_BLOCK, OTHER_WARP = 1 << BLOCK_SHIFT, 1 << 9  # the least difference
 LANES, WARPS, BLOCKS_TOO, IS_ATOMIC = 1, 2, 4, 8  # flags: who else did so, in no order
-AFTER_STORE = 1 << 62
+SCOPES = LANES | WARPS | BLOCKS_TOO
+AFTER_STORE = MEETS_ATOMICS = 1 << 62
+ADDED_BYTES = 32
 
 
 class Cell(Record):
@@ -29,15 +45,25 @@ class Cell(Record):
     reader: i64
 
 
+class Added(Record):
+    """An addition to a sum: its instruction, block (of shared memory), address and numbers."""
+
+    pc: u32
+    block: u32
+    place: i64
+    before: i64
+    value: i64
+
+
 def begins(warp: Warp) -> None:
     """Let a warp begin in another block."""
     place = warp.row % NOW.block_warps
     block = NOW.first_block + warp.row // NOW.block_warps
-    warp.owner = block << BLOCK_SHIFT | place << 9
+    warp.owner = block << BLOCK_SHIFT - 9 | place
     warp.met = 0
+    warp.passed = 0
     if place == 0:
         NOW.time = 1
-        NOW.passed = 0
 
 
 def _tick() -> int:
@@ -51,14 +77,15 @@ def _tick() -> int:
 def opened(warp: Warp) -> None:
     """Open a block's barrier, whose threads all stand at one instruction: none has exited."""
     block = warp.split(0).block
+    now = _tick()
     for _ in range(NOW.block_warps):
         if warp.live != warp.lanes:
             raise TrapError
         for number in range(warp.splits):
             if warp.split(number).block != block:
                 raise TrapError
+        warp.passed = now
         warp = Warp(warp.address + LAUNCH.warp_bytes)
-    NOW.passed = _tick()
 
 
 def meets(warp: Warp, on: u32) -> None:
@@ -71,35 +98,48 @@ def _time_of(access: int) -> int:
     return access >> TIME_SHIFT & 0xFFFFFF
 
 
-def _require(earlier: i64, mine: i64, met: u32) -> None:
-    """Trap unless something orders an earlier access before one of a thread, if there is one."""
-    if earlier == 0:
-        return
-    NOW.ordered += 1
+def _is_ordered(earlier: i64, mine: i64, warp: Warp) -> bool:
+    """Whether something orders an earlier access before one of a thread."""
     apart = (earlier ^ mine) & OTHERS
     if apart >= OTHER_BLOCK or earlier & BLOCKS_TOO:
-        raise TrapError
+        return False
     time = _time_of(earlier)
-    if time > NOW.passed:
-        if apart >= OTHER_WARP or earlier & WARPS:
-            raise TrapError
-        if time > met and (apart or earlier & LANES):
+    if time <= warp.passed:
+        return True
+    if apart >= OTHER_WARP or earlier & WARPS:
+        return False
+    return time <= warp.met or not (apart or earlier & LANES)
+
+
+def _require(earlier: i64, mine: i64, warp: Warp) -> None:
+    """Trap unless something orders an earlier access before one of a thread, if there is one."""
+    if earlier != 0:
+        NOW.ordered += 1
+        if not _is_ordered(earlier, mine, warp):
             raise TrapError
 
 
-def _flags(known: i64, mine: i64, met: u32) -> int:
+def _count(earlier: i64, mine: i64, warp: Warp) -> None:
+    """Count a pair of accesses that may be made at the same time."""
+    if earlier != 0:
+        is_ordered = _is_ordered(earlier & ~SCOPES, mine, warp)
+        NOW.ordered += is_ordered
+        NOW.free += not is_ordered
+
+
+def _flags(known: i64, mine: i64, warp: Warp) -> int:
     """Return the flags of an access: the scope of unordered accesses before it."""
     apart = (known ^ mine) & OTHERS
     if apart >= OTHER_BLOCK:
         return BLOCKS_TOO
     flags = known & BLOCKS_TOO
     time = _time_of(known)
-    if time <= NOW.passed:
+    if time <= warp.passed:
         return flags
     flags = flags | known & WARPS
     if apart >= OTHER_WARP:
         return flags | WARPS
-    if time > met:
+    if time > warp.met:
         flags = flags | (apart != 0) | known & LANES
     return flags
 
@@ -107,44 +147,108 @@ def _flags(known: i64, mine: i64, met: u32) -> int:
 # An access of a thread to the element of a cell, after accesses {writer, reader}.
 
 
-def cell_load(cell: Cell, mine: i64, met: u32, writer: i64, reader: i64) -> None:
+def cell_load(cell: Cell, mine: i64, warp: Warp, writer: i64, reader: i64) -> None:
     """Load an element."""
-    _require(writer, mine, met)
-    cell.reader = mine | _flags(reader, mine, met) if reader else mine
+    _require(writer, mine, warp)
+    cell.reader = mine | _flags(reader, mine, warp) if reader else mine
 
 
-def cell_store(cell: Cell, mine: i64, met: u32, writer: i64, reader: i64) -> None:
+def cell_poll(cell: Cell, mine: i64, warp: Warp, writer: i64, reader: i64) -> None:
+    """Load an element that atomics may change at any time."""
+    if writer & IS_ATOMIC:
+        _count(writer, mine, warp)
+        if writer & AFTER_STORE and (writer ^ mine) & BLOCKS:
+            raise TrapError
+    else:
+        _require(writer, mine, warp)
+    if reader:
+        cell.reader = mine | _flags(reader, mine, warp) | reader & MEETS_ATOMICS
+    else:
+        cell.reader = mine | MEETS_ATOMICS
+
+
+def cell_store(cell: Cell, mine: i64, warp: Warp, writer: i64, reader: i64) -> None:
     """Store to an element."""
-    _require(writer, mine, met)
-    _require(reader, mine, met)
+    _require(writer, mine, warp)
+    _require(reader, mine, warp)
     cell.writer = mine
 
 
-def cell_atomic(cell: Cell, mine: i64, met: u32, writer: i64, reader: i64) -> None:
+def cell_atomic(cell: Cell, mine: i64, warp: Warp, writer: i64, reader: i64) -> None:
     """Change an element."""
-    _require(reader, mine, met)
+    if reader & MEETS_ATOMICS:
+        _count(reader, mine, warp)
+    else:
+        _require(reader, mine, warp)
     atomic = mine | IS_ATOMIC
     if writer == 0:
         cell.writer = atomic
     elif not writer & IS_ATOMIC:
-        _require(writer, atomic, met)
-        if _time_of(writer) > NOW.passed:
+        _require(writer, atomic, warp)
+        if _time_of(writer) > warp.passed:
             raise TrapError
         cell.writer = atomic | AFTER_STORE
     else:
         after = writer & AFTER_STORE
         if after and (writer ^ atomic) & BLOCKS:
             raise TrapError
-        cell.writer = atomic | after | _flags(writer, atomic, met)
-
-
-def cell_sum(cell: Cell, mine: i64, met: u32, writer: i64, reader: i64) -> None:
-    """Add numbers of floating point: of several threads, their order is not certain."""
-    if writer >> 3 & 1 and (writer ^ mine) & OTHERS:
-        raise TrapError
-    cell_atomic(cell, mine, met, writer, reader)
+        cell.writer = atomic | after | _flags(writer, atomic, warp)
 
 
 def of_block(earlier: i64, mine: i64) -> i64:
     """Return an access of this block's, else 0: the shared memory of each has the same cells."""
     return 0 if (earlier ^ mine) & BLOCKS else earlier
+
+
+def of_phase(earlier: i64, warp: Warp) -> i64:
+    """Return an access of this block's behind its last barrier, else 0."""
+    return 0 if _time_of(earlier) <= warp.passed else earlier
+
+
+# -- sums of floating-point numbers ------------------------------------------------------------
+
+
+def shares(writer: i64, mine: i64, element: i64, lowest: Long) -> None:
+    """Keep the lowest element, counted from 1, to which several threads add."""
+    is_shared = (writer & IS_ATOMIC != 0) & ((writer ^ mine) & OTHERS != 0)
+    if is_shared and (lowest.value == 0 or element < lowest.value):
+        lowest.value = element
+
+
+def swapped(on: u32, size: u32, results: u32) -> u32:
+    """Return the lanes whose compare-and-swap, of so many bytes, found the value it expected."""
+    done = 0
+    left = on
+    while left:
+        lane = trailing_zeros(left)
+        if _number(IN + OPERAND_BYTES, lane, size, 1) == _number(OUT, lane, size, results):
+            done = done | 1 << lane
+        left = left & left - 1
+    return done
+
+
+def _number(at: int, lane: int, size: int, registers: int) -> int:
+    """Return a lane's operand or result, of so many bytes, in one register or two."""
+    if registers == 2:
+        low, high = Word(at + 4 * lane).value, Word(at + OPERAND_BYTES + 4 * lane).value
+        return high << 32 | low
+    return Long(at + 8 * lane).value if size == 8 else Word(at + 4 * lane).value
+
+
+def adds(
+    warp: Warp, on: u32, pc: u32, is_shared: u32, size: u32, results: u32, operand: u32
+) -> None:
+    """Note what lanes have added to sums of so many bytes, in turn."""
+    left = on
+    while left:
+        lane = trailing_zeros(left)
+        if NOW.notes >= LAUNCH.notes_end:
+            drain()
+        added = Added(NOW.notes)
+        added.pc = pc
+        added.block = warp.owner >> BLOCK_SHIFT - 9 if is_shared else 0
+        added.place = _number(IN, lane, 4 if is_shared else 8, 1)
+        added.before = _number(OUT, lane, size, results)
+        added.value = _number(operand, lane, size, 1)
+        NOW.notes += ADDED_BYTES
+        left = left & left - 1

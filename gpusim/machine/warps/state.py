@@ -68,14 +68,14 @@ class State(Record):
     `paths` the last path that was new. `runs`, `details` and `touched` are where the next record of
     steps goes (`steps`), each with the place from which on all are taken.
 
-    With race detection, `passed` is when the barrier of the block opened last. Cells of global
-    memory begin at the address `cells_first`; `own_cells` are those of shared memory, without a
-    value at first from `own_empty` on, and `stamps` those of local memory, so many for each lane.
-    Accesses are counted, and those that were compared with an earlier one (`ordered`).
+    With race detection, cells of global memory begin at the address `cells_first`; `own_cells` are
+    those of shared memory, without a value at first from `own_empty` on, and `stamps` those of
+    local memory, so many for each lane. Accesses are counted, and the pairs with an earlier one:
+    those that are `ordered`, and those `free` of any order.
 
-    `notes` is where the next step of a watched warp goes. Of asynchronous copies, `copies` is the
-    next entry of the pool that has not been used, `free_copies` the first that is free again.
-    `set` is the number of the last set of numbers.
+    `notes` is where the next step of a watched warp goes, or the next addition to a sum. Of
+    asynchronous copies, `copies` is the next entry of the pool that has not been used,
+    `free_copies` the first that is free again. `set` is the number of the last set of numbers.
 
     In order (`turns`), the group of a turn is a list of splits; `positions` is the next one to be
     given. So many splits are held, and so many warps have several (`is_diverged`: had some as the
@@ -95,7 +95,6 @@ class State(Record):
     touched: u32
     touched_full: u32
     time: u32
-    passed: u32
     block_warps: u32
     first_block: u32
     cells: u32
@@ -108,6 +107,7 @@ class State(Record):
     stamps_count: u32
     accesses: i64
     ordered: i64
+    free: i64
     local_accesses: i64
     of_unknown_arrays: i64
     notes: u32
@@ -214,8 +214,8 @@ class Warp(Record):
     """A warp: its splits and tokens lie behind these fields, its registers behind those.
 
     `sums`, `local` and `shared` are places, `turns` backward branches that are left, `row` its
-    number in the batch, `lanes` those that it began with. For race detection, `met` is when its
-    lanes met last, `owner` its block and first thread.
+    number in the batch, `lanes` those that it began with. For race detection, `owner` is its number
+    among all warps, `met` when its lanes met last, `passed` when its block's barrier opened last.
     """
 
     splits: u32
@@ -232,7 +232,8 @@ class Warp(Record):
     row: i32
     lanes: u32
     met: u32
-    owner: i64
+    owner: u32
+    passed: u32
 
     def split(self, number: int) -> Split:
         """Return one of its splits."""

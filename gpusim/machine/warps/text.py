@@ -89,8 +89,12 @@ _RACES: tuple[Callable[..., Any], ...] = (
     races.cell_load,
     races.cell_store,
     races.cell_atomic,
-    races.cell_sum,
+    races.cell_poll,
     races.of_block,
+    races.of_phase,
+    races.shares,
+    races.swapped,
+    races.adds,
 )
 
 

@@ -14,6 +14,7 @@ from gpusim.machine.warps.scheduling import (
     ENDED,
     STANDS_STILL,
     begin,
+    begins,
     prepare,
     progress,
     run_warp,
@@ -543,6 +544,7 @@ def _begin_all() -> None:
         if block * LAUNCH.warps == row:
             fill(warp.shared, 0, LAUNCH.shared_bytes)
         begin(warp, Entry(LAUNCH.entries + ENTRY_BYTES * block))
+        begins(warp)
         key = _key(warp, 0)
         key.position = warp.row
         key.turn = 0
