@@ -187,11 +187,14 @@ def check_prepared(
 
 
 _TRITONS_SHARED_MEMORY = "global_smem"
+# All lanes that hold an element of a tensor store it there, some of them at once. Their values
+# differ in the last bits where the last product of a reduction was fused with its first sum.
+_TRITONS_OWN = ("same-value", "one-instruction")
 
 
 def _is_tritons_own(one: Finding, prepared: Prepared) -> bool:
-    """Return whether a note is on shared memory that Triton lays out, as for a reduction."""
-    is_triton = prepared.language == TRITON and one.rule == "same-value"
+    """Return whether a finding is on shared memory that Triton lays out, as for a reduction."""
+    is_triton = prepared.language == TRITON and one.rule in _TRITONS_OWN
     return is_triton and one.array == _TRITONS_SHARED_MEMORY
 
 
