@@ -19,13 +19,14 @@ from gpusim.checking.faults import constant_indices, finding_of
 from gpusim.checking.findings import Finding, Findings, place_of
 from gpusim.checking.flags import takes_lock
 from gpusim.checking.sink import Sink
+from gpusim.codegen import generators
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer
-from gpusim.launch.grid import Launch, whole_number
+from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.compiled.examination import Limits, examined
@@ -48,6 +49,7 @@ def check(
     lenient: bool = False,
     order: int | None = None,
     blocks: Sequence[int] | None = None,
+    code: str | None = None,
 ) -> Findings:
     """Run `kernel[grid, block]` with `args` and return its findings; arrays hold results.
 
@@ -57,13 +59,15 @@ def check(
     before it is written is a finding. `progress` is called with the number of finished blocks.
     `lenient` takes a lock or a flag without a fence after it for an acquire. With `order`, warps
     and blocks run in random order, with this seed. `blocks` are the only ones to run, by number.
+    `code` is the generator of a Python kernel, "lowering", "nvcc" or "auto"; by default the
+    environment's GPUSIM_CODE, else the lowering without optimisation.
 
     Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
     threads) are findings, and the run continues. Raises GpusimError for a launch, argument or
     kernel that cannot run.
     """
     gpu = load(device)
-    prepared = prepare(configured, args, gpu.cc, LEVEL, asks=True)
+    prepared = to_check(configured, args, gpu.cc, code)
     return check_prepared(
         prepared,
         gpu,
@@ -76,6 +80,18 @@ def check(
     )
 
 
+def to_check(
+    configured: ConfiguredKernel, args: Sequence[Any], cc: ComputeCapability, code: str | None
+) -> Prepared:
+    """Return a launch as a check runs it: a Python kernel's without optimisation, if not nvcc's."""
+    code = generators.chosen(code, default=generators.LOWERING)
+    if code != generators.LOWERING:
+        prepared = prepare(configured, args, cc, code=code)
+        if not prepared.fallback and prepared.program.compiler:
+            return prepared
+    return prepare(configured, args, cc, LEVEL, asks=True, code=generators.LOWERING)
+
+
 def check_call(
     call: Call,
     *,
@@ -85,13 +101,14 @@ def check_call(
     lenient: bool = False,
     order: int | None = None,
     blocks: Sequence[int] | None = None,
+    code: str | None = None,
 ) -> Findings:
     """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
 
     The sums of a racing kernel are not examined.
     """
     gpu = load(device)
-    prepared = prepare(call.configured, call.arguments, gpu.cc, LEVEL, asks=True)
+    prepared = to_check(call.configured, call.arguments, gpu.cc, code)
     found = check_prepared(
         prepared,
         gpu,

@@ -15,6 +15,7 @@ from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
 from gpusim.cli.options import (
     ALL,
+    CODE,
     COMPILING,
     JSON,
     STEP_LIMIT,
@@ -136,6 +137,7 @@ COMMAND = Command(
         *LAUNCHING,
         *COMPILING,
         DEVICE,
+        replace(CODE, help="code of a Python kernel: lowering at -O0, nvcc or auto (lowering)"),
         STRICT,
         LENIENT,
         DEBUG,
@@ -152,7 +154,8 @@ COMMAND = Command(
         SARIF,
     ),
     (
-        """machine code: the lowering's at -O0 for a Python kernel, nvcc's for FILE.cu:KERNEL""",
+        """machine code: the lowering's at -O0 for a Python kernel, nvcc's for FILE.cu:KERNEL and
+with --code nvcc; arithmetic that is undefined in C is looked for in the lowering's alone""",
         """examples:
   gpusim check reduction5
   gpusim check reduce5_fixed --strict --device v100
@@ -183,6 +186,7 @@ def checked(chosen: Namespace, kernel: Kernel | MachineCode | None = None) -> Fi
         "progress": Patience(configured.launch.blocks),
         "lenient": getattr(chosen, "lenient", False),
         "order": _seed(chosen, "order"),
+        "code": getattr(chosen, "code", None),
     }
     if (text := getattr(chosen, "blocks", None)) is not None:
         settings["blocks"] = some_blocks(text, configured.launch.blocks)

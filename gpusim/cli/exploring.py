@@ -115,14 +115,13 @@ def _described(
     if isinstance(launch, CatalogueLaunch):
         setup = launch.selection.request.setup()
         return chosen, None, catalogue_axes(setup.entry, setup.block, setup.n)
-    from gpusim.checking.check import LEVEL
+    from gpusim.checking.check import to_check
     from gpusim.cli.timing import DEFAULT_DEVICE, device_of
-    from gpusim.codegen.programs import prepare
 
     kernel, chosen = launch.kernel, launch.explicit
     configured, values = launch.filled()
     cc = device_of(chosen.device or DEFAULT_DEVICE, None).cc
-    program = prepare(configured, values, cc, LEVEL, asks=True).program
+    program = to_check(configured, values, cc, chosen.code).program
     return chosen, kernel, own_axes(chosen, program, kernel.source.parameters)
 
 

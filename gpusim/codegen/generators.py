@@ -17,8 +17,8 @@ VARIABLE = "GPUSIM_CODE"
 OPTIMISED = "O3"
 
 
-def chosen(code: str | None = None, level: str = OPTIMISED) -> str:
-    """Return the code generator to use: `code`, else the value of GPUSIM_CODE, else "auto".
+def chosen(code: str | None = None, level: str = OPTIMISED, default: str = AUTO) -> str:
+    """Return the code generator to use: `code`, else the value of GPUSIM_CODE, else the default.
 
     A variable that says "nvcc" is for -O3: code of another `level` is the lowering's then.
     Raises LaunchError for an unknown `code`, InputError for such a variable.
@@ -27,7 +27,7 @@ def chosen(code: str | None = None, level: str = OPTIMISED) -> str:
         if code not in CODES:
             raise LaunchError(f"code {code!r} is not known; known are {', '.join(CODES)}")
         return code
-    said = os.environ.get(VARIABLE) or AUTO
+    said = os.environ.get(VARIABLE) or default
     if said not in CODES:
         raise InputError(f"{VARIABLE} in the environment is {said!r}; it is {' or '.join(CODES)}")
     return LOWERING if said == NVCC and level != OPTIMISED else said

@@ -219,3 +219,33 @@ def test_a_page_of_several_launches_has_their_command_lines(run: Run, tmp_path: 
     text = page.read_text()
     assert "gpusim check reduction5 -n" in text
     assert "--out" not in text
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+@pytest.mark.parametrize(
+    ("words", "variable", "code"),
+    [
+        ((), "", "lowering O0"),
+        ((), "nvcc", "code of NVRTC"),
+        (("--code", "nvcc"), "", "code of NVRTC"),
+        (("--code", "auto"), "lowering", "code of NVRTC"),
+        (("--code", "lowering"), "nvcc", "lowering O0"),
+        (("--code", "auto", "--device", "v100"), "", "lowering O0"),
+    ],
+)
+def test_a_python_kernel_is_checked_in_the_code_that_is_asked_for(
+    words: tuple[str, ...],
+    variable: str,
+    code: str,
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The option counts before GPUSIM_CODE; a V100 has the lowering's code alone."""
+    (tmp_path / "mine.py").write_text(KERNELS)
+    monkeypatch.setenv("GPUSIM_CODE", variable)
+    launch = "--grid=1", "--block=64", "--arg=x=int32[64]", "--arg=out=int32[64]"
+    status, out, _ = run("check", f"{tmp_path}/mine.py:racy", *launch, *words)
+    assert status == 1
+    assert code in out
+    assert "[shared-race]" in out

@@ -100,7 +100,7 @@ def test_options_have_one_name_in_all_commands_and_stand_in_groups(
     ("arguments", "hint"),
     [
         ("trace reduce1 --blok 64", "; did you mean --block or --block-index?"),
-        ("check reduce1 --code nvcc", "; --code is an option of run, trace, "),
+        ("check reduce1 --l2 warm", "; --l2 is an option of "),
         ("run reduce1 --device h200", "; --device is an option of trace, check, "),
     ],
 )
