@@ -27,9 +27,10 @@ def chosen(code: str | None = None, level: str = OPTIMISED, default: str = AUTO)
         if code not in CODES:
             raise LaunchError(f"code {code!r} is not known; known are {', '.join(CODES)}")
         return code
-    said = os.environ.get(VARIABLE) or default
+    said = os.environ.get(VARIABLE) or AUTO
     if said not in CODES:
         raise InputError(f"{VARIABLE} in the environment is {said!r}; it is {' or '.join(CODES)}")
+    said = default if said == AUTO else said
     return LOWERING if said == NVCC and level != OPTIMISED else said
 
 

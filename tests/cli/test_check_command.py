@@ -226,6 +226,7 @@ def test_a_page_of_several_launches_has_their_command_lines(run: Run, tmp_path: 
     ("words", "variable", "code"),
     [
         ((), "", "lowering O0"),
+        ((), "auto", "lowering O0"),
         ((), "nvcc", "code of NVRTC"),
         (("--code", "nvcc"), "", "code of NVRTC"),
         (("--code", "auto"), "lowering", "code of NVRTC"),
