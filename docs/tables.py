@@ -430,6 +430,7 @@ MEMORY_KEYS = (
     "bandwidth.dram_gbps",
     "bandwidth.dram_grain_bytes",
     "bandwidth.dram_scattered_gbps",
+    "bandwidth.dram_scattered_writes_gbps",
     "bandwidth.dram_scattered_lines_gbps",
     "bandwidth.dram_half_lines_factor",
     "bandwidth.dram_write_factor",

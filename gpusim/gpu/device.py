@@ -606,6 +606,10 @@ class Bandwidth:
         "DRAM bandwidth for single bursts (bandwidth.dram_grain_bytes) at random addresses",
         default=_in_proportion(0.6, "bandwidth.dram_gbps"),
     )
+    dram_scattered_writes_gbps: float = _gbps(
+        "the same of writes: a sector written alone takes a burst",
+        default=_in_proportion(0.415, "bandwidth.dram_gbps"),
+    )
     dram_scattered_lines_gbps: float = _gbps(
         "DRAM bandwidth for single 128-byte lines at random addresses",
         default=_in_proportion(0.93, "bandwidth.dram_gbps"),

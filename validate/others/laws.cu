@@ -172,6 +172,47 @@ __global__ void part_stores(float *__restrict__ y) {
         for (int w = 0; w < WORDS; w++) y[(size_t)((i + k * 8192) & 0x3ffff) * 8 + w] = k;
 }
 
+// The number of a place at random.
+__device__ unsigned mixed(unsigned x) {
+    x ^= x >> 16;
+    x *= 0x85ebca6bu;
+    x ^= x >> 13;
+    x *= 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+// WORDS lanes side by side store as many words at random places, eight times.
+template <int WORDS>
+__global__ void scattered_stores(float *__restrict__ x, unsigned mask) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        x[(size_t)(mixed((t + k * threads) / WORDS) & mask) * WORDS + t % WORDS] = t;
+}
+
+// The same, of words that are there.
+template <int WORDS>
+__global__ void scattered_updates(float *__restrict__ x, unsigned mask) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        x[(size_t)(mixed((t + k * threads) / WORDS) & mask) * WORDS + t % WORDS] += 1;
+}
+
+// Each lane stores a word of a sector at a random place, eight times.
+__global__ void scattered_words(float *__restrict__ x, unsigned mask) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+#pragma unroll
+    for (int k = 0; k < 8; k++) x[(size_t)(mixed(t + k * threads) & mask) * 8] = t;
+}
+
+// The same by atomic additions.
+__global__ void scattered_adds(int *__restrict__ x, unsigned mask) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+#pragma unroll
+    for (int k = 0; k < 8; k++) atomicAdd(&x[(size_t)(mixed(t + k * threads) & mask) * 8], 1);
+}
+
 template __global__ void shared_adds<1>(float *);
 template __global__ void shared_adds<2>(float *);
 template __global__ void shared_adds<8>(float *);
@@ -257,3 +298,9 @@ template __global__ void word_asks<64>(int *, int *);
 template __global__ void line_adds<256>(int *);
 template __global__ void line_asks<256>(int *, int *);
 template __global__ void word_asks<256>(int *, int *);
+template __global__ void scattered_stores<8>(float *, unsigned);
+template __global__ void scattered_updates<8>(float *, unsigned);
+template __global__ void scattered_stores<16>(float *, unsigned);
+template __global__ void scattered_updates<16>(float *, unsigned);
+template __global__ void scattered_stores<32>(float *, unsigned);
+template __global__ void scattered_updates<32>(float *, unsigned);

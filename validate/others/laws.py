@@ -100,6 +100,17 @@ def _far_rows(n: int) -> Plan:
     return Plan((n // 32, n // 32), (32, 8), arguments, _nothing)
 
 
+def _scattered(dtype: type, words_of_place: int, lanes: int) -> Callable[[int], Plan]:
+    """Return a plan of 4 million sectors' accesses in n MB."""
+
+    def plan(n: int) -> Plan:
+        places = (n << 20) // (4 * words_of_place)
+        threads = 2**19 * lanes * 8 // words_of_place
+        return _plan(threads // 256, 256, zeros(n << 18, dtype), np.uint32(places - 1))
+
+    return plan
+
+
 for _number in (1, 2, 8, 32):
     _law(f"shared_adds<{_number}>", WARPS, _adds(_number))
 _law("shared_bins", (2**16, 2**20, 2**22), _bins)
@@ -153,3 +164,9 @@ for _number in (1, 2, 4, 16, 64, 256):
     _law(f"line_adds<{_number}>", (132, 528), _global_adds(np.int32))
     _law(f"line_asks<{_number}>", (132, 528), _asks)
     _law(f"word_asks<{_number}>", (132, 528), _asks)
+MEGABYTES = 16, 64, 256, 1024
+for _number in (8, 16, 32):
+    _law(f"scattered_stores<{_number}>", MEGABYTES, _scattered(np.float32, _number, _number))
+    _law(f"scattered_updates<{_number}>", MEGABYTES, _scattered(np.float32, _number, _number))
+_law("scattered_words", MEGABYTES, _scattered(np.float32, 8, 1))
+_law("scattered_adds", MEGABYTES, _scattered(int32, 8, 1))

@@ -37,6 +37,21 @@ __global__ void fill(char *memory, unsigned long long count, unsigned long long 
     }
 }
 
+// All SMs store whole sectors at random places, each by eight lanes.
+template <int AHEAD>
+__global__ void scatter(int *words, unsigned mask, int iterations, int *) {
+    unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned place = thread / 8 * 2654435761u + 7;
+#pragma unroll 1
+    for (int r = 0; r < iterations; ++r) {
+#pragma unroll
+        for (int k = 0; k < AHEAD; ++k) {
+            place = place * 1664525u + 1013904223u;
+            words[(place >> 4 & mask) * 8ull + thread % 8] = r;
+        }
+    }
+}
+
 // Warps store half of 32 sectors, then the other half of them, or half of others, over and over. Each
 // tells its first cycle and its last.
 template <bool SAME>

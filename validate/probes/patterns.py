@@ -12,8 +12,8 @@ SCATTERED_MB = 1024  # an L2 holds a few hundredths of it
 
 
 def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
-    """Return the rate of random loads of `unit` bytes by all SMs out of `size_mb` MB, per ns."""
-    file = "memory" if expression.startswith("gather<") else "caches"
+    """Return the rate of random accesses of `unit` bytes by all SMs to `size_mb` MB, per ns."""
+    file = {"gather<8>": "memory", "scatter<8>": "stores"}.get(expression, "caches")
     times = [
         bench.time_us(
             bench.probe(file, expression),
@@ -28,8 +28,9 @@ def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
         )
         for iterations in (8, 40)
     ]
-    loads = 32 * 8 * BLOCKS * bench.sms * BLOCK // (1 if unit < LINE else 32)
-    return loads / max(times[1] - times[0], 1e-9) / 1000
+    lanes = {"gather<8>": 1, "scatter<8>": 8}.get(expression, 32)  # of an access
+    accesses = 32 * 8 * BLOCKS * bench.sms * BLOCK // lanes
+    return accesses / max(times[1] - times[0], 1e-9) / 1000
 
 
 @probe("bandwidth.dram_scattered_gbps", "bandwidth.dram_scattered_lines_gbps")
@@ -54,6 +55,19 @@ def scattered(bench: Bench) -> Values:
     most = bench.known("bandwidth.dram_gbps")
     words, lines = (notes[name][SCATTERED_MB] for name in ("words", "lines"))
     return [min(most, words * grain * missed), min(most, lines * LINE * missed)]
+
+
+@probe("bandwidth.dram_scattered_writes_gbps")
+def scattered_stores(bench: Bench) -> Values:
+    """All SMs store sectors at random places of 1 GB: DRAM's write rate, a grain for each sector.
+
+    Sectors of a line that the L2 writes together are left out: it holds half its size of them.
+    """
+    notes = {size: _gathered(bench, "scatter<8>", size, 32) for size in (256, SCATTERED_MB)}
+    bench.notes["stores_at_random_per_ns_by_mb"] = notes
+    missed = 1 - (bench.backend.attribute("L2_CACHE_SIZE") or 0) / (SCATTERED_MB * MB) / 2
+    written = notes[SCATTERED_MB] * bench.known("bandwidth.dram_grain_bytes") * missed
+    return [min(bench.known("bandwidth.dram_gbps"), written)]
 
 
 @probe("bandwidth.dram_half_lines_factor")

@@ -57,8 +57,9 @@ class Touches(Sample):
     `own` of the sector by the block itself, `on_sm` of the sector by a load or store of the SM,
     `line` of its line by the SM, `gap` of its DRAM grain by any block, `by_line` of its line by any
     block, `settled` of the grain by a touch whose fetch is complete, `stored` of the sector by a
-    store. Until the end of the launch: `after_all` from the line's last touch, `after_own` from
-    the last touch by the SM that has the block in the next launch, `after_grain` from the grain's.
+    store or atomic, `line_stored` of its line by one. Until the end of the launch: `after_all`
+    from the line's last touch, `after_own` from the last touch by the SM that has the block in
+    the next launch, `after_grain` from the grain's.
     `is_new` is a line with at most two earlier touches on the SM, in a block after the first wave.
     `is_late` means no earlier touch of the grain among the blocks of a wave, `in_line` a touch
     of the neighbouring grain in the line about the same time, `near` the fraction of the two
@@ -76,6 +77,7 @@ class Touches(Sample):
     by_line: Array
     settled: Array
     stored: Array
+    line_stored: Array
     after_all: Array
     after_own: Array
     after_grain: Array
@@ -359,6 +361,14 @@ def _with_gaps(
         ),
         life,
     )
+    stored, line_stored = each(
+        last,
+        (
+            around(SECTOR_BYTES, time, kinds=(STORE, ATOMIC)),
+            around(LINE_BYTES, time, kinds=(STORE, ATOMIC)),
+        ),
+        life,
+    )
     # Local memory of a block was that of another block, one block duration before.
     is_row = are_rows(sample.begin)
     after = np.where(is_row, A_LIFE, np.inf)
@@ -373,7 +383,8 @@ def _with_gaps(
         gap=np.minimum(again, time - gap),
         by_line=np.minimum(again, time - by_line),
         settled=np.minimum(again, time - settled),
-        stored=np.minimum(again, time - last(around(SECTOR_BYTES, time, kinds=(STORE,)), life)),
+        stored=np.minimum(again, time - stored),
+        line_stored=np.minimum(again, time - line_stored),
         after_all=np.minimum(after, schedule.length - line_after),
         after_own=schedule.length - at_end if schedule.is_alike else never,
         after_grain=np.minimum(after, schedule.length - grain_after),

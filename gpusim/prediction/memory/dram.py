@@ -34,6 +34,7 @@ class Dram:
     _noted: int
     _recent: float
     _recently_written: float
+    _evicted: float
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
         bandwidth = device.bandwidth
@@ -46,6 +47,7 @@ class Dram:
         self._own_sector = sector / share.dram_bytes_per_cycle
         self._sector = self._own_sector
         self._noted = 0
+        self._evicted = share.evicted
         self._recent = self._recently_written = 0.0
 
     def scale_bandwidth(self, gain: float) -> None:
@@ -53,10 +55,11 @@ class Dram:
         self._sector = self._own_sector / gain
 
     def read(self, sectors: int, fraction: float, at: int) -> None:
-        """Serve reads of `sectors * fraction` sectors, requested at a time."""
+        """Serve reads of `sectors * fraction` sectors, and writes of those that they evict."""
         busy = round(sectors * fraction * self._sector)
-        self.free = made_up(self.free, at) + busy
-        self._note_busy(at, busy, 0)
+        written = round(sectors * fraction * self._evicted * self._sector)
+        self.free = made_up(self.free, at) + busy + written
+        self._note_busy(at, busy + written, written)
 
     def write(self, sectors: float, at: int) -> int:
         """Serve writes that take as long as reading `sectors`; return their end, 0 for none."""

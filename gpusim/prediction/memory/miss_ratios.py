@@ -87,8 +87,8 @@ class Capacity:
 
     `l1_bytes` is the size of an L1 beside its blocks' shared memory. The L2 `is_warm` if the launch
     before has touched the same data. Relative to contiguous data, DRAM takes `line_alone` and
-    `grain_alone` times as long for a line and a grain at random places, `half_lines` for a grain of
-    each line in order.
+    `grain_alone` times as long for a line and a grain at random places, `write_alone` for a write
+    of the grain, `half_lines` for a grain of each line in order.
     """
 
     caches: device.Capacity
@@ -96,6 +96,7 @@ class Capacity:
     is_warm: bool
     line_alone: float
     grain_alone: float
+    write_alone: float
     half_lines: float
 
     @property
@@ -326,9 +327,8 @@ class Caches:
     def stored_distance(self, gap: Array) -> Array:
         """Return the distinct sectors stored or updated within some time, as a part of the L2."""
         touches = self.touches
-        before = np.where(touches.kind == ATOMIC, touches.gap, touches.stored)
         is_written = (touches.kind == STORE) | (touches.kind == ATOMIC)
-        sectors = Footprint(before, touches.weight * is_written).within(gap)
+        sectors = Footprint(touches.stored, touches.weight * is_written).within(gap)
         return SECTOR_BYTES * sectors / self.schedule.length / self.capacity.l2_bytes
 
     def l2_missing(self, gap: Array) -> Array:
@@ -344,6 +344,10 @@ class Caches:
         of_before = capacity.l2_lacks_of_before(distance)
         missing = np.where(is_of_before, of_before, capacity.l2_lacks(distance))
         return np.where(np.isfinite(gap), missing, 1.0)
+
+    def l2_written_back(self, since: Array) -> Array:
+        """Return the fraction of stored sectors that are written to DRAM within some times."""
+        return self.capacity.l2_writes_back(self.stored_distance(since), self.l2_distance(since))
 
     @cached_property
     def l2_miss(self) -> Array:
@@ -380,21 +384,36 @@ class Caches:
         waits = np.clip(1 - touches.gap / lasts, 0.0, 1.0)
         return np.asarray(waits * self.l2_missing(settled))
 
-    @cached_property
-    def scatter(self) -> Array:
-        """Time of DRAM for each touch, relative to contiguous data."""
+    def _moved(self, grain_alone: float) -> Array:
+        """Number of contiguous sectors with the same DRAM time as one sector of each touch.
+
+        A grain at a random place takes `grain_alone` times as long as contiguous data.
+        """
         touches = self.touches
         is_line = (touches.run > self.schedule.grain_bytes) | touches.in_line
-        alone = np.where(is_line, self.capacity.line_alone, self.capacity.grain_alone)
+        alone = np.where(is_line, self.capacity.line_alone, grain_alone)
         beside = np.where(is_line, 1.0, self.capacity.half_lines)
         spread = alone + (beside - alone) * touches.near
-        return np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
+        scatter = np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
+        return scatter * touches.grains * (self.schedule.grain_bytes // SECTOR_BYTES)
 
     @cached_property
     def moved(self) -> Array:
-        """Number of contiguous sectors with the same DRAM time as one sector of each touch."""
-        sectors = self.schedule.grain_bytes // SECTOR_BYTES
-        return self.scatter * self.touches.grains * sectors
+        """Number of contiguous sectors that DRAM reads in the time of one sector of each touch."""
+        return self._moved(self.capacity.grain_alone)
+
+    def moved_back(self, apart: Array) -> Array:
+        """Number of contiguous sectors that DRAM writes in the time of one sector of each touch.
+
+        A sector is written with those of its line that were stored while the L2 kept it, unless it
+        is written `apart`, a fraction of each touch.
+        """
+        touches = self.touches
+        is_beside = touches.line_stored < touches.stored - NOW
+        since = np.where(is_beside, touches.line_stored, np.inf)
+        joins = (1 - self.l2_written_back(since)) * (1 - apart)
+        alone = self._moved(self.capacity.write_alone)
+        return np.asarray(alone + (np.minimum(alone, 1.0) - alone) * joins)
 
     def sources(self) -> Mapping[int, Sources]:
         """Return the origin of each instruction's loads, and of all loads as pc -1."""

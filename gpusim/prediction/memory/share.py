@@ -33,9 +33,11 @@ class MemoryShare:
     `by_pc` is the origin of each instruction's loads, `stored` the fate of its stores. DRAM takes
     `write_factor` times as long to write a sector as to read one. `busiest` of the `sms` get as
     many blocks as this one, the others one less; `first_wave` is the fraction of blocks in the
-    first wave. `atomics` is how an instruction's atomics meet in the L2, `answering` the additional
-    time of those that return old values, `compulsory` the compulsory traffic of all SMs. `peers`
-    are loads that may be of the shared memory of other blocks in a cluster.
+    first wave. `atomics` is how an instruction's atomics meet in the L2, `answering` the
+    additional time of those that return old values, `compulsory` the compulsory traffic of all
+    SMs. A sector that is read from DRAM or stored evicts `evicted` sectors that were stored
+    before the launch. `peers` are loads that may be of the shared memory of other blocks in a
+    cluster.
     """
 
     dram_bytes_per_cycle: float
@@ -50,6 +52,7 @@ class MemoryShare:
     answering: Mapping[int, float] = field(default_factory=dict)
     compulsory: Compulsory = field(default_factory=Compulsory)
     peers: frozenset[int] = frozenset()
+    evicted: float = 0.0
 
     @property
     def whole(self) -> Sources:
@@ -105,12 +108,10 @@ def memory_share(
     touches = touches_of(patterns, schedule)
     caches = Caches(touches, schedule, _capacity(prepared, device, resident, l2))
     sources = caches.sources()
-    clock, dram_gbps = device.gpu.sm_clock_mhz, bandwidth.dram_gbps
-    if l2 == "dirty":
-        dram_gbps /= 1 + _evicted(sources[-1].fetched, classes.written_sectors, device)
+    clock, moved = device.gpu.sm_clock_mhz, sources[-1].fetched + classes.written_sectors
     from_l2 = min(bandwidth.l2_gbps * 1000 / clock / sms, bandwidth.l2_to_sm_bytes_per_cycle)
     return MemoryShare(
-        dram_bytes_per_cycle=min(dram_gbps * 1000 / clock / sms, from_l2),
+        dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
         l2_bytes_per_cycle=from_l2,
         by_pc=sources,
         stored=stores_of(caches),
@@ -122,6 +123,7 @@ def memory_share(
         answering=answering_atomics(prepared.program, device),
         compulsory=compulsory_of(patterns),
         peers=_loads_of_peers(prepared.program),
+        evicted=_evicted(moved, device) if l2 == "dirty" else 0.0,
     )
 
 
@@ -157,19 +159,21 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
         is_warm=l2 == "warm",
         line_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_lines_gbps,
         grain_alone=bandwidth.dram_gbps / bandwidth.dram_scattered_gbps,
+        write_alone=bandwidth.dram_gbps
+        / bandwidth.dram_scattered_writes_gbps
+        / bandwidth.dram_write_alone_factor,
         half_lines=bandwidth.dram_half_lines_factor,
     )
 
 
-def _evicted(read: float, written: float, device: Device) -> float:
-    """Return DRAM's writes of lines that were stored before the launch, relative to its own bytes.
+def _evicted(moved: float, device: Device) -> float:
+    """Return the sectors stored before the launch that DRAM writes for each that is `moved`.
 
-    A sector that is read from DRAM takes the place of one of these with their fraction of the L2,
-    while there are any; stored sectors take such places as well, at the pace of the L2.
+    A sector that is read from DRAM or stored takes the place of one of these with their fraction of
+    the L2, while there are any.
     """
-    moved = read + written
     dirty = L2_DIRTY_FRACTION * device.capacity.l2_bytes / SECTOR_BYTES
-    return min(L2_EVICTED_FRACTION, dirty / moved) * read / moved if moved else 0.0
+    return min(L2_EVICTED_FRACTION, dirty / moved) if moved else 0.0
 
 
 def _write_factor(read: float, written: float, device: Device) -> float:

@@ -57,9 +57,10 @@ class _Fates:
         weight = caches.touches.weight * mine
         copied, among = _copied(caches, weight)
         written_back = np.maximum(self._written_back, self._parted)
+        apart = self._parted / np.where(written_back, written_back, 1.0)
         return Stored(
             written_back=mean(written_back, weight, 0.0),
-            moved=mean(caches.moved, weight * written_back, 1.0),
+            moved=mean(caches.moved_back(apart), weight * written_back, 1.0),
             read_first=mean(self._parted * caches.moved, weight, 0.0),
             missed=inner(weight, caches.l1_miss),
             dram_bytes=SECTOR_BYTES * inner(weight, self._parted),
@@ -68,16 +69,13 @@ class _Fates:
         )
 
     def of_atomics(self, mine: Array) -> Stored:
-        """Return the fate of the sectors of some atomics: read from DRAM at an L2 miss.
-
-        Each fill evicts a sector updated before, to be written back.
-        """
+        """Return the fate of the sectors of some atomics: read from DRAM at an L2 miss."""
         caches = self.caches
         weight, grains = caches.touches.weight * mine, caches.touches.grains
-        written_back = caches.l2_miss * self._written_back
+        written_back = self._written_back
         return Stored(
             written_back=mean(written_back, weight, 0.0),
-            moved=mean(caches.moved, weight * written_back, 1.0),
+            moved=mean(caches.moved_back(np.zeros(len(weight))), weight * written_back, 1.0),
             read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
             dram_bytes=caches.schedule.grain_bytes * inner(weight, caches.l2_miss * grains),
         )
@@ -95,7 +93,7 @@ class _Fates:
             return np.ones(len(touches))
         at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
         since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
-        return capacity.l2_writes_back(caches.stored_distance(since), caches.l2_distance(since))
+        return caches.l2_written_back(since)
 
     @cached_property
     def _parted(self) -> Array:
