@@ -187,14 +187,14 @@ def beside_measured() -> str:
     return _table(("kernel", "limiter", "predicted", "measured", "error"), rows, right=2)
 
 
-def published_adds() -> str:
-    """Predicted times of additions of matrices beside those that were published, by GPU."""
+def published_times() -> str:
+    """Predicted times of single launches beside those that were published, by GPU."""
     rows = []
     for one in published():
         predicted_us = one.predicted_us()
         error = f"{100 * (predicted_us / one.measured_us - 1):+.0f} %"
         times = (f"{time:,.0f} us" for time in (predicted_us, one.measured_us))
-        rows.append((device.load(one.device).name, f"`{one.kernel}`", *times, error))
+        rows.append((one.gpu.name, f"`{one.kernel}`", *times, error))
     return _table(("GPU", "kernel", "predicted", "published", "error"), rows, right=2)
 
 
@@ -675,7 +675,7 @@ TABLES: dict[str, Table] = {
         instructions,
         load_wavefronts,
         beside_measured,
-        published_adds,
+        published_times,
         harris,
         small_grids,
         gpus,

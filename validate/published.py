@@ -1,7 +1,8 @@
-"""Published times of kernels that are not in the catalogue, on GPUs that were not measured here.
+"""Published times of single launches, on GPUs that were not measured here.
 
-`published.csv` has a launch a row: GPU, kernel, rows and columns of its matrices, microseconds
-with a cold L2, and where they were published.
+`published.csv` has a launch a row: GPU, its clock where it was not the device file's, kernel,
+elements, microseconds with a cold L2, and where they were published. Other kernels than those of
+KERNELS are the catalogue's, in blocks of 256.
 """
 
 # Bodies of kernels are in the dialect: the compiler infers their types.
@@ -10,6 +11,7 @@ with a cold L2, and where they were published.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,11 @@ import numpy as np
 
 import gpusim
 from gpusim import cuda
+from gpusim.catalogue import Request
+from gpusim.codegen.generators import LOWERING
+from gpusim.gpu import device
+from gpusim.gpu.device import Device
+from gpusim.prediction.sweeps.jobs import catalogue_job
 
 from .table import rows_of
 
@@ -48,26 +55,40 @@ KERNELS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Published:
-    """A launch with its published time."""
+    """A launch with its published time; `gpu` has the clock of then."""
 
-    device: str
+    gpu: Device
     kernel: str
-    side: int
+    n: int
+    grid: int | None
     measured_us: float
     source: str
 
     def predicted_us(self) -> float:
-        """Return the predicted time of the launch."""
-        matrices = [np.zeros(self.side**2, np.float32) for _ in range(3)]
-        grid, block = (self.side // BLOCK,) * 2, (BLOCK, BLOCK)
-        sides = np.int32(self.side), np.int32(self.side)
-        launch = KERNELS[self.kernel][grid, block]
-        return float(gpusim.predict(launch, *matrices, *sides, device=self.device).time_us)
+        """Return the time predicted with gpusim's code, of the catalogue's without overhead."""
+        if self.kernel not in KERNELS:
+            job = catalogue_job(Request(self.kernel, self.n, BLOCK * BLOCK, grid=self.grid))
+            gpu = self.gpu.without("launch-overhead")
+            return float(job.in_code(LOWERING).on(gpu).first.time_us)
+        side = isqrt(self.n)
+        matrices = [np.zeros(self.n, np.float32) for _ in range(3)]
+        launch = KERNELS[self.kernel][(side // BLOCK,) * 2, (BLOCK, BLOCK)]
+        sides = np.int32(side), np.int32(side)
+        return float(gpusim.predict(launch, *matrices, *sides, device=self.gpu).time_us)
 
 
 def published() -> list[Published]:
     """Return the launches of `published.csv`."""
     return [
-        Published(row["device"], row["kernel"], int(row["side"]), float(row["us"]), row["source"])
+        Published(
+            device.load(row["device"]).having(
+                {"gpu.sm_clock_mhz": float(row["mhz"])} if row["mhz"] else {}
+            ),
+            row["kernel"],
+            int(row["n"]),
+            int(row["grid"]) if row["grid"] else None,
+            float(row["us"]),
+            row["source"],
+        )
         for row in rows_of(TIMES)
     ]
