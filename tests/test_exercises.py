@@ -177,9 +177,9 @@ def test_a_kernel_is_right_by_its_results_a_check_and_its_counters(name: str) ->
 @pytest.mark.parametrize(
     ("name", "kernel", "fault"),
     [
-        ("last-warp", racing_warp, "gpusim check says error: race between lanes"),
+        ("last-warp", racing_warp, "gpusim check reports error: race between lanes"),
         ("last-warp", block_barrier, "waits at a barrier of the block"),
-        ("last-warp", warp_maximum, "gpusim check says error: an out-of-bounds access"),
+        ("last-warp", warp_maximum, "gpusim check reports error: an out-of-bounds access"),
         ("warp-maximum", last_warp, "the results are wrong"),
         ("warp-maximum", maximum_by_memory, "exchange values through memory"),
         ("transposition", conflicting, "its tile has bank conflicts"),

@@ -336,7 +336,7 @@ def recursion() -> Kernel:
         (shift_of_float, "bits and shifts need integers"),
         (negative_shift, "negative shift count"),
         (bits_of_constant_float, "~ needs an integer"),
-        (root_of_negative_constant, "no real number"),
+        (root_of_negative_constant, "is not a real number"),
         (ordinary_call, "cuda.jit(device=True)"),
         (array_as_number, "a is an array; give an index"),
         (loop_over_array, "kernels loop over range(...)"),

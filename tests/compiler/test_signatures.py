@@ -177,7 +177,7 @@ def test_forall_gives_each_task_a_thread() -> None:
     ("word", "instead"),
     [
         ("to_device", "pass NumPy arrays"),
-        ("stream", "leave it out"),
+        ("stream", "remove it"),
         ("syncthread", "did you mean cuda.syncthreads"),
         ("nowhere_near", "docs/dialect.md"),
     ],

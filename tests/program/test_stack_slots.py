@@ -40,5 +40,5 @@ def test_addresses_that_were_spilled_are_not_taken_for_elements() -> None:
 
 
 def test_spilled_elements_that_become_addresses_are_still_asked_for() -> None:
-    with pytest.raises(MissingElementsError, match="give those of x"):
+    with pytest.raises(MissingElementsError, match="give the elements of x"):
         predicted("int", "c[3] & 1023")

@@ -64,7 +64,7 @@ def test_text_and_bits_that_do_not_agree_are_refused(text: str, immediate: int) 
 
 
 def test_a_nan_without_its_bits_is_refused() -> None:
-    with pytest.raises(UnknownFormError, match="a NaN has bits that its text does not say"):
+    with pytest.raises(UnknownFormError, match="a NaN has bits without a text"):
         list(decoded([row_of_text("FADD R0, R1, +QNAN ")], Context(0)))
 
 

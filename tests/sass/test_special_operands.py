@@ -208,13 +208,13 @@ def test_branches_of_the_kernels_own_want_elements(name: str, kind: str, needed:
 
     What a test for zero decides in `sparse` is an access to memory.
     """
-    with pytest.raises(InputError, match=f"elements: give those of {needed}, with"):
+    with pytest.raises(InputError, match=f"elements: give the elements of {needed}, with"):
         predicted(OWN, name, 1, 32, *[array_spec(32, kind) for _ in range(3)])
 
 
 def test_addresses_beside_a_division_want_elements() -> None:
     shapes = array_spec(32, "int32"), array_spec(64, "float32"), array_spec(64, "float32")
-    with pytest.raises(InputError, match="give those of a, with"):
+    with pytest.raises(InputError, match="give the elements of a, with"):
         predicted(OWN, "quotient", 1, 32, *shapes)
 
 

@@ -182,7 +182,7 @@ def test_packed_code_is_run_and_recorded_where_a_gpu_is(
 def test_a_room_or_a_record_that_there_is_not_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no room 'kitchen'"):
         room("kitchen")
-    with pytest.raises(InputError, match="there are those of h200"):
+    with pytest.raises(InputError, match="there are results of h200"):
         record.load("abacus", "single")
     (tmp_path / "a.json").write_text('{"format": "something else"}')
     with pytest.raises(InputError, match="no results of operations"):
