@@ -70,10 +70,10 @@ class Stepper {
     const head = table.tHead.insertRow();
     made(head, "th", "word").scope = "col";
     for (let bank = 0; bank < width; bank++) made(head, "th", bank).scope = "col";
-    const words = table.tHead.insertRow();
-    words.className = "requested";
-    made(words, "th", "words").scope = "row";
-    this.requested = Array.from({ length: width }, () => made(words, "td"));
+    const requested = table.tHead.insertRow();
+    requested.className = "requested";
+    made(requested, "th", "words").scope = "row";
+    this.requested = Array.from({ length: width }, () => made(requested, "td"));
     const words = [];
     for (let word = 0; word < this.data.words; word++) {
       const row = word % BANKS ? table.tBodies[0].rows[Math.floor(word / BANKS)]
