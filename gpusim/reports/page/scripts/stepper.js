@@ -68,7 +68,7 @@ class Stepper {
     }
     const width = Math.min(BANKS, this.data.words);
     const head = table.tHead.insertRow();
-    made(head, "th", "word").scope = "col";
+    made(head, "th", "bank").scope = "col";
     for (let bank = 0; bank < width; bank++) made(head, "th", bank).scope = "col";
     const requested = table.tHead.insertRow();
     requested.className = "requested";
