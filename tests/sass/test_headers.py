@@ -84,7 +84,7 @@ def test_a_header_of_the_users_own_goes_before(tmp_path: Path) -> None:
 
 
 def test_a_header_that_is_missing_is_answered_with_where_to_say_it() -> None:
-    with pytest.raises(CompileError, match=r"give the folder of mine.cuh with -I FOLDER \(includes=\)"):
+    with pytest.raises(CompileError, match=r"the folder of mine.cuh with -I FOLDER \(includes=\)"):
         gpusim.cuda_source('#include "mine.cuh"\n__global__ void k() { mine(); }')["k"][1, 1]()
 
 
