@@ -101,7 +101,7 @@ def test_a_saved_prediction_or_trace_stands_in_place_of_a_launch(run: Run, tmp_p
 
 def test_a_file_that_is_no_saved_launch_is_refused(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "other.json"
-    for text, words in [("[1]", "not a document of gpusim predict"), ("{", "cannot be read as JSON")]:
+    for text, words in [("[1]", "not a document of gpusim"), ("{", "cannot be read as JSON")]:
         path.write_text(text)
         code, _, err = run("compare", str(path), "reduce1", *LOWERING)
         assert code == 2
