@@ -297,6 +297,8 @@ class Program:
         return self.compiler or f"gpusim {__version__}"
 
 
+# Where bulk copies land: before a question for a phase, and behind a wait for groups.
+LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
 # Swaps in shared memory if nothing has come between: tried for one lane of each word, in a loop
@@ -426,7 +428,7 @@ class Op:
     @property
     def is_untimed(self) -> bool:
         """Whether the machine runs it and the clock does not have it."""
-        return self.has_number or self.unit == "tex"
+        return self.has_number or self.unit == "tex" or self.kind == "bulk_copy"
 
     @property
     def only_describes(self) -> bool:
@@ -701,6 +703,11 @@ OPS |= {
     "bits.LEPC": Op("alu", as_detail_says),
     "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
+    # Bulk copies: detail is "load" or "store". Their landing, where a phase or group is awaited.
+    "UBLKCP": Op("uniform", kind="bulk_copy"),
+    "UTMACMDFLUSH": Op("uniform", kind="commit_bulk"),
+    LAND: Op("none", kind="land_bulk", issued=False),
+    AWAIT_BULK: Op("none", kind="await_bulk", issued=False),
     # The barrier of a cluster of several blocks.
     "UCGABAR_ARV": Op("uniform", kind="cluster_arrive"),
     "UCGABAR_WAIT": Op("uniform", kind="cluster_wait", timing="barrier"),

@@ -60,6 +60,11 @@ def complete_transactions(now: Array, count: Array) -> Array:
     return np.asarray(np.where(none_left & (now & ONE != 0), ended, after))
 
 
+def arrive_expecting(now: Array, count: Array) -> Array:
+    """Return the words after an arrival that expects `count` more transactions."""
+    return arrive(expect_transactions(now, count), np.ones_like(count))
+
+
 def arrive_and_drop(now: Array, count: Array) -> Array:
     """Return words after arrivals of threads that later phases do not expect."""
     dropped = (now >> EXPECTED & COUNT) + count & COUNT
@@ -76,6 +81,7 @@ def arrive_in_halves(now: Array, count: Array) -> Array:
 UPDATES: Mapping[str, Callable[[Array, Array], Array]] = {
     "arrive": arrive,
     "arrive_and_drop": arrive_and_drop,
+    "arrive_expecting": arrive_expecting,
     "arrive_in_halves": arrive_in_halves,
     "expect_transactions": expect_transactions,
     "complete_transactions": complete_transactions,

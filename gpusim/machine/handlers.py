@@ -8,6 +8,7 @@ from gpusim.machine import (
     access,
     async_copies,
     barrier,
+    bulk_copies,
     cluster_barrier,
     control,
     convergence,
@@ -65,6 +66,10 @@ HANDLERS: Mapping[str, Handler] = {
     "bssy": convergence.bssy,
     "break": convergence.give_back,
     "bsync": convergence.bsync,
+    "bulk_copy": bulk_copies.begin,
+    "commit_bulk": bulk_copies.commit,
+    "await_bulk": bulk_copies.await_groups,
+    "land_bulk": bulk_copies.land,
     "commit_copies": async_copies.commit,
     "await_copies": async_copies.await_groups,
 }

@@ -69,7 +69,8 @@ class Interpreter:
     ) -> None:
         self.batch = batch
         self._turns = turns
-        if turns is not None or batch.launch.cluster_blocks > 1:
+        has_bulk_copies = any(OPS[row.op].kind == "bulk_copy" for row in batch.program.instructions)
+        if turns is not None or batch.launch.cluster_blocks > 1 or has_bulk_copies:
             batch.unfold()
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
         self.context.printed = printed

@@ -8,11 +8,12 @@ reads before the wait find it on an H200, most often (PTX ISA, cp.async; familie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
+from gpusim.machine.storage import Allocation
 from gpusim.typing import Array
 
 
@@ -95,3 +96,32 @@ class PendingCopies:
                 left.append(one.take(~done))
         self._pending = left
         return has_landed
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """A copy of a warp, by its row, between `place` in its block's shared memory and an array.
+
+    One to global memory has the number of its group, above 0, in place of a barrier.
+    """
+
+    row: int
+    place: int
+    array: Allocation
+    begin: int
+    size: int
+    barrier: int
+    group: int
+
+
+@dataclass
+class BulkCopies:
+    """The bulk copies of a batch on their way, and the number of groups of each row."""
+
+    pending: list[Bulk] = field(default_factory=list)
+    groups: dict[int, int] = field(default_factory=dict)
+
+    def take(self, which: list[Bulk]) -> list[Bulk]:
+        """Return some of the copies, which are no longer on their way."""
+        self.pending = [one for one in self.pending if one not in which]
+        return which

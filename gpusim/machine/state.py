@@ -21,7 +21,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Memory, Program
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import WARP_SIZE, Launch
-from gpusim.machine.pending_copies import PendingCopies
+from gpusim.machine.pending_copies import BulkCopies, PendingCopies
 from gpusim.program.liveness import Liveness
 from gpusim.program.memoisation import once
 from gpusim.typing import Array
@@ -184,6 +184,7 @@ class Batch:
         self.clock = 0
         # Integers and floats written to registers, one for all blocks, or lanes, with the same.
         self.values_written = [0, 0]
+        self.bulk_copies = BulkCopies()
         self.copies = PendingCopies(len(blocks) * warps * WARP_SIZE if _copies(program) else 0)
 
     def bytes_of(self, memory: Memory) -> int:

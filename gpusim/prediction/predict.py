@@ -166,12 +166,12 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
     """Refuse barriers that cannot open, and barriers that the clock does not model."""
     program = prepared.program
     if any(_is_untimed(instruction) for instruction in program.instructions):
-        is_texture = any(OPS[one.op].unit == "tex" for one in program.instructions)
-        what = (
-            "fetches from textures or accesses to surfaces"
-            if is_texture
-            else "barriers with numbers, for some warps of a block"
-        )
+        ops = [OPS[one.op] for one in program.instructions]
+        what = "barriers with numbers, for some warps of a block"
+        if any(op.kind == "bulk_copy" for op in ops):
+            what = "bulk copies (cp.async.bulk)"
+        if any(op.unit == "tex" for op in ops):
+            what = "fetches from textures or accesses to surfaces"
         raise InputError(
             f"{prepared.kernel} has {what}: they are run and counted, but how long they take is "
             "not simulated"

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.lines import Call, SourceLine
-from gpusim.isa.ops import OPS, BankLayout, Instruction, NamedArray, Op, Program, as_detail_says
+from gpusim.isa.ops import (
+    AWAIT_BULK,
+    LAND,
+    OPS,
+    BankLayout,
+    Instruction,
+    NamedArray,
+    Op,
+    Program,
+    as_detail_says,
+)
 from gpusim.sass import bank_words
 from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
 from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
@@ -182,6 +192,8 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     found = list(decoded(rows, context))
     if clusters:
         found = of_own_memory(found, code.window)
+    if not any(micro.op == "UBLKCP" for micro in found):
+        found = [micro for micro in found if micro.op not in (LAND, AWAIT_BULK)]
     micros = [
         _settled(bank_words.in_place(micro, code.cubin.arch))
         for micro in ordered(found, rows, code.ptx)

@@ -58,6 +58,7 @@ WIDE_ATOMICS = ("exch", "cas", "add_floats")  # also of 16 bytes
 BARRIER_WORDS = {
     "arrive": "(call $arrived {old} {new})",
     "arrive_and_drop": "(call $dropped {old} {new})",
+    "arrive_expecting": "(call $arrived_expecting {old} {new})",
     "arrive_in_halves": "(call $arrived_in_halves {old} {new})",
     "expect_transactions": "(call $expecting {old} {new})",
     "complete_transactions": "(call $completed {old} {new})",

@@ -74,7 +74,7 @@ class CompiledLaunch:
         self._has_arrays = False
         size = self._arrays_end - arrays.arrays_begin(self._made)
         self._threads = 1
-        alone = not (self._made.shared.in_order or self._made.cluster_at)
+        alone = not (self._made.shared.in_order or self._made.cluster_at or self._made.bulk_at)
         if alone and not (self._steps or compiled.is_dependent):
             self._threads = parts.threads(self.program, self._made, size)
 

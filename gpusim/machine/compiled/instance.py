@@ -224,6 +224,8 @@ class Instance:
             held=place.held,
             cluster=place.cluster,
             cluster_at=self.made.cluster_at,
+            bulk=self.made.bulk_at,
+            groups_at=self.made.groups_at,
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)

@@ -23,7 +23,7 @@ from gpusim.wasm.memory import offset
 
 IN, OUT = state.IN, state.OUT
 OPERAND_BYTES, OPERANDS = state.OPERAND_BYTES, state.OPERANDS
-SHARED_LIMIT, DYNAMIC_LIMIT = 516, 520
+SHARED_LIMIT, DYNAMIC_LIMIT = state.SHARED_LIMIT, 520
 CHUNKED = 1020  # the number of arrays that are brought in chunks
 LAST = TABLE + TABLE_BYTES  # the word of each bank
 WIDE_SLOT_BYTES, SLOT_BYTES = 400, 160  # of an access: distances of its addresses

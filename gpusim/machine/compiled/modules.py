@@ -255,6 +255,8 @@ def _plain(made: Translation) -> dict[str, Any]:
         "reductions_at": made.reductions_at,
         "arrivals_at": made.arrivals_at,
         "cluster_at": made.cluster_at,
+        "bulk_at": made.bulk_at,
+        "groups_at": made.groups_at,
         "warp_bytes": made.warp_bytes,
         "sum_count": made.sum_count,
         "end": made.end,

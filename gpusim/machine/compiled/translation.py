@@ -36,6 +36,7 @@ from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
 from gpusim.machine.compiled.vectors import constant
 from gpusim.machine.warps import barriers, state, turns
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
+from gpusim.machine.warps.bulk_copies import BULK_BYTES, GROUPS_BYTES, MOST_BULK
 from gpusim.machine.warps.clusters import MEMBER_BYTES, Member
 from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.machine.warps.steps import RUN_BYTES
@@ -68,11 +69,19 @@ CONTROL = frozenset((
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
     "call_driver", "commit_copies", "await_copies", "cluster_arrive", "cluster_wait",
+    "commit_bulk", "await_bulk",
 ))  # fmt: skip
 REFUSED = frozenset((
     "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
     "fragments_to_rows",
 ))  # fmt: skip
+# The calls of bulk copies, by kind.
+_BULK = {
+    "bulk_copy": "$begin_bulk (local.get $W) (local.get $on) (i32.const {stores})",
+    "commit_bulk": "$commit_bulk (local.get $W)",
+    "land_bulk": "$land_bulk (local.get $W) (local.get $on)",
+    "await_bulk": "$land_groups (local.get $W) (i32.const {groups})",
+}
 _NO_REDUCTION = dict.fromkeys(fields_of(state.Reduction), 0)
 
 
@@ -91,7 +100,8 @@ class Translation:
     turns as in NumPy's machine (`shared.in_order`), the keys of a warp's splits lie at `keys_at`,
     flags of basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of
     barriers are listed at `reductions_at`, a warp counts arrivals at named barriers at
-    `arrivals_at`, and has its part of a cluster at `cluster_at`; they are 0 without any.
+    `arrivals_at`, and has its part of a cluster at `cluster_at`; bulk copies are kept at
+    `bulk_at`, the number of a warp's groups of them at `groups_at`; they are 0 without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where a
     byte for each instruction tells that its basic block ran (of the block's first), and behind
     these one that it ran for some lane (of those with a guard); `lowest_at` are the places of the
@@ -128,6 +138,8 @@ class Translation:
     reductions_at: int = 0
     arrivals_at: int = 0
     cluster_at: int = 0
+    bulk_at: int = 0
+    groups_at: int = 0
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 
@@ -326,6 +338,8 @@ class _Translator:
             self._reserve_arrivals()
         if self._program.clusters:
             self._reserve_cluster()
+        if "bulk_copy" in kinds:
+            self._reserve_bulk()
         if self._in_order:
             self._keep_order()
         else:
@@ -411,6 +425,14 @@ class _Translator:
         if self._detection is not None:
             raise NotDerivedError("clusters")
         self._made.cluster_at, self._at = self._at, self._at + MEMBER_BYTES
+
+    def _reserve_bulk(self) -> None:
+        """Make places for bulk copies; NotDerivedError where more is asked of them."""
+        if self._detection is not None:
+            raise NotDerivedError("bulk copies")
+        self._cell = -(-self._cell // 64) * 64
+        self._made.bulk_at, self._cell = self._cell, self._cell + BULK_BYTES * MOST_BULK
+        self._made.groups_at, self._at = self._at, self._at + GROUPS_BYTES
 
     def _table_of_reductions(self) -> str:
         """Return the results of barriers as data."""
@@ -654,6 +676,9 @@ class _Translator:
             if row.detail is not None:
                 groups = f"(i32.const {int(row.detail)})"
                 parts.append(f"(call $land_copies (local.get $W) (local.get $on) {groups})")
+        elif kind in _BULK:
+            call = _BULK[kind].format(stores=int(row.detail == "store"), groups=row.detail)
+            parts.append(f"(if (local.get $on) (then (call {call})))")
         elif kind == "cluster_arrive":
             at = f"offset={self._made.cluster_at + offset(Member, 'arrived')} (local.get $W)"
             parts.append(f"(i32.store {at} (i32.or (i32.load {at}) (local.get $on)))")
@@ -717,7 +742,7 @@ class _Translator:
         if kind in WITHOUT_OPERANDS:
             return []
         values = [segment.read(register) for register in row.src]
-        if OPS[row.op].has_number or kind in ("set_token", "jump"):
+        if OPS[row.op].has_number or kind in ("set_token", "jump", "bulk_copy", "land_bulk"):
             values = [_converted(value, WORD) for value in values]
         if kind == "bank":
             offset: Any = np.int64(row.detail[1][1])

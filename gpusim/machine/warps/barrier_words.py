@@ -47,6 +47,11 @@ def expecting(word: i64, count: i64) -> i64:
     return word & ~(_TRANSACTIONS << _PENDING_TRANSACTIONS) | pending << _PENDING_TRANSACTIONS
 
 
+def arrived_expecting(word: i64, count: i64) -> i64:
+    """Return the word after an arrival that expects more transactions."""
+    return arrived(expecting(word, count), 1)
+
+
 def completed(word: i64, count: i64) -> i64:
     """Return the word after a number of transactions."""
     after = expecting(word, -count)

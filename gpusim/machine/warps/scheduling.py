@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpusim.machine.warps.barriers import ARRIVALS_BYTES, reduce
+from gpusim.machine.warps.bulk_copies import forget_bulk
 from gpusim.machine.warps.clusters import member, open_cluster, opened
 from gpusim.machine.warps.convergence import new_path
 from gpusim.machine.warps.copies import QUEUE_BYTES
@@ -62,6 +63,7 @@ def prepare() -> None:
     NOW.notes = LAUNCH.notes
     NOW.copies = LAUNCH.copies
     NOW.free_copies = 0
+    NOW.bulk = 0
 
 
 def run_in_turn() -> u32:
@@ -138,6 +140,8 @@ def begin(warp: Warp, entry: Entry) -> None:
         fill(warp.address + LAUNCH.arrivals, 0, ARRIVALS_BYTES)
     if LAUNCH.queue_at:
         fill(warp.address + LAUNCH.queue_at, 0, QUEUE_BYTES)
+    if LAUNCH.groups_at:
+        forget_bulk(warp)
     if LAUNCH.cluster_at:
         member(warp).arrived = 0
         member(warp).passed = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gpusim.wasm.memory import Record, fields_of, i32, i64, offset, size, u8, u32
 
-LAUNCHED, STATE = 528, 656  # where the two records lie that a module has once
+SHARED_LIMIT = 516  # of addresses of shared memory
+LAUNCHED, STATE = 528, 672  # where the two records lie that a module has once
 # Addresses of lanes: their operands and results, and the places of an access in order.
 IN, OPERAND_BYTES, OPERANDS, SORTED = 1024, 256, 20, 14336
 OUT = IN + OPERANDS * OPERAND_BYTES
@@ -27,7 +28,8 @@ class Launched(Record):
     barriers with a result (0: there are none), `arrivals` where the first warp of a block counts
     the threads that have arrived at each named barrier and do not wait, `queue_at` where a warp has
     its asynchronous copies. `held` warps have memory of their own; a `cluster` has so many blocks,
-    and a warp has its part of one at `cluster_at` (0: each block is one of its own).
+    and a warp has its part of one at `cluster_at` (0: each block is one of its own). `bulk` is
+    where bulk copies are kept, and `groups_at` where a warp has the number of their groups.
     """
 
     shift: i64
@@ -59,6 +61,8 @@ class Launched(Record):
     held: u32
     cluster: u32
     cluster_at: u32
+    bulk: u32
+    groups_at: u32
 
 
 class State(Record):
@@ -83,7 +87,8 @@ class State(Record):
     since memory was written (`idle`). A warp tells whether its group goes on, whether lanes have
     arrived or left (`settles`), and the block behind a jump. With `asks`, lanes are only asked if
     they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
-    from 1, or of none; it began behind the turn `begun`.
+    from 1, or of none; it began behind the turn `begun`. Of the places for bulk copies so many have
+    been used.
     """
 
     next_block: u32
@@ -133,6 +138,7 @@ class State(Record):
     misses: u32
     half: u32
     begun: u32
+    bulk: u32
 
 
 class Word(Record):

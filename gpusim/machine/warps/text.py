@@ -12,6 +12,7 @@ from gpusim.machine.warps import (
     banks,
     barrier_words,
     barriers,
+    bulk_copies,
     convergence,
     copies,
     races,
@@ -64,7 +65,12 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     barrier_words.dropped,
     barrier_words.arrived_in_halves,
     barrier_words.expecting,
+    barrier_words.arrived_expecting,
     barrier_words.completed,
+    bulk_copies.begin_bulk,
+    bulk_copies.commit_bulk,
+    bulk_copies.land_bulk,
+    bulk_copies.land_groups,
 )
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Memory
-from gpusim.sass.decoding.addresses import summed_address
+from gpusim.isa.ops import AWAIT_BULK, Memory
+from gpusim.sass.decoding.addresses import Address, summed_address
 from gpusim.sass.decoding.memory import accessed_memory
-from gpusim.sass.decoding.sources import both_guards, expect, itself
-from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source
+from gpusim.sass.decoding.sources import both_guards, expect, itself, words_of
+from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, pair
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.listing import Guard, Row
 from gpusim.sass.table import Mnemonic
@@ -27,6 +27,30 @@ def _await_copies(context: Context, row: Row, place: int, found: Mnemonic) -> It
     names = [one.name for one in row.operands]
     groups = row.operands[1].number if names[:1] == ["SB0"] and len(names) > 1 else None
     yield Micro("DEPBAR", place, groups, (), (), row.guard)
+    if groups is not None:
+        yield Micro(AWAIT_BULK, place, groups, (), (), row.guard, issued=False)
+
+
+def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Begin a copy of some units; its barrier is in the register behind the destination's."""
+    expect(not context.clusters, row)
+    to, origin, size = row.operands
+    stores = found.detail == "store"
+    inside, outside = (origin, to) if stores else (to, origin)
+    expect(all(len(one.terms) == 1 and not one.number for one in (inside, outside)), row)
+    held, far = (pair(one.terms[0].register) for one in (inside, outside))
+    places = []
+    for name in held[: 1 if stores else 2]:
+        places.append(f"A{place}.{name}")
+        form = Address(((32, 1, False),), -context.window)
+        yield Micro(".ADDRESS", place, form, (name,), (places[-1],), row.guard, issued=False)
+    barrier: Source = ZERO if stores else places[1]
+    sources = (places[0], barrier, *far, *words_of(size, "u", row))
+    yield Micro("UBLKCP", place, found.detail, sources, (), row.guard)
+
+
+def _commit_bulk(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro("UTMACMDFLUSH", place, None, (), (), row.guard)
 
 
 def _copy_to_shared(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -151,4 +175,6 @@ DECODERS: Mapping[str, Decode] = {
     "copy_to_shared": _copy_to_shared,
     "commit_copies": _commit_copies,
     "await_copies": _await_copies,
+    "bulk_copy": _bulk_copy,
+    "commit_bulk": _commit_bulk,
 }

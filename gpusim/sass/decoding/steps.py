@@ -34,8 +34,8 @@ REFUSED = {
         "matrix products of warp groups (wgmma) are": "HGMMA IGMMA QGMMA BGMMA WARPGROUP "
         "WARPGROUPSET",
         "tensor memory and its matrix products (tcgen05) are": "UTCHMMA UTCIMMA LDTM STTM",
-        "the tensor memory accelerator and its barriers are": "UTMALDG UTMASTG UTMAPF UTMAREDG "
-        "UTMACCTL UTMACMDFLUSH UBLKCP UBLKRED UBLKPF SYNCS",
+        "the tensor memory accelerator and its barriers in this form are": "UTMALDG UTMASTG UTMAPF "
+        "UTMAREDG UTMACCTL UBLKCP UBLKRED UBLKPF SYNCS",
         "clusters of blocks are": "UCGABAR_GET UCGABAR_SET MAPA STAS",
     }.items()
     for name in names.split()

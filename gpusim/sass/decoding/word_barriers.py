@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import Memory
+from gpusim.isa.ops import LAND, Memory
 from gpusim.sass.decoding.addresses import summed_address
 from gpusim.sass.decoding.sources import both_guards, expect, words_of
 from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, several
@@ -42,9 +43,17 @@ def _set_barrier(context: Context, row: Row, place: int, found: Mnemonic) -> Ite
     yield Micro("STS", place, None, sources, (), guard, _barrier_memory(np.uint32, 2))
 
 
+# What an arrival does to the transactions; the last operand counts these, or the arrivals.
+_TRANSACTIONS = {
+    "A0T1": "expect_transactions", "A0TR": "expect_transactions", "A0TX": "complete_transactions",
+}  # fmt: skip
+_COUNTED = {"ART0", "A0TR", "A0TX"}
+
+
 def _arrive_at_word(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     result, where, *rest = row.operands
-    many = "ART0" in row.modifiers
+    plain = set(row.modifiers) == {"ARRIVE", "TRANS64"}
+    many = plain or not _COUNTED.isdisjoint(row.modifiers)
     expect(many or all(operand.is_zero for operand in rest), row)
     count = words_of(rest[0], "u", row) if many else (np.uint32(1),)
     address = summed_address(where, row, place, context.window)
@@ -52,8 +61,8 @@ def _arrive_at_word(context: Context, row: Row, place: int, found: Mnemonic) -> 
     yield _fenced(row, place)
     in_halves, drops = row.mnemonic == "ATOMS", "OPTOUT" in row.modifiers
     how = "arrive_in_halves" if in_halves else "arrive_and_drop" if drops else "arrive"
-    if "A0T1" in row.modifiers:
-        how = "expect_transactions"
+    how = next((_TRANSACTIONS[one] for one in row.modifiers if one in _TRANSACTIONS), how)
+    how = "arrive_expecting" if plain and row.mnemonic == "SYNCS" else how
     results = () if result.is_zero else several(result.name, 2)
     sources: tuple[Source, ...] = (*address.results, *count, ZERO)
     yield Micro("ATOMS", place, how, sources, results, row.guard, _barrier_memory(np.uint64))
@@ -85,6 +94,9 @@ def _arrive_behind_copies(
 def _ask_for_phase(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Say whether a barrier is in another phase than the highest bit of a register says."""
     verdict, where, phase = row.operands
+    word = replace(summed_address(where, row, place, context.window), results=(f"B{place}",))
+    yield word
+    yield Micro(LAND, place, None, word.results, (), row.guard, issued=False)
     address = summed_address(where, row, place, context.window - _UPPER_HALF)
     yield address
     held = (f"T{place}.0",)

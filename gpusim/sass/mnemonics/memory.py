@@ -94,7 +94,14 @@ add(
     "SYNCS.ARRIVE.TRANS64.A1T0 SYNCS.ARRIVE.TRANS64.ART0", OPS["ATOMS"], modifiers="OPTOUT",
     kind="arrive_at_word", shape="oao",
 )  # fmt: skip
-add("SYNCS.ARRIVE.TRANS64.RED", OPS["ATOMS"], modifiers="A0T1", kind="arrive_at_word", shape="oao")
+add(
+    "SYNCS.ARRIVE.TRANS64.RED", OPS["ATOMS"], modifiers="A0T1 A0TR A0TX",
+    kind="arrive_at_word", shape="oao",
+)  # fmt: skip
+add("SYNCS.ARRIVE.TRANS64", OPS["ATOMS"], kind="arrive_at_word", shape="oao")
+add("UBLKCP.S.G", OPS["UBLKCP"], kind="bulk_copy", detail="load", shape="ggo")
+add("UBLKCP.G.S", OPS["UBLKCP"], kind="bulk_copy", detail="store", shape="ggo")
+add("UTMACMDFLUSH", OPS["UTMACMDFLUSH"], kind="commit_bulk")
 add(
     "ARRIVES.LDGSTSBAR.64",
     OPS["ATOMS"],

@@ -1,0 +1,152 @@
+"""Bulk copies between global and shared memory (`cp.async.bulk`), until somebody waits for them.
+
+A copy to shared memory lands where a thread asks for the phase of its barrier, once all arrivals
+have come; one to global memory where its warp waits for its group. Either is as late as it may be
+(PTX ISA, cp.async.bulk): what is read before the wait is what was there before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusim.errors import KernelFault, MisalignedError, OutOfBoundsError
+from gpusim.isa.ops import Instruction
+from gpusim.machine import barrier_words
+from gpusim.machine.context import Context
+from gpusim.machine.generic_addressing import lanes_of
+from gpusim.machine.group import Group
+from gpusim.machine.pending_copies import Bulk
+from gpusim.machine.storage import Allocation
+from gpusim.typing import Array
+
+UNIT, WIDE = 16, 8  # bytes of an engine's unit, of a barrier
+
+
+def begin(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Begin a copy of each warp, with the operands of its first active lane."""
+    copies, stores = group.batch.bulk_copies, instruction.detail == "store"
+    for number, values in _of_first_lanes(group, instruction, on):
+        place, barrier, low, high, units = values
+        row, address = int(group.rows[number]), high << 32 | low
+        size = (units & 0xFFFF) * UNIT
+        fault, array = _fault(context, group, place, barrier, address, size, stores=stores)
+        if fault is None and array is not None:
+            made = copies.groups.get(row, 0) + 1 if stores else 0
+            copies.pending.append(
+                Bulk(row, place, array, address - array.start, size, barrier, made)
+            )
+            context.changes.count += 1
+        else:
+            wrong = np.zeros((1, len(group.rows), 32), dtype=bool)
+            wrong[0, number, int(np.broadcast_to(on, wrong.shape)[0, number].argmax())] = True
+            what = f"a bulk copy of {size} bytes at address {address:#x}"
+            context.fault(_told(group, instruction.line, wrong, what, fault))
+    context.report(group, instruction, on)
+
+
+def _told(group: Group, line: int, wrong: Array, what: str, fault: str | None) -> KernelFault:
+    """Return the fault of a copy, by the lane that is `wrong`."""
+    block, thread, place = lanes_of(group).first(wrong, np.zeros_like(wrong), "", line)
+    if fault == "misaligned":
+        text = f"line {line}: {what} is not aligned to 16 bytes (block {block}, thread {thread})"
+        return MisalignedError(text, place)
+    text = f"line {line}: {what} is out of bounds (block {block}, thread {thread})"
+    return OutOfBoundsError(text, place)
+
+
+def _fault(
+    context: Context,
+    group: Group,
+    place: int,
+    barrier: int,
+    address: int,
+    size: int,
+    *,
+    stores: bool,
+) -> tuple[str | None, Allocation | None]:
+    """Return what is wrong with a copy, None for nothing, and the array that it touches."""
+    batch = group.batch
+    most = batch.program.addressable_shared(batch.launch.dynamic_shared_bytes)
+    if place % UNIT or address % UNIT:
+        return "misaligned", None
+    inside = 0 <= place <= most - size and (stores or 0 <= barrier <= most - WIDE)
+    held = (
+        one
+        for one in context.allocations.values()
+        if one.start <= address and address + size <= one.stop
+    )
+    array = next(held, None) if inside else None
+    return (None if array is not None else "outside"), array
+
+
+def _of_first_lanes(
+    group: Group, instruction: Instruction, on: Array
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the operands of each warp's first active lane, with the warp's place in the group."""
+    shape = (1, len(group.rows), 32)
+    values = [np.broadcast_to(group.read(one), shape)[0] for one in instruction.src]
+    lanes = np.broadcast_to(on, shape)[0]
+    return [
+        (number, tuple(int(value[number, lanes[number].argmax()]) for value in values))
+        for number in np.flatnonzero(lanes.any(axis=1)).tolist()
+    ]
+
+
+def commit(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Make a group of the copies that warps have issued since their last one."""
+    groups = group.batch.bulk_copies.groups
+    for row in group.rows[np.asarray(on.any(axis=2)).any(axis=0)].tolist():
+        groups[row] = groups.get(row, 0) + 1
+    context.report(group, instruction, on)
+
+
+def await_groups(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Land the copies to global memory that warps wait for."""
+    copies = group.batch.bulk_copies
+    for row in group.rows[np.asarray(on.any(axis=2)).any(axis=0)].tolist():
+        last = copies.groups.get(row, 0) - int(instruction.detail)
+        mine = [one for one in copies.pending if one.row == row and 0 < one.group <= last]
+        for one in copies.take(mine):
+            one.array.copy_from(_shared(group, one.row, one.place, one.size), one.begin)
+            context.changes.count += 1
+    context.report(group, instruction, on)
+
+
+def land(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Land the copies that a phase waits for alone, which lanes ask for."""
+    batch, copies = group.batch, group.batch.bulk_copies
+    if copies.pending:
+        shape = (1, len(group.rows), 32)
+        barriers = np.broadcast_to(group.read(instruction.src[0]), shape)
+        _, rows, lanes = np.nonzero(np.broadcast_to(on, shape))
+        warps = batch.placement.warps_per_block
+        asked = {
+            (int(group.rows[row]) // warps, int(barriers[0, row, lane]))
+            for row, lane in zip(rows, lanes, strict=True)
+        }
+        for block, barrier in sorted(asked):
+            _land(context, group, block, barrier)
+    context.report(group, instruction, on)
+
+
+def _land(context: Context, group: Group, block: int, barrier: int) -> None:
+    warps = group.batch.placement.warps_per_block
+    copies = group.batch.bulk_copies
+    word = _shared(group, block * warps, barrier, WIDE).view(np.uint64)
+    waiting = [
+        one
+        for one in copies.pending
+        if not one.group and one.row // warps == block and one.barrier == barrier
+    ]
+    for one in waiting:
+        if word[0] & barrier_words.ONE:
+            copies.take([one])
+            one.array.copy_to(_shared(group, one.row, one.place, one.size), one.begin)
+            word[:] = barrier_words.complete_transactions(word, np.array([one.size], np.uint64))
+            context.changes.count += 1
+
+
+def _shared(group: Group, row: int, place: int, size: int) -> Array:
+    """Return bytes of the shared memory of a row's block."""
+    block = row // group.batch.placement.warps_per_block
+    return group.batch.shared[block, place : place + size]

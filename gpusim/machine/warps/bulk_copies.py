@@ -1,0 +1,150 @@
+"""Bulk copies between global and shared memory, on their way until somebody waits for them.
+
+A copy to shared memory lands where a thread asks for the phase of its barrier, once all arrivals
+have come; one to global memory where its warp waits for its group. Either is as late as it may be.
+An engine moves 16 bytes at a time (PTX ISA, cp.async.bulk).
+"""
+
+from __future__ import annotations
+
+from gpusim.machine.warps.accesses import Array, reached
+from gpusim.machine.warps.barrier_words import completed
+from gpusim.machine.warps.state import (
+    IN,
+    LAUNCH,
+    NOW,
+    OPERAND_BYTES,
+    SHARED_LIMIT,
+    Long,
+    Warp,
+    Word,
+)
+from gpusim.wasm.integers import trailing_zeros
+from gpusim.wasm.memory import Record, TrapError, copy, i32, i64, u32
+
+MOST_BULK = 512  # copies of a batch that are on their way
+UNIT = 16  # bytes
+WIDE = 8  # of a barrier
+
+
+class Bulk(Record):
+    """A copy of a warp, of `units` between a place in shared memory and a global address.
+
+    One to shared memory has a barrier, one to global memory the number of its group above 0.
+    """
+
+    warp: u32
+    barrier: u32
+    place: u32
+    units: u32
+    at: i64
+    group: u32
+    is_there: u32
+
+
+class Groups(Record):
+    """The number of a warp's groups of bulk copies, from 1 on."""
+
+    made: u32
+
+
+BULK_BYTES, GROUPS_BYTES = 32, 16
+
+
+def _bulk(number: int) -> Bulk:
+    return Bulk(LAUNCH.bulk + BULK_BYTES * number)
+
+
+def _groups(warp: Warp) -> Groups:
+    return Groups(warp.address + LAUNCH.groups_at)
+
+
+def _operand(on: u32, number: int) -> int:
+    """Return an operand of the first lane that is on."""
+    return Word(IN + OPERAND_BYTES * number + 4 * trailing_zeros(on)).value
+
+
+def _place(warp: Warp, address: int, bytes_there: int) -> int:
+    """Return where an address of the block's shared memory is, less the begin of its window."""
+    if address & 7 or address < 0 or address + bytes_there > Word(SHARED_LIMIT).value:
+        raise TrapError
+    return warp.shared + address
+
+
+def _new() -> Bulk:
+    for number in range(NOW.bulk):
+        if _bulk(number).is_there == 0:
+            return _bulk(number)
+    if NOW.bulk >= MOST_BULK:
+        raise TrapError
+    NOW.bulk += 1
+    return _bulk(NOW.bulk - 1)
+
+
+def begin_bulk(warp: Warp, on: u32, is_store: u32) -> None:
+    """Begin a copy: operands are the place in shared memory, its barrier, address and units."""
+    new = _new()
+    new.warp = warp.address
+    new.units = _operand(on, 4) & 0xFFFF
+    new.place = _place(warp, _operand(on, 0), UNIT * new.units)
+    new.at = _operand(on, 3) << 32 | _operand(on, 2)
+    if new.place & UNIT - 1 or new.at & UNIT - 1:
+        raise TrapError
+    new.barrier = new.group = 0
+    new.is_there = 1
+    if is_store:
+        new.group = _groups(warp).made + 1
+    else:
+        new.barrier = _place(warp, _operand(on, 1), WIDE)
+
+
+def commit_bulk(warp: Warp) -> None:
+    """Let the copies of a warp since its last group be a group."""
+    _groups(warp).made += 1
+
+
+def land_bulk(warp: Warp, on: u32) -> None:
+    """Land the copies that a phase waits for alone, which lanes ask for."""
+    left = on
+    while left:
+        barrier = _place(warp, Word(IN + 4 * trailing_zeros(left)).value, WIDE)
+        left = left & (left - 1)
+        for number in range(NOW.bulk):
+            one = _bulk(number)
+            if one.is_there and one.barrier == barrier and Long(barrier).value & 1:
+                _move(one)
+                word = Long(barrier)
+                word.value = completed(word.value, UNIT * one.units)
+
+
+def land_groups(warp: Warp, allowed: i32) -> None:
+    """Land the copies of a warp to global memory, but of so many groups that were made last."""
+    last = _groups(warp).made - allowed
+    for number in range(NOW.bulk):
+        one = _bulk(number)
+        if one.is_there and one.group and one.warp == warp.address and one.group <= last:
+            _move(one)
+
+
+def _move(one: Bulk) -> None:
+    """Make a copy, unit by unit, and forget it."""
+    array, at, place = Array(0), one.at, one.place
+    for _ in range(one.units):
+        array = reached(array, at, UNIT, one.group)
+        there = at - LAUNCH.shift
+        if one.group:
+            copy(there, place, UNIT)
+        else:
+            copy(place, there, UNIT)
+        at += UNIT
+        place += UNIT
+    one.is_there = 0
+    NOW.idle = 0
+
+
+def forget_bulk(warp: Warp) -> None:
+    """Drop the copies of a warp that begins in another block."""
+    _groups(warp).made = 0
+    for number in range(NOW.bulk):
+        if _bulk(number).warp == warp.address:
+            _bulk(number).is_there = 0
