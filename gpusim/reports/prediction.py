@@ -20,7 +20,7 @@ from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.prediction.uncertainty import Interval, kinds
-from gpusim.prediction.uncertainty.gpus import GPUS, MEASURED
+from gpusim.prediction.uncertainty.gpus import CALIBRATED_NOTE, GPUS, MEASURED
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import SENTENCES, findings_lines
 from gpusim.reports.columns import Column, Columns
@@ -205,7 +205,7 @@ def interval_note(forecast: Forecast) -> str:
 
 def _gpu_note(found: Interval) -> str:
     others = f"{found.gpus} other GPU{'' if found.gpus == 1 else 's'}"
-    return f"GPU {GPUS[found.gpu]} (errors of {others})"
+    return f"GPU {GPUS.get(found.gpu, CALIBRATED_NOTE)} (errors of {others})"
 
 
 def _time_note(forecast: Forecast) -> str:

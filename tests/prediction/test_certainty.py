@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,8 @@ from gpusim.prediction.uncertainty.certainty import (
     step_of,
     steps,
 )
-from gpusim.prediction.uncertainty.gpus import MEASURED_HERE, is_measured
+from gpusim.prediction.uncertainty.gpus import CALIBRATED, MEASURED, MEASURED_HERE, is_measured
+from gpusim.reports.prediction import interval_note
 from validate.residuals.pairs import (
     FEWEST,
     FEWEST_OF_A_KIND,
@@ -139,6 +141,26 @@ def test_gpus_are_of_the_kind_of_what_is_known_of_them() -> None:
     assert kinds["h100"] == kinds["h100-pcie"] == "generation"
     assert kinds["a100-40gb"] == kinds["gtx1650"] == kinds["v100"] == "described"
     assert kinds["k40m"] == kinds["8800gtx"] == "older"
+
+
+def test_a_file_of_measured_numbers_that_is_not_ours_is_calibrated(tmp_path: Path) -> None:
+    """No launch on that GPU was measured: it has the errors of the measured ones, and says so."""
+    stock = device.load("h200")
+    text = (Path(device.__file__).parent / "devices" / "h200.toml").read_text()
+    latency = f"dram = {{ value = {stock.facts['latency_cycles.dram'].value}"
+    (tmp_path / "own.toml").write_text(text.replace(latency, "dram = { value = 700"))
+    (tmp_path / "copy.toml").write_text(text)
+    own, copy = (device.load(tmp_path / name) for name in ("own.toml", "copy.toml"))
+    assert (gpu_kind(stock), gpu_kind(own), gpu_kind(copy)) == (MEASURED, CALIBRATED, MEASURED)
+    ours, theirs = (
+        gpusim.rank([Request("reduce3", 2**16)], device=one, code="lowering").forecasts[0]
+        for one in (stock, own)
+    )
+    assert theirs.first.interval.launches == ours.first.interval.launches
+    assert interval_note(ours) == "kind: catalogue kernel"
+    assert interval_note(theirs).endswith(
+        "; GPU calibrated with microbenchmarks (errors of 1 other GPU)"
+    )
 
 
 def test_a_changed_device_is_not_the_measured_one() -> None:

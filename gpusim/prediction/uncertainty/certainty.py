@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gpusim.codegen.generators import LOWERING, NVCC
-from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED, OLDER
+from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED, OLDER, errors_of
 from gpusim.prediction.uncertainty.kinds import CATALOGUE
 
 CERTAIN = 0.95  # of pairs in the predicted order: below it two launches are a tie
@@ -150,9 +150,9 @@ def step_of(key: Key, ratio: float, table: Mapping[Key, Sequence[Step]] | None =
     Kinds of pairs without measurements have the step of pairs of kernels.
     """
     known = steps() if table is None else table
-    gpu, kernels, differs = key
+    gpu, kernels, differs = errors_of(key[0]), *key[1:]
     if gpu == MEASURED:
-        return _at(ratio, known.get(key) or known[gpu, kernels, KERNEL])
+        return _at(ratio, known.get((gpu, kernels, differs)) or known[gpu, kernels, KERNEL])
     like = DESCRIBED if gpu == OLDER else gpu
     own = known.get((like, kernels, differs)) or known[like, CATALOGUE, KERNEL]
     measured = step_of((MEASURED, kernels, differs), ratio, known)

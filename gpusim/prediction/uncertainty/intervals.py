@@ -9,7 +9,7 @@ from typing import Any
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.uncertainty.gpus import gpu_kind
+from gpusim.prediction.uncertainty.gpus import errors_of, gpu_kind
 from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, kind_of
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 
@@ -18,8 +18,8 @@ from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 class Interval:
     """A prediction interval in microseconds, with its kind and the launches behind it.
 
-    `gpu` is a kind of `GPUS`, `code` the generator of the machine code; `unknown` are the reasons
-    for a wider interval, rows of `UNKNOWNS`. The launches are of `gpus` GPUs.
+    `gpu` is a kind of `GPUS` or "calibrated", `code` the generator of the machine code; `unknown`
+    are the reasons for a wider interval, rows of `UNKNOWNS`. The launches are of `gpus` GPUs.
     """
 
     low_us: float
@@ -62,7 +62,7 @@ def interval_of(
     """
     code = NVCC if prepared.program.compiler else LOWERING
     kind, gpu = kind_of(prepared, device, time_us), gpu_kind(device)
-    found = quantiles()[gpu, code, kind]
+    found = quantiles()[errors_of(gpu), code, kind]
     has_factors = code == NVCC and kind != CATALOGUE
     wider = {name: factors()[name].factor for name in unknown} if has_factors else {}
     found = found.widened(max(wider.values(), default=1.0))
