@@ -13,6 +13,7 @@ import numpy as np
 from gpusim.checking.accessed_elements import threads_of
 from gpusim.checking.async_copies import Groups, InFlight
 from gpusim.checking.barriers import STAYED
+from gpusim.checking.bulk_copies import BulkFlights
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.history import History
@@ -42,6 +43,7 @@ class Batch:
     local_copies: int = 1
     groups: Groups | None = None
     on_their_way: InFlight | None = None  # to shared memory
+    bulk: BulkFlights | None = None
     joined: dict[int, Array] = field(default_factory=dict)
 
     @classmethod

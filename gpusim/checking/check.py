@@ -23,7 +23,7 @@ from gpusim.codegen import generators
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
-from gpusim.isa.ops import OPS, Program
+from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import Observer
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
@@ -147,11 +147,6 @@ def check_prepared(
     seed of random turns, `blocks` the only ones to run.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
-    if any(OPS[row.op].kind == "bulk_copy" for row in prepared.program.instructions):
-        raise InputError(
-            f"{prepared.kernel} has bulk copies (cp.async.bulk): they are run and counted, but not "
-            "checked"
-        )
     launch, blocks = prepared.launch, _existing(blocks, prepared.launch)
     program = with_array_bounds(prepared.program, launch.dynamic_shared_bytes)
     prepared = replace(prepared, program=program)

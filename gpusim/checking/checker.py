@@ -20,6 +20,7 @@ from gpusim.checking.accessed_elements import (
 from gpusim.checking.async_copies import Copy, InFlight
 from gpusim.checking.barriers import Barriers, SourceText
 from gpusim.checking.batch import Batch
+from gpusim.checking.bulk_copies import Begun, BulkFlights, Flight, access_of, touched
 from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.coverage import ARRAYS, LOCAL, MASKS, STRONG, Coverage
 from gpusim.checking.element_access import BLOCK_SHIFT, LATEST_TIME, MOST_BLOCKS, ElementAccess
@@ -124,6 +125,10 @@ class Checker(Observer):
             for pc, row in enumerate(rows)
             if row.memory is not None
         }
+        made = (access_of(pc, row) for pc, row in enumerate(rows))
+        bulk = {access.pc: access for access in made if access is not None}
+        self._copying = [pc for pc in bulk if OPS[rows[pc].op].kind == "bulk_copy"]
+        accesses |= bulk
         self._accesses = accesses
         self._products, self._swaps = index_products(program), swaps
         self._shared_sums: dict[int, tuple[int, Memory]] = {}  # the lowest element, by pc
@@ -229,6 +234,9 @@ class Checker(Observer):
             "shuffle": ordering if OPS[row.op].checks_mask else self._exchange,
             "barrier": self._arrive,
             "cluster_arrive": self._arrive_in_cluster,
+            "bulk_copy": self._begin_bulk,
+            "land_bulk": self._land_bulk,
+            "await_bulk": self._await_bulk,
             "fence": self._fence,
             "exit": self._leave,
             "trap": self._leave,
@@ -479,10 +487,15 @@ class Checker(Observer):
             never = shadow.writer[touch.element] == 0
             if batch.on_their_way is not None:
                 never &= batch.on_their_way.begun[touch.element] == 0
+            if batch.bulk is not None:
+                never &= ~batch.bulk.are_on_their_way(touch.element)
             if self._layout.own_shared < elements:
                 never &= self._layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
         self._visit(step, batch, touch, access, element)
+        if batch.bulk is not None:
+            name = self._name(access, touch.element)
+            self._tell(batch.bulk.meanwhile(touch, access, name))
         self._judge(touch, access, shadow, batch.on_their_way)
         if batch.on_their_way is not None:
             self._land(touch, access, shadow, batch.on_their_way)
@@ -657,6 +670,71 @@ class Checker(Observer):
                 for landed in copies.land(block * size, (block + 1) * size):
                     shadow.write(landed)
 
+    # -- bulk copies -------------------------------------------------------------------
+
+    def _bulk(self, batch: Batch) -> tuple[BulkFlights, Shadow]:
+        """Return the bulk copies of a batch, and its shadow of shared memory."""
+        elements = self._layout.sizes["shared"] * len(batch.clocks.placement.blocks)
+        if batch.shared is None:
+            batch.shared = Shadow(elements, self._history("shared"))
+        if batch.bulk is None:
+            batch.bulk = BulkFlights(elements, batch.clocks.placement.rows, self._copying)
+        return batch.bulk, batch.shared
+
+    def _elements(self, space: str, begin: int, size: int) -> Array:
+        each = self._layout.element_bytes[space]
+        return np.arange(begin // each, -(-(begin + size) // each))
+
+    def _begin_bulk(self, step: Step, batch: Batch) -> None:
+        """Compare copies that begin with the accesses before, and keep them on their way."""
+        flights, shadow = self._bulk(batch)
+        access, warps = self._accesses[step.pc], step.placement.warps_per_block
+        for told in step.values[0].tolist():
+            one = Begun(*told)
+            lane = int(step.on[0, int(np.flatnonzero(step.rows == one.row)[0])].argmax())
+            elements = self._elements("shared", one.place, one.size)
+            elements = elements + one.row // warps * self._layout.sizes["shared"]
+            time, thread = self._time(step.pc), int(batch.threads[0, one.row, lane])
+            flight = Flight(one, access, elements, thread, time)
+            memory = int(step.placement.blocks[0]) + 1
+            touch = touched(flight, elements, time, batch.clocks, memory)
+            name = self._name(access, elements)
+            self._tell(flights.meanwhile(touch, access, name))
+            if access.kind == "load":
+                self._tell(flights.unfenced(flight, shadow, name, warps, self._timeline))
+            self._races.touch(shadow, touch, access, name)
+            flights.begin(flight)
+
+    def _land_bulk(self, step: Step, batch: Batch) -> None:
+        """Enter copies whose phase is over as stores that those learn of who ask for it."""
+        flights, shadow = self._bulk(batch)
+        arrivals = [one for one in self._accesses.values() if _is_arrival(one)]
+        memory = int(step.placement.blocks[0]) + 1
+        for flight in flights.end(int(told[0]) for told in step.values[0]):
+            time = self._time(flight.access.pc)
+            shadow.write(touched(flight, flight.elements, time, batch.clocks, memory))
+            if self._flags is not None and arrivals:
+                warps = step.placement.warps_per_block
+                barrier = self._elements("shared", flight.begun.barrier, 8)
+                barrier = barrier + flight.begun.row // warps * self._layout.sizes["shared"]
+                fence = touched(flight, barrier, self._time(step.pc), batch.clocks, memory)
+                self._flags.fence(fence, "block")
+                late = self._time(arrivals[0].pc)
+                self._flags.touch(touched(flight, barrier, late, batch.clocks, memory), arrivals[0])
+
+    def _await_bulk(self, step: Step, batch: Batch) -> None:
+        """Enter copies to global memory as loads and stores of the thread that waits for them."""
+        flights, shadow = self._bulk(batch)
+        memory = int(step.placement.blocks[0]) + 1
+        access = self._accesses[step.pc]
+        for flight in flights.end(int(told[0]) for told in step.values[0]):
+            time = self._time(flight.access.pc)
+            shadow.read(touched(flight, flight.elements, time, batch.clocks, memory))
+            begin = flight.begun.address - self._layout.first_address
+            elements = self._elements("global", begin, flight.begun.size)
+            touch = touched(flight, elements, self._time(step.pc), batch.clocks, 0)
+            self._races.touch(self._global, touch, access, self._name(access, elements))
+
     # -- threads together --------------------------------------------------------------
 
     def _sync_warp(self, step: Step, batch: Batch) -> None:
@@ -709,6 +787,8 @@ class Checker(Observer):
         touch = element_access_of(step, time, batch.clocks, batch.threads, zero, 1, shape)
         assert self._flags is not None
         self._flags.fence(touch, str(step.instruction.detail))
+        if self._copying and "FENCE.VIEW.ASYNC" in step.instruction.text:
+            self._bulk(batch)[0].fenced[step.rows] = time
 
     def _leave(self, step: Step, batch: Batch) -> None:
         row, lane = np.nonzero(step.on.any(axis=0))
@@ -733,6 +813,13 @@ _DETECTED = {
     "_fence": "",
     "_leave": "",
 }
+
+
+def _is_arrival(access: Access) -> bool:
+    """Return whether an access is an arrival at a barrier in shared memory."""
+    memory = access.instruction.memory
+    is_narrow = memory is not None and memory.space == "shared" and memory.of_block
+    return is_narrow and access.kind == "atomic"
 
 
 def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]:

@@ -126,6 +126,13 @@ RULES: dict[str, Rule] = {
             "that issued it, and put a barrier after the wait where others access the element",
         ),
         Rule(
+            "proxy-fence",
+            ERROR,
+            "a bulk copy of stores without a fence between the proxies",
+            "put fence.proxy.async behind the stores, in the threads that store, before the "
+            "barrier that orders them before the copy",
+        ),
+        Rule(
             "plain-flag",
             WARNING,
             "a plain store to a flag polled by other threads",

@@ -60,6 +60,8 @@ class TouchedMemory(Observer):
 
     def step(self, step: Step) -> None:
         """Mark the bytes of one step."""
+        if OPS[step.instruction.op].kind == "await_bulk":
+            self._mark_copies(step)
         mark = self._mark_of[step.pc]
         if not mark or step.addresses is None:
             return
@@ -77,6 +79,14 @@ class TouchedMemory(Observer):
         self._seen.append(made)
         if len(self._seen) > _MOST_RANGES:
             self._seen = self._ranges()
+
+    def _mark_copies(self, step: Step) -> None:
+        """Mark the bytes of bulk copies to global memory that end: number, ..., size, address."""
+        for _, _, _, size, _, address, _ in step.values[0].tolist():
+            first = (address - self._begin) // self.each
+            self._marks[first : first + size // self.each] |= WRITTEN
+            last = address + size - self.each
+            self._seen.append(_Range(address, last, WRITTEN, step.instruction.line))
 
     def of(self, address: int, size: int) -> Touched | None:
         """Return what the launch touched of an allocation; None for nothing."""

@@ -7,6 +7,8 @@ have come; one to global memory where its warp waits for its group. Either is as
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from gpusim.errors import KernelFault, MisalignedError, OutOfBoundsError
@@ -25,6 +27,7 @@ UNIT, WIDE = 16, 8  # bytes of an engine's unit, of a barrier
 def begin(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Begin a copy of each warp, with the operands of its first active lane."""
     copies, stores = group.batch.bulk_copies, instruction.detail == "store"
+    told: list[Bulk] = []
     for number, values in _of_first_lanes(group, instruction, on):
         place, barrier, low, high, units = values
         row, address = int(group.rows[number]), high << 32 | low
@@ -32,16 +35,17 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
         fault, array = _fault(context, group, place, barrier, address, size, stores=stores)
         if fault is None and array is not None:
             made = copies.groups.get(row, 0) + 1 if stores else 0
-            copies.pending.append(
-                Bulk(row, place, array, address - array.start, size, barrier, made)
-            )
+            copies.count += 1
+            one = Bulk(row, place, array, address - array.start, size, barrier, made, copies.count)
+            copies.pending.append(one)
+            told.append(one)
             context.changes.count += 1
         else:
             wrong = np.zeros((1, len(group.rows), 32), dtype=bool)
             wrong[0, number, int(np.broadcast_to(on, wrong.shape)[0, number].argmax())] = True
             what = f"a bulk copy of {size} bytes at address {address:#x}"
             context.fault(_told(group, instruction.line, wrong, what, fault))
-    context.report(group, instruction, on)
+    context.report(group, instruction, on, values=_values(told))
 
 
 def _told(group: Group, line: int, wrong: Array, what: str, fault: str | None) -> KernelFault:
@@ -103,18 +107,26 @@ def commit(context: Context, group: Group, instruction: Instruction, on: Array) 
 def await_groups(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Land the copies to global memory that warps wait for."""
     copies = group.batch.bulk_copies
+    told: list[Bulk] = []
     for row in group.rows[np.asarray(on.any(axis=2)).any(axis=0)].tolist():
         last = copies.groups.get(row, 0) - int(instruction.detail)
         mine = [one for one in copies.pending if one.row == row and 0 < one.group <= last]
         for one in copies.take(mine):
             one.array.copy_from(_shared(group, one.row, one.place, one.size), one.begin)
+            told.append(one)
             context.changes.count += 1
-    context.report(group, instruction, on)
+    context.report(group, instruction, on, values=_values(told))
+
+
+def _values(copies: Sequence[Bulk]) -> tuple[Array, ...]:
+    """Return copies as a step tells them: a row each."""
+    return (np.array([one.told for one in copies], dtype=np.int64).reshape(-1, 7),)
 
 
 def land(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Land the copies that a phase waits for alone, which lanes ask for."""
     batch, copies = group.batch, group.batch.bulk_copies
+    told: list[Bulk] = []
     if copies.pending:
         shape = (1, len(group.rows), 32)
         barriers = np.broadcast_to(group.read(instruction.src[0]), shape)
@@ -125,11 +137,12 @@ def land(context: Context, group: Group, instruction: Instruction, on: Array) ->
             for row, lane in zip(rows, lanes, strict=True)
         }
         for block, barrier in sorted(asked):
-            _land(context, group, block, barrier)
-    context.report(group, instruction, on)
+            told += _landed(context, group, block, barrier)
+    context.report(group, instruction, on, values=_values(told))
 
 
-def _land(context: Context, group: Group, block: int, barrier: int) -> None:
+def _landed(context: Context, group: Group, block: int, barrier: int) -> Iterator[Bulk]:
+    """Land the copies that a barrier's phase waits for alone, and yield them."""
     warps = group.batch.placement.warps_per_block
     copies = group.batch.bulk_copies
     word = _shared(group, block * warps, barrier, WIDE).view(np.uint64)
@@ -144,6 +157,7 @@ def _land(context: Context, group: Group, block: int, barrier: int) -> None:
             one.array.copy_to(_shared(group, one.row, one.place, one.size), one.begin)
             word[:] = barrier_words.complete_transactions(word, np.array([one.size], np.uint64))
             context.changes.count += 1
+            yield one
 
 
 def _shared(group: Group, row: int, place: int, size: int) -> Array:

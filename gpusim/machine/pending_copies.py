@@ -112,14 +112,23 @@ class Bulk:
     size: int
     barrier: int
     group: int
+    number: int
+
+    @property
+    def told(self) -> tuple[int, ...]:
+        """The copy as observers are told of it, with an address."""
+        address = self.array.start + self.begin
+        where = self.number, self.row, self.place, self.size, self.barrier
+        return (*where, address, self.group)
 
 
 @dataclass
 class BulkCopies:
-    """The bulk copies of a batch on their way, and the number of groups of each row."""
+    """The bulk copies of a batch on their way, the number of groups of each row, and of copies."""
 
     pending: list[Bulk] = field(default_factory=list)
     groups: dict[int, int] = field(default_factory=dict)
+    count: int = 0
 
     def take(self, which: list[Bulk]) -> list[Bulk]:
         """Return some of the copies, which are no longer on their way."""
