@@ -74,7 +74,8 @@ class Published:
         matrices = [np.zeros(self.n, np.float32) for _ in range(3)]
         launch = KERNELS[self.kernel][(side // BLOCK,) * 2, (BLOCK, BLOCK)]
         sides = np.int32(side), np.int32(side)
-        return float(gpusim.predict(launch, *matrices, *sides, device=self.gpu).time_us)
+        found = gpusim.predict(launch, *matrices, *sides, device=self.gpu, code=LOWERING)
+        return float(found.time_us)
 
 
 def published() -> list[Published]:
