@@ -64,7 +64,7 @@ def _names(file: CodeFile) -> Iterator[str]:
             yield name
         elif name in file.templates:
             example = example_instance(name, file.templates[name], file.declarations)
-            yield instance(file, name) or example
+            yield from file.spelled(instance(file, name) or example)
         else:
             yield from file.spelled(name)
 

@@ -57,7 +57,7 @@ def _list_file(chosen: Namespace) -> int:
     if chosen.json:
         print_document("file", {"kernels": [one.to_dict() for one in found]})
     elif found:
-        print_lines(lambda _: file_kernels(found))
+        print_lines(lambda width: file_kernels(found, width))
     else:
         output.write(f"{chosen.file} has no kernels\n")
     return 0

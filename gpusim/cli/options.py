@@ -351,5 +351,5 @@ def printed(report: Callable[[int], Iterable[Text]], stream: TextIO) -> str:
     screen.file = page = io.StringIO()  # rich leaves the process where a reader has left
     for line in report(width):
         for part in folding.pieces(harmless(line), width):
-            screen.print(harmless(part), no_wrap=True, crop=True)
+            screen.print(harmless(part), no_wrap=True, crop=True, soft_wrap=bool(line.no_wrap))
     return page.getvalue()

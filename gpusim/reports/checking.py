@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import linecache
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -20,7 +19,7 @@ from gpusim.reports.columns import Column, Columns
 from gpusim.reports.excerpts import SCREEN, height, others
 from gpusim.reports.generators import made_by
 from gpusim.reports.launches import description_lines
-from gpusim.reports.layout import BAD, DIM, TITLE, linked, plural, size
+from gpusim.reports.layout import BAD, DIM, TITLE, command_lines, linked, plural, size
 
 MOST_SHOWN = 100
 MOST_ROWS = 10  # of further findings on one screen
@@ -114,24 +113,13 @@ def explored_report(explored: Explored, width: int, *, whole: bool = True) -> It
     for number, one in enumerate(smallest):
         assert one.findings is not None
         yield Text("")
-        yield from _command(one.command, width)
+        yield from command_lines(one.command, width, TITLE)
         if whole or number == 0:
             yield from check_report(one.findings, width, whole=whole)
         else:
             yield from _rows(one.findings[:MOST_ROWS]).lines(width)
     if not whole and len(smallest) > 1:
         yield Text("  in full: --all", DIM)
-
-
-def _command(command: str, width: int) -> Iterator[Text]:
-    """Yield a command line in lines that a shell takes for one."""
-    lines = [""]
-    for word in map(shlex.quote, shlex.split(command)):
-        if lines[-1] and len(lines[-1]) + len(word) + 3 > width:
-            lines.append("   ")
-        lines[-1] += f" {word}" if lines[-1] else word
-    for number, line in enumerate(lines, 1):
-        yield Text(line if number == len(lines) else f"{line} \\", TITLE)
 
 
 def _heading(findings: Findings, width: int) -> Iterator[Text]:

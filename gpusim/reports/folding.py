@@ -13,9 +13,15 @@ _SECOND_COLUMN = re.compile(r"\s*\S+(?: \S+)*?\s{2,}(?=\S)")
 
 
 def pieces(line: Text, width: int) -> Iterator[Text]:
-    """Yield a line in pieces of at most `width`; all but the first are indented two further."""
+    """Yield a line in pieces of at most `width`; all but the first are indented two further.
+
+    One that may not wrap stays whole.
+    """
     from rich.text import Text
 
+    if line.no_wrap:
+        yield line
+        return
     for whole in line.split("\n", allow_blank=True):
         indent = hang(whole.plain, width // 4)
         while whole.cell_len > width:

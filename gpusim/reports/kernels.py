@@ -12,7 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from gpusim.catalogue import Entry
-from gpusim.reports.layout import BAD, DIM, TITLE
+from gpusim.reports.layout import BAD, DIM, TITLE, command_lines
 
 NAME_WIDTH = 18
 
@@ -45,7 +45,7 @@ class FileKernel:
         }
 
 
-def file_kernels(kernels: Sequence[FileKernel]) -> Iterator[Text]:
+def file_kernels(kernels: Sequence[FileKernel], width: int) -> Iterator[Text]:
     """Yield the kernels of a file: name, parameters, and a command line that runs."""
     for one in kernels:
         yield Text(one.name, TITLE)
@@ -56,7 +56,7 @@ def file_kernels(kernels: Sequence[FileKernel]) -> Iterator[Text]:
         yield Text(f"  {listed or 'no parameters'}")
         if one.kept:
             yield Text(f"  launch: {_options(one.kept)} ({one.source})", DIM)
-        yield Text(f"  {one.command}", DIM)
+        yield from command_lines(one.command, width, DIM, "  ")
 
 
 def _options(kept: Mapping[str, str | list[str]]) -> str:

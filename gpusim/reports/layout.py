@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -58,6 +59,19 @@ def linked(style: str, file: str) -> Style:
 def integer(value: int) -> str:
     """Return a count with commas, or "." for zero, which makes the other numbers stand out."""
     return f"{value:,}" if value else "."
+
+
+def command_lines(command: str, width: int, style: str, indent: str = "") -> Iterator[Text]:
+    """Yield a command line in lines that a shell takes for one, however long its words are."""
+    lines = [indent]
+    for word in map(shlex.quote, shlex.split(command)):
+        is_first = lines[-1] == indent
+        if not is_first and len(lines[-1]) + len(word) + 3 > width:
+            lines.append(f"{indent}   ")
+        lines[-1] += word if is_first else f" {word}"
+    for number, line in enumerate(lines, 1):
+        text = line if number == len(lines) else f"{line} \\"
+        yield Text(text, style, no_wrap=True, overflow="ignore")
 
 
 def heading(text: str, note: str = "") -> Text:

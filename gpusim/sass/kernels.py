@@ -286,7 +286,7 @@ class CudaSource(CodeFile):
                 f"'{example_instance(plain, self.templates[plain], self.declarations)}'"
             )
         if self._may_be_ambiguous(name):
-            self.code(name, ComputeCapability(9, 0))  # names the overloads that exist
+            self._require_one(name)
         return super().__getitem__(name)
 
     def _may_be_ambiguous(self, name: str) -> bool:
@@ -297,6 +297,19 @@ class CudaSource(CodeFile):
         if _types_of(name) is not None:
             return not self.overload(name)
         return len(signature.overloads(self.declarations, _plain_name(name))) > 1
+
+    def _require_one(self, name: str) -> None:
+        """Raise InputError, with the overloads that exist, where a name means several kernels."""
+        try:
+            self.code(name, ComputeCapability(9, 0))
+        except compiler.CompileError as error:
+            if "<" not in name or "(" in name:
+                raise
+            found = self.spelled(name)
+            raise InputError(
+                f"{self.file} has {len(found)} templates {_plain_name(name)!r}: write their types "
+                f"out, as in {' or '.join(map(repr, found))}"
+            ) from error
 
     def _may_be_made(self, name: str) -> bool:
         """Return whether a macro may make a kernel of that name."""
@@ -317,12 +330,34 @@ class CudaSource(CodeFile):
         return tuple(resolved(o, known, size) for o, size in zip(found, sizes, strict=True))
 
     def spelled(self, name: str) -> list[str]:
-        """Return the names of all kernels of one name, with their types where they are several."""
-        found = signature.overloads(self.declarations, name)
+        """Return the names of all kernels of one name, with their types where they are several.
+
+        Namespaces and the types that aliases mean are those of the machine code, if it is there.
+        """
+        found = signature.overloads(self.declarations, _plain_name(name))
         if len(found) < 2:
             return [name]
+        if "<" in name:
+            known = self._types_in(name)
+            each = (", ".join(resolved(o, known).ctype for o in one) for one in found)
+            return [f"{name}({types})" for types in each]
         types = [[_bare(resolved(o, self._aliases).ctype) for o in one] for one in found]
+        made = [_signature(symbol) for symbol in self._known_kernels(name)]
+        known = {
+            f"{full}({', '.join(taken)})": list(map(_bare, taken)) for full, taken in made if taken
+        }
+        if known:
+            place = {name: types.index(of) if of in types else -1 for name, of in known.items()}
+            return sorted(known, key=place.__getitem__)
         return list(dict.fromkeys(f"{name}({', '.join(one)})" for one in types))
+
+    def _known_kernels(self, name: str) -> list[str]:
+        """Return the symbols of the kernels of a plain name, none where nothing is compiled."""
+        try:
+            held = self._compiled(None, DEFAULT_ARCHITECTURE)[1]
+        except (compiler.CompileError, wheels.CompilerMissingError):
+            return []
+        return [one for one in held.kernels if _plain_name(symbols.cpp_name(one)) == name]
 
     def overload(self, name: str) -> tuple[Declared, ...]:
         """Return a kernel's parameters as declared, of the one with the types in its name."""
@@ -330,10 +365,11 @@ class CudaSource(CodeFile):
         found = self.kernels.get(plain, ())
         if types is None:
             return found
+        known = self._types_in(name)
         same = (
             one
             for one in signature.overloads(self.declarations, plain)
-            if [_bare(resolved(o, self._aliases).ctype) for o in one] == types
+            if [_bare(resolved(o, known).ctype) for o in one] == types
         )
         return next(same, ())
 
@@ -341,7 +377,8 @@ class CudaSource(CodeFile):
         """Return a kernel's machine code for a GPU."""
         asked = self._instance(name)
         made, held = self._compiled(asked, compiler.architecture(cc), name)
-        key = asked if asked is not None and _types_of(name) is None else name
+        is_whole = asked is not None and (asked.startswith("(") or _types_of(name) is None)
+        key = asked if asked is not None and is_whole else name
         symbol = made.names.get(key) or _symbol(name, held, self.file)
         found = _code(held, name, symbol, made.listing, made.generator, self.file)
         ptx = ptx_of(made.ptx)
@@ -419,9 +456,11 @@ class CudaSource(CodeFile):
 
     def _instance(self, name: str) -> str | None:
         """Return the name of a template's instance or in a namespace, None for any other."""
-        full = name.partition("(")[0]
+        full, bracket, types = name.partition("(")
         if "<" in full and "::" not in full.partition("<")[0]:
-            return signature.namespaces(self.declarations).get(_plain_name(full), "") + full
+            full = signature.namespaces(self.declarations).get(_plain_name(full), "") + full
+        if bracket and len(signature.overloads(self.declarations, _plain_name(full))) > 1:
+            return f"(void(*)({types}){full}" if "<" in full else None
         return full if "<" in full or "::" in full else None
 
 
@@ -475,15 +514,28 @@ def _types_of(name: str) -> list[str] | None:
     return [_bare(one) for one in parts(types.strip().removesuffix(")"))] if bracket else None
 
 
+def _signature(symbol: str) -> tuple[str, list[str] | None]:
+    """Return a kernel's name in C++ with its namespaces, and its parameters' types."""
+    return symbols.cpp_name(symbol), symbols.parameter_types(symbol)
+
+
+# Of types of one size and kind the first name: `unsigned`, `unsigned int` and `uint32_t` are one.
+_FIRST_NAMES = {dtype: name for name, dtype in reversed(list(TYPES.items()))}
+
+
 def _bare(ctype: str) -> str:
     """Return a type without qualifiers and blanks, as machine code has it of parameters."""
-    return "".join(_QUALIFIER.sub("", ctype).replace("[]", "*").split())
+    text = " ".join(_QUALIFIER.sub("", ctype).replace("[]", "*").split())
+    base = text.rstrip("*& ")
+    named = _FIRST_NAMES[TYPES[base]] if base in TYPES else base
+    return "".join(f"{named}{text[len(base) :]}".split())
 
 
 def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
     """Return the name that a kernel bears in machine code (Itanium C++ ABI)."""
     plain, types = name.partition("(")[0].strip(), _types_of(name)
-    mangled = f"{len(plain)}{plain}"
+    last = plain.rpartition("::")[2]
+    mangled = f"{len(last)}{last}"
     found = [
         k
         for k in held.kernels
@@ -491,6 +543,8 @@ def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
         or k.startswith(f"_Z{mangled}")
         or (k.startswith("_ZN") and f"{mangled}E" in k)
     ]
+    if "::" in plain:
+        found = [k for k in found if f"::{symbols.cpp_name(k)}".endswith(f"::{plain}")]
     taken = {k: symbols.parameter_types(k) for k in found}
     if types is not None:
         found = [k for k in found if list(map(_bare, taken[k] or ["?"])) == types]

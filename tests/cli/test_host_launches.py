@@ -312,6 +312,63 @@ def test_overloads_are_listed_with_their_types(run: Run, tmp_path: Path) -> None
     assert names == ["k(int*)", "k(float*)"]
 
 
+OVERLOADS = """
+template <class T> __global__ void fill(T *x) { x[threadIdx.x] = 1; }
+template <class T> __global__ void fill(T *x, int n) { if (threadIdx.x < n) x[threadIdx.x] = 2; }
+namespace one { __global__ void set(float *x) { x[threadIdx.x] = 3; } }
+namespace two { __global__ void set(float *x) { x[threadIdx.x] = 4; } }
+#ifdef NEVER
+__global__ void copy(double *x) { x[threadIdx.x] = 5; }
+#else
+__global__ void copy(unsigned int *x, size_t n) { x[threadIdx.x] = n; }
+__global__ void copy(unsigned *x, float n) { x[threadIdx.x] = n; }
+#endif
+"""
+
+
+def test_each_listed_overload_has_a_command_line_that_runs_it(run: Run, tmp_path: Path) -> None:
+    """Templates, namespaces, aliases of types, and those that the preprocessor leaves out."""
+    found = {
+        one["name"].rpartition(".cu:")[2]: one["command"]
+        for one in described(run, tmp_path / "o.cu", OVERLOADS)
+    }
+    assert sorted(found) == [
+        "copy(unsigned int*, float)",
+        "copy(unsigned int*, unsigned long)",
+        "fill<float>(float*)",
+        "fill<float>(float*, int)",
+        "one::set(float*)",
+        "two::set(float*)",
+    ]
+    for name, command in found.items():
+        status, out, _ = run(*shlex.split(command)[1:])
+        assert (status, out.startswith(f"{name}  grid")) == (0, True)
+
+
+def test_a_template_with_overloads_needs_its_types(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "o.cu").write_text(OVERLOADS)
+    status, _, err = run("trace", f"{tmp_path}/o.cu:fill<float>", "--arg", "x=float32[64]")
+    assert status == 2
+    assert "2 templates 'fill': write their types out, as in 'fill<float>(float*)' or" in err
+
+
+@pytest.mark.parametrize("width", ["40", "80", "100"])
+def test_listed_command_lines_are_pasted_as_they_stand(
+    width: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    name = "weights_of_all_the_elements_of_a_row_in_single_precision"
+    file = tmp_path / "long.cu"
+    file.write_text(
+        f"__global__ void k(float *{name}, float *y, int number) {{ y[0] = number; }}\n"
+    )
+    (one,) = described(run, file, file.read_text())
+    _, out, _ = run("list", str(file))
+    pasted = out[out.index("gpusim trace") :]
+    assert shlex.split(pasted.replace("\\\n", "")) == shlex.split(one["command"])
+    assert all(line.endswith("\\") for line in pasted.splitlines()[:-1])
+
+
 def test_arguments_of_the_runtimes_launch_function_are_found() -> None:
     text = """
     __global__ void k(float *x, int n) {}
