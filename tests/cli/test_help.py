@@ -151,15 +151,11 @@ def test_habitual_names_of_options_are_taken(tmp_path: Path) -> None:
     assert page.exists()
 
 
-SHORT = (
-    "list", "devices", "devices h200", "rank -n 2^20", "compare reduce1 reduce2", "plot", "--help",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("command", SHORT)
+@pytest.mark.parametrize("command", ["plot", "--help"])
 def test_what_is_printed_without_all_has_at_most_60_lines(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Reports are in `test_screens.py`."""
     monkeypatch.setenv("COLUMNS", "80")
     main(command.split())
     captured = capsys.readouterr()

@@ -13,7 +13,7 @@ from gpusim.reports.excerpts import SCREEN
 
 COLUMNS = 80
 KERNELS = [entry.name for entry in entries() if entry.name != "kogge_stone_scan"]  # out of bounds
-SOME = ["reduce2", "reduction2", "reduction5", "kernel4", "kogge_stone_scan_double", "step2"]
+SOME = ["reduction5", "kernel4", "kogge_stone_scan_double"]  # two are wrong, one with long loops
 LAUNCH = """
 [[tool.gpusim.launch]]
 name = "conflicts"
@@ -42,7 +42,7 @@ OF_SOME = [
     "predict reduce2 -n 2^18 --block 1024 --timeline",
     "predict reduce2 -n 2^18 --without bank-conflicts@81",
     "check reduction5 --explore 4",
-    "validate compare --against k40m --workers 1",
+    pytest.param("validate compare --against k40m --workers 1", marks=pytest.mark.slow),
 ]
 
 
@@ -64,8 +64,9 @@ def shown(command: str, screen: pytest.CaptureFixture[str]) -> list[str]:
 
 def test_every_command_with_a_report_is_here() -> None:
     others = {"plot", "report", "grade"}  # write files, or run a folder of tests
-    named = {command.split()[0] for command in (*OF_A_KERNEL, *OF_SOME)}
-    assert named - {"validate"} == MODULES.keys() - others
+    of_some = (one for one in OF_SOME if isinstance(one, str))
+    named = {command.split()[0] for command in (*OF_A_KERNEL, *of_some)}
+    assert named == MODULES.keys() - others
 
 
 def too_large(command: str, kernels: list[str], screen: pytest.CaptureFixture[str]) -> list[str]:

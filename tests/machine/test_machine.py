@@ -262,22 +262,23 @@ def test_barriers_that_count_tell_blocks_that_come_one_after_the_other(level: st
     assert out.tolist() == [0] * 64 + [640] * 64 + [641] * 64 + [640] * 64
 
 
+@cuda.jit
+def tickets_of_keys(keys, bins, tickets):
+    i = cuda.grid(1)
+    tickets[i] = cuda.atomic.add(bins, keys[i], 1)
+
+
 @both_levels
 @given(data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_atomics_on_one_address_add_up_and_hand_out_every_ticket(
     level: str, data: st.DataObject
 ) -> None:
-    @cuda.jit
-    def kernel(keys, bins, tickets):
-        i = cuda.grid(1)
-        tickets[i] = cuda.atomic.add(bins, keys[i], 1)
-
     keys = np.array(
         data.draw(st.lists(st.integers(0, 5), min_size=128, max_size=128)), dtype=np.int32
     )
     bins, tickets = zeros(6), zeros(128)
-    gpusim.trace(kernel[2, 64], keys, bins, tickets, level=level)
+    gpusim.trace(tickets_of_keys[2, 64], keys, bins, tickets, level=level)
     assert bins.tolist() == np.bincount(keys, minlength=6).tolist()
     for key in range(6):
         assert sorted(tickets[keys == key]) == list(range(bins[key]))

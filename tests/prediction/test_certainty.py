@@ -209,6 +209,7 @@ def test_the_table_is_what_the_records_give() -> None:
     assert steps() == derived_steps(launches())
 
 
+@pytest.mark.slow
 def test_left_out_pairs_said_to_be_in_order_are_and_few_others_are_called_ties() -> None:
     """Published GPUs are left out one by one, kernels of the H200 in folds."""
     found = tried(launches())

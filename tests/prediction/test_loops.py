@@ -502,9 +502,25 @@ def test_loops_one_after_the_other_overlap_when_played_in_part_as_they_do_in_ful
     assert part.time_us == pytest.approx(whole.time_us, rel=0.02)
 
 
-@pytest.mark.parametrize(
+LONG = pytest.mark.parametrize(
     ("name", "options"), [("kernel0", {}), ("kernel4", {}), ("reduce7", {"grid": 528})]
 )
+
+
+@LONG
+def test_twice_the_iterations_of_a_loop_take_twice_as_long(
+    name: str, options: dict[str, int]
+) -> None:
+    found = [of_loop(name, n, **options) for n in (2**24, 2**25, 2**26)]
+    assert all(one.extent.iterations_simulated <= 64 for one in found)
+    assert found[-1].extent.iterations > 2 * found[-1].extent.iterations_simulated
+    for measure in (lambda one: one.instructions, lambda one: one.cycles):
+        some, more, most = map(measure, found)
+        assert most - more == pytest.approx(2 * (more - some), rel=0.05)
+
+
+@pytest.mark.slow
+@LONG
 def test_a_huge_loop_takes_in_proportion_to_a_large_one(name: str, options: dict[str, int]) -> None:
     small, large = (of_loop(name, n, **options) for n in (2**26, 2**30))
     assert large.extent.iterations_simulated == small.extent.iterations_simulated
@@ -513,10 +529,10 @@ def test_a_huge_loop_takes_in_proportion_to_a_large_one(name: str, options: dict
 
 
 def test_blocks_that_run_a_loop_differently_often_are_played_in_full() -> None:
-    found = of_loop("naive_scan", 2**15)
+    found = of_loop("naive_scan", 2**12)
     assert not found.extent.iterations
     assert len(found.classes.classes) == found.launch.blocks
-    adds = sum(range(2**15)) / 32  # a warp adds its lanes' elements at once
+    adds = sum(range(2**12)) / 32  # a warp adds its lanes' elements at once
     assert found.instructions > adds
     assert found.time_us > found.limiter.time_us * 0.99
 

@@ -380,12 +380,12 @@ def test_rows_read_twice_at_the_beginning_of_a_long_life_are_as_far_apart_as_any
 ) -> None:
     """Four rows an SM, of 240 KB, and 528 of 60 MB: what comes between is all of the rows.
 
-    That the two passes are a hundredth of the block's steps does not matter.
+    That the two passes are a small part of the block's steps does not matter.
     """
     n, blocks = kilobytes * 256, 4 * H200.gpu.sms
     arrays = array_spec(n * blocks, "int32"), array_spec(64 * blocks, "int32")
     launch = again_and_long_after[blocks, 64]
-    share = share_from(launch, (*arrays, np.int32(n), np.int32(100_000)))
+    share = share_from(launch, (*arrays, np.int32(n), np.int32(20_000)))
     second = [
         s.again
         for pc, s in share.by_pc.items()
