@@ -16,14 +16,18 @@ from gpusim.program.uses import bits, read_bits, written_bits
 
 def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
     """Return the lines with control flow or addresses that elements of some arrays decide."""
+    return list(_decided(Same(program), frozenset(arrays)))
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _decided(same: Same[Program], arrays: frozenset[str]) -> tuple[int, ...]:
+    rows = same.held.instructions
     lines = {
         row.line
-        for row, tainted in zip(
-            program.instructions, tainted_registers(program, arrays), strict=True
-        )
+        for row, tainted in zip(rows, _tainted(same, arrays), strict=True)
         if bits(_deciding(row)) & tainted and not OPS[row.op].only_describes
     }
-    return sorted(lines)
+    return tuple(sorted(lines))
 
 
 def tainted_registers(program: Program, arrays: Set[str]) -> Sequence[int]:
