@@ -29,7 +29,7 @@ _GLOBAL = Memory("global", ANY_ARRAY, WORD, by_address=True)
 _WAIT = {
     "store": "wait for the phase of its barrier (mbarrier.try_wait) in the thread that accesses it",
     "load": "wait for its group (cp.async.bulk.wait_group.read) in the thread that copies, and put "
-    "a barrier behind that where others access the element",
+    "a barrier after it where others access the element",
 }
 
 
@@ -147,7 +147,7 @@ class BulkFlights:
         line = flight.access.line
         message = (
             f"a bulk copy of {copies} copies from {array}[{index}] in line {line}, which {who} "
-            "writes before: without fence.proxy.async the copy may read what was there before"
+            "writes before: without fence.proxy.async the copy may read the old contents"
         )
         place = Place(line, COPIES["load"], copies)
         return Finding("proxy-fence", message, (place,), array, index, count=int(wrong.sum()))

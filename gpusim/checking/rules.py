@@ -129,7 +129,7 @@ RULES: dict[str, Rule] = {
             "proxy-fence",
             ERROR,
             "a bulk copy of stores without a fence between the proxies",
-            "put fence.proxy.async behind the stores, in the threads that store, before the "
+            "put fence.proxy.async after the stores, in the threads that store, before the "
             "barrier that orders them before the copy",
         ),
         Rule(
