@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from gpusim.checking.clock_rows import BARRIER, HEARD, KEY, MET, PAIRS, THREAD, TIME, WARP_SYNC
 
@@ -21,13 +21,25 @@ class Joined(Protocol):
 K = TypeVar("K", bound=Joined)
 
 
+class Together(NamedTuple, Generic[K]):
+    """What many threads of a block have come to know at one time: each, and all of them."""
+
+    time: int
+    each: Callable[[], Iterator[tuple[Row, K]]]
+    all: K
+
+
 @dataclass
 class _Block(Generic[K]):
-    """Of a block: knowledge of all threads until a barrier, and of its warps."""
+    """Of a block: knowledge of all threads until a barrier, and of its warps.
+
+    Without any of its warps it may be that of many threads `together`.
+    """
 
     barrier: int = 0
     known: K | None = None
     warps: dict[int, _Warp[K]] = field(default_factory=dict)
+    together: Together[K] | None = None
 
 
 @dataclass
@@ -82,6 +94,16 @@ class BlockFlow(Generic[K]):
         entries.append((row[TIME], news))
         return news
 
+    def is_common(self, row: Row) -> bool:
+        """Return whether all threads of a thread's block know the same."""
+        self.of(row)
+        block = self._blocks.get(row[KEY])
+        return block is None or not (block.warps or block.together)
+
+    def add_together(self, row: Row, together: Together[K]) -> None:
+        """Record that threads of a block know more, where all have known the same."""
+        self._blocks.setdefault(row[KEY], _Block()).together = together
+
     def of(self, row: Row) -> K | None:
         """Return the knowledge of a thread."""
         block = self._blocks.get(row[KEY])
@@ -102,6 +124,12 @@ class BlockFlow(Generic[K]):
         self._blocks.pop(block, None)
 
     def _of(self, block: _Block[K], row: Row) -> K | None:
+        together, block.together = block.together, None
+        if together is not None and together.time <= row[BARRIER]:
+            block.known = joined(block.known, together.all)
+        elif together is not None:
+            for one, news in together.each():
+                self.add(one, news)
         if row[BARRIER] > block.barrier:
             _settle(block, row[BARRIER])
         known, warp = block.known, block.warps.get(row[THREAD] >> 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,6 +53,7 @@ from gpusim.launch.languages import CUDA_CPP
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
+from gpusim.program.flow import all_successors, leaders
 from gpusim.program.polling import optimistic_loads, polls, signals, tested_loads
 from gpusim.typing import Array
 
@@ -177,8 +179,9 @@ class Checker(Observer):
             "local": self._access_local,
             "generic": self._access_generic,
         }
+        without = program.joining | _repeated_fences(program)
         self._actions = [
-            None if pc in program.joining else self._action(pc, row) for pc, row in enumerate(rows)
+            None if pc in without else self._action(pc, row) for pc, row in enumerate(rows)
         ]
 
     def _releases(self) -> Releases:
@@ -820,6 +823,19 @@ def _is_arrival(access: Access) -> bool:
     memory = access.instruction.memory
     is_narrow = memory is not None and memory.space == "shared" and memory.of_block
     return is_narrow and access.kind == "atomic"
+
+
+def _repeated_fences(program: Program) -> frozenset[int]:
+    """Return the fences directly behind another one of their scope, as compilers write them."""
+    rows, begins = program.instructions, leaders(all_successors(program))
+    return frozenset(
+        pc
+        for pc, (before, row) in enumerate(pairwise(rows), 1)
+        if OPS[row.op].kind == OPS[before.op].kind == "fence"
+        and (row.detail, row.guard, row.negated) == (before.detail, before.guard, before.negated)
+        and pc not in begins
+        and not row.text.startswith("FENCE")  # of asynchronous copies
+    )
 
 
 def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]:

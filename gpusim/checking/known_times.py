@@ -7,7 +7,7 @@ each. Trees share parts, and a join passes by what both share: it takes as long 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gpusim.checking.element_access import BLOCK_SHIFT
@@ -17,6 +17,7 @@ BLOCKS = ((BLOCK_SHIFT, 255), (BLOCK_SHIFT + 8, 255), (BLOCK_SHIFT + 16, 255))
 # Of the root's parts, and so on down to lanes: the place of their number in a thread's, and a mask.
 LEVELS = (*BLOCKS[::-1], WARP, LANE)
 MOST_INCLUDED = 64
+EVERY_LANE = (1 << 32) - 1
 
 
 class KnownTimes:
@@ -130,6 +131,24 @@ def of_thread(
     if max(time, met) > barrier:
         lanes = {**lanes, thread & LANE[1]: time}
         parts[mine] = KnownTimes(met, _leaves(lanes, met), max(time, met))
+    return _of_block(thread, barrier, parts)
+
+
+def of_warps(rows: Sequence[tuple[int, int, int]], time: int, barrier: int) -> KnownTimes:
+    """Return what threads know together, from one time on: a warp's first, lanes and last meeting.
+
+    They are of one block, and have no news of others since its barrier.
+    """
+    parts = {}
+    for thread, lanes, warp_sync in rows:
+        met = time if lanes == EVERY_LANE else warp_sync
+        leaves = {lane: time for lane in range(32) if lanes >> lane & 1}
+        parts[thread >> WARP[0] & WARP[1]] = KnownTimes(met, _leaves(leaves, met), time)
+    return _of_block(rows[0][0], barrier, parts)
+
+
+def _of_block(thread: int, barrier: int, parts: dict[int, KnownTimes]) -> KnownTimes:
+    """Return what is known of a thread's block: of some of its warps more."""
     known = KnownTimes(barrier, parts, max([barrier, *(part.latest for part in parts.values())]))
     for shift, mask in BLOCKS:
         known = KnownTimes(0, {(thread >> shift) & mask: known}, known.latest)

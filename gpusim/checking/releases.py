@@ -12,13 +12,13 @@ lock, taken by a compare-and-swap, needs it; with `lenient` neither does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpusim.checking.block_flow import BlockFlow, Row, joined
+from gpusim.checking.block_flow import BlockFlow, Row, Together, joined
 from gpusim.checking.clock_rows import (
     AWAITS,
     BARRIER,
@@ -36,7 +36,7 @@ from gpusim.checking.clock_rows import (
     locations,
 )
 from gpusim.checking.element_access import BLOCK_SHIFT, LOCATION_SHIFT, ElementAccess
-from gpusim.checking.known_times import KnownTimes, ReleasedTimes, of_thread
+from gpusim.checking.known_times import KnownTimes, ReleasedTimes, of_thread, of_warps
 from gpusim.checking.ledger import Ledger
 from gpusim.typing import Array
 
@@ -128,13 +128,39 @@ class Releases:
     def _catch_up(self) -> None:
         late, self._late, self._late_bytes = self._late, [], 0
         for does, rows, *others in late:
-            does(rows.tolist(), *others)
+            does(rows, *others)
 
-    def _fence(self, rows: Sequence[Row], scopes: Sequence[int]) -> None:
-        for row in rows:
-            ready = Fenced(row, tuple([one.complete(row, scopes) for one in self._orders.values()]))
-            for one in scopes:
-                self._fenced[one].add(row, ready)
+    def _fence(self, rows: Array, scopes: Sequence[int]) -> None:
+        for mine in np.split(rows, 1 + np.flatnonzero(np.diff(rows[:, KEY]))):
+            if not self._fence_together(mine, scopes):
+                for row in mine.tolist():
+                    orders = self._orders.values()
+                    ready = Fenced(row, tuple([one.complete(row, scopes) for one in orders]))
+                    for one in scopes:
+                        self._fenced[one].add(row, ready)
+
+    def _fence_together(self, rows: Array, scopes: Sequence[int]) -> bool:
+        """Record a fence of threads of a block as one, if they know the same from a barrier."""
+        if len(rows) < 32 or rows.shape[1] > HEARD:
+            return False
+        first, orders = rows[0].tolist(), self._orders.values()
+        flows = [self._fenced[one] for one in scopes]
+        if (rows[:, BARRIER] != first[BARRIER]).any() or (rows[:, PAIRS:] > first[BARRIER]).any():
+            return False
+        if not all(one.is_common(first, scopes) for one in orders):
+            return False
+        if not all(flow.is_common(first) for flow in flows):
+            return False
+        acquired = tuple([one.acquired.of(first) for one in orders])
+        every = Fenced(first, acquired)
+        every.made = (of_warps(_warps(rows), first[TIME], first[BARRIER]), *acquired)
+
+        def each() -> Iterator[tuple[Row, Fenced]]:
+            return ((row, Fenced(row, acquired)) for row in rows.tolist())
+
+        for flow in flows:
+            flow.add_together(first, Together(first[TIME], each, every))
+        return True
 
     def visit(self, touch: ElementAccess, flag: FlagAccess) -> Array:
         """Record accesses to flags; lanes of one step take turns.
@@ -161,8 +187,8 @@ class Releases:
             self._later(self._visit, rows, released, flag)
         return rows
 
-    def _visit(self, rows: Sequence[Row], released: Array, flag: FlagAccess) -> None:
-        for number, row in enumerate(rows):
+    def _visit(self, rows: Array, released: Array, flag: FlagAccess) -> None:
+        for number, row in enumerate(rows.tolist()):
             for scope in self._scopes[: 1 if flag.is_narrow else 2]:
                 if flag.acquires:
                     for order in self._orders.values():
@@ -185,8 +211,8 @@ class Releases:
         if self._has_fences:
             self._later(self._forget, blocks)
 
-    def _forget(self, blocks: Sequence[int]) -> None:
-        for block in blocks:
+    def _forget(self, blocks: Array) -> None:
+        for block in blocks.tolist():
             for order in self._orders.values():
                 order.forget(block)
             for flow in self._fenced:
@@ -358,6 +384,13 @@ class Order:
                 known = self.acquired.add(row, pending)
         return self.acquired.of(row) if known is None else known
 
+    def is_common(self, row: Row, scopes: Sequence[int]) -> bool:
+        """Return whether a block's threads have acquired the same, and wait for no fence."""
+        pending = [self._pending[scope] for scope in scopes]
+        flows = [self.acquired, *pending]
+        is_none_pending = all(flow.of(row) is None for flow in pending)
+        return is_none_pending and all(flow.is_common(row) for flow in flows)
+
     def acquire(self, row: Row, scope: int, flag: FlagAccess) -> None:
         """Record the acquisition of all that was released to a place."""
         released = self._released.get(_place(row, scope))
@@ -384,6 +417,15 @@ class Order:
         """Forget the threads of a block that has ended."""
         for flow in (self.acquired, *self._pending):
             flow.forget(block)
+
+
+def _warps(rows: Array) -> list[tuple[int, int, int]]:
+    """Return the first thread of each warp among rows, its lanes as bits, and when they met."""
+    made: dict[int, tuple[int, int, int]] = {}
+    for thread, warp_sync in rows[:, [THREAD, WARP_SYNC]].tolist():
+        first, lanes, met = made.get(thread >> 5, (thread & -32, 0, 0))
+        made[thread >> 5] = first, lanes | 1 << (thread & 31), max(met, warp_sync)
+    return list(made.values())
 
 
 def _place(row: Row, scope: int) -> tuple[int, int]:

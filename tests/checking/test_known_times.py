@@ -116,3 +116,31 @@ def nodes_made(blocks: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
 def test_a_chain_of_blocks_takes_as_long_for_each_link(monkeypatch: pytest.MonkeyPatch) -> None:
     assert nodes_made(128, monkeypatch) <= 2.2 * nodes_made(64, monkeypatch)
+
+
+def by(time: int, threads: list[int], barrier: int = 0) -> ElementAccess:
+    """Return an access of threads to one element, behind a barrier."""
+    count = len(threads)
+    who, at = np.array(threads, np.int64), np.zeros(count, np.int64)
+    before = np.full(count, barrier, np.int64)
+    return ElementAccess(time, at, who, before, before, None, lambda: np.zeros((1, count)))
+
+
+@pytest.mark.parametrize("is_one_step", [True, False])
+@pytest.mark.parametrize("barrier", [0, 3])
+def test_a_fence_of_a_block_hands_on_what_its_threads_know_behind_a_barrier(
+    barrier: int, is_one_step: bool
+) -> None:
+    """64 threads access at 1 and fence at 2; thread 5 releases at 4, and another block acquires."""
+    releases, mine, other = Releases(), list(range(64)), 1 << BLOCK_SHIFT
+    for some in [mine] if is_one_step else [[one] for one in mine]:
+        releases.fence(by(2, some), "device")
+    releases.visit(by(4, [5], barrier), FlagAccess(False, True))
+    releases.visit(by(5, [other]), FlagAccess(True, False))
+    releases.fence(by(6, [other]), "device")
+    there = by(7, [other] * 64)
+    pair = FlagPair(False, False, False, False)
+    for time, is_known in ((1, True), (3, False)):
+        known = releases.orders(np.array(mine), np.full(64, time), there, pair)
+        handed_on = mine if barrier else [5]
+        assert np.flatnonzero(known).tolist() == (handed_on if is_known else [])
