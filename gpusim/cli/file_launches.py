@@ -34,13 +34,15 @@ _NEXT_KERNEL = re.compile(
 class FileLaunch(NamedTuple):
     """A launch that a file has for a kernel: options by destination, origin, and line.
 
-    `size` is the constant of the source that `n` replaces, None without one.
+    `size` is the constant of the source that `n` replaces, None without one; `block_sizes` are
+    those that another block replaces, axis by axis.
     """
 
     options: Mapping[str, str | list[str]]
     origin: Origin
     line: int
     size: Root | None = None
+    block_sizes: tuple[Root | None, ...] = ()
 
     @property
     def arguments(self) -> list[str]:

@@ -282,7 +282,8 @@ def _as_options(
         usual = IN_A_ROW if _power(named) == 1 else IN_A_SQUARE
         options["n"] = str(usual if root[0] == "unknown" else found.constants[root])
     size = next((root for root, name in names.items() if name == SIZE), None)
-    return FileLaunch(options, Origin.HOST, named.line, size)
+    block_sizes = tuple(one.root for one in found.block.sizes)
+    return FileLaunch(options, Origin.HOST, named.line, size, block_sizes)
 
 
 def _pairs(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from gpusim.cli.file_launches import FileLaunch as FileLaunchOptions
     from gpusim.cli.selection import Selection
     from gpusim.cuda import Kernel
+    from gpusim.cuda_cpp.host_numbers import Root
     from gpusim.launch.configured import ConfiguredKernel, MachineCode
     from gpusim.prediction.sweeps.jobs import Job
 
@@ -129,15 +130,36 @@ class FileLaunch(ResolvedLaunch):
         return FileLaunch(chosen, self.kernel, replace(self.members, n=n), self.cc)
 
     def of_its_size(self) -> FileLaunch:
-        """Return the launch of a kernel with n in place of the constant of its source."""
+        """Return the launch of a kernel with n and a typed block in place of its constants."""
         from gpusim.sass.kernels import CodeKernel, CudaSource
 
-        kernel = self.kernel
-        if self.chosen.size is None or not isinstance(kernel, CodeKernel):
+        kernel, constants = self.kernel, self._constants()
+        if not (constants and isinstance(kernel, CodeKernel)):
             return self
-        if isinstance(kernel.file, CudaSource):
-            kernel = kernel.file.with_constant(self.chosen.size, self.chosen.n)[kernel.__name__]
+        file = kernel.file
+        if isinstance(file, CudaSource):
+            for constant, value in constants.items():
+                file = file.with_constant(constant, value)
+            kernel = file[kernel.__name__]
         return FileLaunch(self.chosen, kernel, self.members, self.cc)
+
+    def _constants(self) -> dict[Root, str]:
+        """Return the constants of the source that the launch has other values for.
+
+        A block of two sizes for one constant leaves it as it is.
+        """
+        from gpusim.cli import inputs
+
+        found: dict[Root, str] = {}
+        block, roots = self.members.block, self.chosen.block_sizes
+        if block is not None and block.origin is not Origin.HOST:
+            sizes = list(map(str, inputs.sizes(block.value, "the block")))
+            if len(sizes) == len(roots):
+                pairs = {(root, one) for root, one in zip(roots, sizes, strict=True) if root}
+                found = dict(pairs) if len(dict(pairs)) == len(pairs) else {}
+        if self.chosen.size is not None:
+            found[self.chosen.size] = self.chosen.n
+        return found
 
     @cached_property
     def description(self) -> LaunchDescription:  # type: ignore[override]
@@ -373,7 +395,9 @@ def completed(
     described = described if before is None else described.with_origins_of(before)
     options = {name: one.value for name, one in members.items()} | {"arg": texts or None}
     size = next((one.size for one in found if "n" in one.options), None)
-    return Namespace(**{**vars(chosen), **options, "size": size}), described
+    sizes = next((one.block_sizes for one in found if one.block_sizes), ())
+    constants = {"size": size, "block_sizes": sizes}
+    return Namespace(**{**vars(chosen), **options, **constants}), described
 
 
 Given = tuple[str | None, Member]  # an argument with the name of its parameter, if it has one

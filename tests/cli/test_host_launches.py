@@ -369,6 +369,56 @@ def test_listed_command_lines_are_pasted_as_they_stand(
     assert all(line.endswith("\\") for line in pasted.splitlines()[:-1])
 
 
+SUM_OF_A_BLOCK = """
+{constant}
+__global__ void sum(const float *x, float *y, int n) {{
+    __shared__ float s[SIZE];
+    int t = threadIdx.x, i = blockIdx.x * SIZE + t;
+    s[t] = i < n ? x[i] : 0;
+    __syncthreads();
+    for (int k = SIZE / 2; k; k /= 2) {{ if (t < k) s[t] += s[t + k]; __syncthreads(); }}
+    if (!t) y[blockIdx.x] = s[0];
+}}
+int main() {{
+    int n = 1000, blocks = (n + SIZE - 1) / SIZE;
+    float *x, *y;
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMalloc(&y, blocks * sizeof(float));
+    sum<<<blocks, SIZE>>>(x, y, n);
+}}
+"""
+
+
+@pytest.mark.parametrize("constant", ["#define SIZE 128", "constexpr int SIZE = 128;"])
+@pytest.mark.parametrize(
+    ("words", "grid"), [((), "8"), (("--block=256",), "4"), (("--block=64",), "16")]
+)
+def test_a_block_replaces_the_constant_that_the_kernel_shares_with_its_launch(
+    constant: str, words: tuple[str, ...], grid: str, run: Run, tmp_path: Path
+) -> None:
+    """With 128 in the kernel, 256 threads leave the shared array and 64 fill half of it."""
+    (tmp_path / "sum.cu").write_text(SUM_OF_A_BLOCK.format(constant=constant))
+    status, out, _ = run("check", f"{tmp_path}/sum.cu:sum", *words)
+    assert (status, out.splitlines()[0].split(",")[0]) == (0, f"sum  grid {grid}")
+
+
+def test_a_block_of_two_sizes_leaves_the_constant_of_a_square_as_it_is(
+    run: Run, tmp_path: Path
+) -> None:
+    text = """#define SIDE 16
+    __global__ void k(float *x) { x[threadIdx.y * SIDE + threadIdx.x] = 1; }
+    int main() {
+        float *x;
+        cudaMalloc(&x, SIDE * SIDE * sizeof(float));
+        k<<<1, dim3(SIDE, SIDE)>>>(x);
+    }
+    """
+    (tmp_path / "square.cu").write_text(text)
+    for block, status in (("8x8", 0), ("16x8", 0), ("16x32", 1)):
+        found, out, _ = run("check", f"{tmp_path}/square.cu:k", f"--block={block}")
+        assert (found, "[bounds]" in out) == (status, bool(status))
+
+
 def test_arguments_of_the_runtimes_launch_function_are_found() -> None:
     text = """
     __global__ void k(float *x, int n) {}
