@@ -67,12 +67,18 @@ class Backend(Protocol):
 class PycudaBackend:
     """The first GPU of this computer.
 
-    `driver` is the module `pycuda.driver`, and may be a fake of it.
+    `driver` is the module `pycuda.driver`, and may be a fake of it. The GPU is kept busy for
+    `warm_up_us` before a measurement.
     """
 
     def __init__(
-        self, driver: Any = None, compiler: Compiler | None = None, seed: int | None = None
+        self,
+        driver: Any = None,
+        compiler: Compiler | None = None,
+        seed: int | None = None,
+        warm_up_us: float = WARM_UP_US,
     ) -> None:
+        self._warm_up_us = warm_up_us
         self.driver = pycuda_driver() if driver is None else driver
         self._compiler = compilers.here() if compiler is None else compiler
         with self.naming("the GPU"):
@@ -294,7 +300,7 @@ class PycudaBackend:
         """Keep the GPU busy until its clocks have risen."""
         with self.naming("the warm-up"):
             spent = 0.0
-            while spent < WARM_UP_US:
+            while spent < self._warm_up_us:
                 spent += sum(self.timed(lambda: None, self.empty_l2, 100)) + 1.0
 
 

@@ -40,6 +40,21 @@ KERNEL = """__global__ void {name}(int *x, int *out) {{
     out[i] = a.load(cuda::memory_order_{load}) + expected;
 }}
 """
+OTHERS = """
+__global__ void with_plain(int *x, int *out) {
+    cuda::atomic_ref<int> a(x[0]);
+    if (threadIdx.x == 0) a.store(blockIdx.x, cuda::memory_order_relaxed);
+    out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
+}
+__global__ void of_block_scope(int *x, int *out) {
+    cuda::atomic_ref<int, cuda::thread_scope_block> a(x[0]);
+    a.store(threadIdx.x, cuda::memory_order_relaxed);
+}
+__global__ void of_volatile(volatile int *x, int *out) {
+    if (x[0] < 5) x[0] = threadIdx.x;
+    out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
+}
+"""
 NAMES = [f"{name}_{orders[0]}" for name in OBJECTS for orders in ORDERS]
 
 
@@ -52,7 +67,7 @@ def kernels() -> Any:
         for name, declared in OBJECTS.items()
         for load, store, update in ORDERS
     ]
-    return gpusim.cuda_source(HEAD + "".join(texts))
+    return gpusim.cuda_source(HEAD + "".join(texts) + OTHERS)
 
 
 def found(kernel: Any, blocks: int = 2, threads: int = 64) -> list[tuple[str, str]]:
@@ -77,29 +92,14 @@ def test_a_cubin_has_the_orders_of_the_ptx_that_it_keeps() -> None:
 
 def test_a_volatile_counter_is_not_an_atomic() -> None:
     """Its accesses have the machine code of relaxed ones of system scope."""
-    text = """__global__ void k(volatile int *x, int *out) {
-        if (x[0] < 5) x[0] = threadIdx.x;
-        out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
-    }"""
-    assert ("block-race", "x") in found(gpusim.cuda_source(text)["k"])
+    assert ("block-race", "x") in found(kernels()["of_volatile"])
 
 
 def test_a_plain_access_races_with_an_atomic_object() -> None:
-    text = """#include <cuda/atomic>
-    __global__ void k(int *x, int *out) {
-        cuda::atomic_ref<int> a(x[0]);
-        if (threadIdx.x == 0) a.store(blockIdx.x, cuda::memory_order_relaxed);
-        out[blockIdx.x * blockDim.x + threadIdx.x] = x[0];
-    }"""
-    assert ("block-race", "x") in found(gpusim.cuda_source(text)["k"])
+    assert ("block-race", "x") in found(kernels()["with_plain"])
 
 
 def test_stores_of_block_scope_race_between_blocks_in_one_instruction() -> None:
-    text = """#include <cuda/atomic>
-    __global__ void k(int *x, int *out) {
-        cuda::atomic_ref<int, cuda::thread_scope_block> a(x[0]);
-        a.store(threadIdx.x, cuda::memory_order_relaxed);
-    }"""
-    kernel = gpusim.cuda_source(text)["k"]
+    kernel = kernels()["of_block_scope"]
     assert found(kernel, blocks=2) == [("block-race", "x")]
     assert found(kernel, blocks=1) == []

@@ -16,15 +16,14 @@ from validate.records import Case
 
 
 @pytest.fixture(autouse=True)
-def _little_warming_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
+def _few_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "FEWEST", 3)
     monkeypatch.setattr(backends, "MOST", 3)
 
 
 def made(**options: object) -> tuple[PycudaBackend, FakeDriver]:
     driver = FakeDriver(**options)  # type: ignore[arg-type]
-    return PycudaBackend(driver, FakeCompiler(), seed=1), driver
+    return PycudaBackend(driver, FakeCompiler(), seed=1, warm_up_us=1.0), driver
 
 
 @pytest.mark.parametrize("name", ["reduce1", "reduce7", "reduction4", "kernel4", "reduce_gpu"])
@@ -119,7 +118,7 @@ def test_an_error_of_the_driver_names_the_kernel() -> None:
 
 def test_a_twin_is_compiled_once() -> None:
     driver, compiler = FakeDriver(), FakeCompiler()
-    backend = PycudaBackend(driver, compiler)
+    backend = PycudaBackend(driver, compiler, warm_up_us=1.0)
     for size in (256, 512):
         backend.measure(find("reduce3"), Case(size, 64, "int32"))
     assert len(compiler.compiled) == len(set(compiler.compiled))

@@ -26,9 +26,8 @@ from validate.records import Machine
 
 
 @pytest.fixture
-def backend(monkeypatch: pytest.MonkeyPatch) -> PycudaBackend:
-    monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
-    return PycudaBackend(FakeDriver(), FakeCompiler())
+def backend() -> PycudaBackend:
+    return PycudaBackend(FakeDriver(), FakeCompiler(), warm_up_us=1.0)
 
 
 def test_every_probe_runs_and_says_how_it_measures(backend: PycudaBackend) -> None:

@@ -10,7 +10,6 @@ from fake_gpu import FakeCompiler, FakeDriver
 
 from gpusim.catalogue import Setup, entries, find
 from gpusim.gpu import device
-from validate import backend as backends
 from validate import files, nvrtc, twins
 from validate.backend import PycudaBackend
 from validate.calibrate import calibrate
@@ -66,11 +65,10 @@ def test_every_twin_compiles(file: str, compiler: None) -> None:
 
 
 @pytest.fixture
-def microbenchmarks(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+def microbenchmarks() -> dict[str, list[str]]:
     """By file what `calibrate` has compiled, asked for by running it on the fake GPU."""
-    monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
     asked = FakeCompiler()
-    calibrate(PycudaBackend(FakeDriver(), asked), device.load("h200"))
+    calibrate(PycudaBackend(FakeDriver(), asked, warm_up_us=1.0), device.load("h200"))
     by_file: dict[str, list[str]] = {}
     for twin in asked.compiled:
         by_file.setdefault(twin.file, []).append(twin.expression)
