@@ -46,7 +46,7 @@ def again(call: Call) -> Call:
 
 
 @every_right_kernel
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(data=st.data())
 def test_a_kernel_gives_what_its_oracle_says(entry: Entry, data: st.DataObject) -> None:
     """For any size, block, numbers, type, operation and grid."""
@@ -55,8 +55,20 @@ def test_a_kernel_gives_what_its_oracle_says(entry: Entry, data: st.DataObject) 
     assert call.wrong() == 0
 
 
+@pytest.mark.slow
 @every_right_kernel
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_a_kernel_gives_what_its_oracle_says_in_a_long_round(
+    entry: Entry, data: st.DataObject
+) -> None:
+    call = data.draw(calls(entry))
+    call.run()
+    assert call.wrong() == 0
+
+
+@every_right_kernel
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_a_kernel_gives_the_same_without_optimisation(entry: Entry, data: st.DataObject) -> None:
     call = data.draw(calls(entry))
