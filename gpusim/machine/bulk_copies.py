@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpusim.errors import KernelFault, MisalignedError, OutOfBoundsError
-from gpusim.isa.ops import Instruction
+from gpusim.errors import InputError, KernelFault, MisalignedError, OutOfBoundsError
+from gpusim.isa.ops import RANK_SHIFT, Instruction
 from gpusim.machine import barrier_words
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
@@ -31,6 +31,7 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
     for number, values in _of_first_lanes(group, instruction, on):
         place, barrier, low, high, units = values
         row, address = int(group.rows[number]), high << 32 | low
+        place, barrier = (_own(group, row, one) for one in (place, barrier))
         size = (units & 0xFFFF) * UNIT
         fault, array = _fault(context, group, place, barrier, address, size, stores=stores)
         if fault is None and array is not None:
@@ -46,6 +47,17 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
             what = f"a bulk copy of {size} bytes at address {address:#x}"
             context.fault(_told(group, instruction.line, wrong, what, fault))
     context.report(group, instruction, on, values=_values(told))
+
+
+def _own(group: Group, row: int, address: int) -> int:
+    """Return an address of a block's own shared memory without the rank of the block."""
+    batch = group.batch
+    if batch.launch.cluster_blocks == 1 or not address:
+        return address
+    rank = row // batch.placement.warps_per_block % batch.launch.cluster_blocks
+    if address >> RANK_SHIFT != rank:
+        raise InputError("bulk copies to other blocks of a cluster are not simulated")
+    return address & (1 << RANK_SHIFT) - 1
 
 
 def _told(group: Group, line: int, wrong: Array, what: str, fault: str | None) -> KernelFault:

@@ -135,6 +135,28 @@ extern "C" __global__ void counted(const int *x, int *out, int bytes, int skip) 
     wait(&bar, 0);
     out[threadIdx.x] = tile[threadIdx.x];
 }
+// Each block of a cluster loads a tile of its own, and adds up the other's to it.
+extern "C" __global__ void __cluster_dims__(2, 1, 1) exchanged(const int *x, int *out) {
+    __shared__ alignas(16) int tile[64];
+    __shared__ u64 bar;
+    unsigned t = threadIdx.x, rank, other;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    if (t == 0) {
+        init(&bar, 1);
+        expect(&bar, 256);
+        load(tile, x + blockIdx.x * 64, 256, &bar);
+    }
+    __syncthreads();
+    wait(&bar, 0);
+#define MEET asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" \\
+                          ::: "memory")
+    MEET;
+    asm volatile("{.reg .b32 a; mapa.shared::cluster.u32 a, %1, %2;"
+                 "ld.shared::cluster.u32 %0, [a];}"
+                 : "=r"(other) : "r"(at(&tile[63 - t])), "r"(rank ^ 1) : "memory");
+    out[blockIdx.x * 64 + t] = tile[t] + 1000 * other;
+    MEET;
+}
 // Transactions by hand; a phase ends when they and the arrivals have come, in any order.
 extern "C" __global__ void transactions(int *out) {
     __shared__ u64 bar;
@@ -174,16 +196,18 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "groups": (X[:64].copy(), np.zeros(64, np.int32), np.zeros(4, np.int32)),
     "unawaited": (X[:32].copy(), np.zeros(64, np.int32)),
     "transactions": (np.zeros(5, np.int32),),
+    "exchanged": (X[:256].copy(), np.zeros(256, np.int32)),
 }
 LAUNCHES = {
     "pipeline": (2, 64), "specialised": (1, 96), "groups": (1, 64), "unawaited": (1, 32),
-    "transactions": (1, 1),
+    "transactions": (1, 1), "exchanged": (4, 64),
 }  # fmt: skip
 RESULTS = {
     "pipeline": (TILES * WEIGHTS).sum(axis=1).reshape(-1),
     "specialised": (TILES[0] * WEIGHTS).sum(axis=0),
     "unawaited": np.concatenate([np.full(32, -1), X[:32]]),
     "transactions": [0, 0, 0, 0, 1],
+    "exchanged": X[:256] + 1000 * X[:256].reshape(2, 2, 64)[:, ::-1, ::-1].reshape(-1),
 }
 
 

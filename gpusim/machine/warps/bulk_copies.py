@@ -7,8 +7,10 @@ An engine moves 16 bytes at a time (PTX ISA, cp.async.bulk).
 
 from __future__ import annotations
 
+from gpusim.isa.ops import RANK_SHIFT
 from gpusim.machine.warps.accesses import Array, reached
 from gpusim.machine.warps.barrier_words import completed
+from gpusim.machine.warps.clusters import member
 from gpusim.machine.warps.state import (
     IN,
     LAUNCH,
@@ -24,6 +26,7 @@ from gpusim.wasm.memory import Record, TrapError, copy, i32, i64, u32
 
 MOST_BULK = 512  # copies of a batch that are on their way
 UNIT = 16  # bytes
+_RANK = RANK_SHIFT
 WIDE = 8  # of a barrier
 
 
@@ -71,6 +74,15 @@ def _place(warp: Warp, address: int, bytes_there: int) -> int:
     return warp.shared + address
 
 
+def _own(warp: Warp, address: int) -> int:
+    """Return an address of a block's own shared memory without the rank of the block."""
+    if LAUNCH.cluster_at:
+        if address >> _RANK != member(warp).rank:
+            raise TrapError
+        return address & (1 << _RANK) - 1
+    return address
+
+
 def _new() -> Bulk:
     for number in range(NOW.bulk):
         if _bulk(number).is_there == 0:
@@ -86,7 +98,7 @@ def begin_bulk(warp: Warp, on: u32, is_store: u32) -> None:
     new = _new()
     new.warp = warp.address
     new.units = _operand(on, 4) & 0xFFFF
-    new.place = _place(warp, _operand(on, 0), UNIT * new.units)
+    new.place = _place(warp, _own(warp, _operand(on, 0)), UNIT * new.units)
     new.at = _operand(on, 3) << 32 | _operand(on, 2)
     if new.place & UNIT - 1 or new.at & UNIT - 1:
         raise TrapError
@@ -95,7 +107,7 @@ def begin_bulk(warp: Warp, on: u32, is_store: u32) -> None:
     if is_store:
         new.group = _groups(warp).made + 1
     else:
-        new.barrier = _place(warp, _operand(on, 1), WIDE)
+        new.barrier = _place(warp, _own(warp, _operand(on, 1)), WIDE)
 
 
 def commit_bulk(warp: Warp) -> None:

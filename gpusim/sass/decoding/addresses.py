@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import RANK_SHIFT
+from gpusim.isa.ops import LAND, RANK_SHIFT
 from gpusim.sass.decoding.sources import expect
 from gpusim.sass.decoding.steps import Context, Micro, Source, pair
 from gpusim.sass.form import joined
@@ -95,7 +95,7 @@ def of_own_memory(micros: Sequence[Micro], window: int) -> list[Micro]:
     own = {
         micro.sources[0]
         for micro in micros
-        if micro.memory is not None and micro.memory.space == "shared"
+        if micro.op == LAND or (micro.memory is not None and micro.memory.space == "shared")
     }
     return [
         replace(micro, detail=replace(micro.detail, window=window))

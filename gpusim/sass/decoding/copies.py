@@ -33,7 +33,6 @@ def _await_copies(context: Context, row: Row, place: int, found: Mnemonic) -> It
 
 def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Begin a copy of some units; its barrier is in the register behind the destination's."""
-    expect(not context.clusters, row)
     to, origin, size = row.operands
     stores = found.detail == "store"
     inside, outside = (origin, to) if stores else (to, origin)
