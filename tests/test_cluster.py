@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import random
@@ -18,7 +19,10 @@ import pytest
 
 from gpusim.host.journal import entry
 
-pytest.importorskip("distributed", reason="pip install 'gpusim[dask]'")
+# An import takes 1.3 s, in each process that collects tests.
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("distributed") is None, reason="pip install 'gpusim[dask]'"
+)
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 900  # on a busy machine
