@@ -29,7 +29,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         banks.wavefronts, accesses.new_set, accesses.counted,
         accesses.most_of_a_bank, accesses.fit, accesses.fit_wide, accesses.is_outside,
         accesses.mark, accesses.mark_row, accesses.is_in_order, races.cell_load, races.cell_store,
-        races.cell_atomic, races.cell_sum, races.of_block,
+        races.cell_atomic, races.cell_poll, races.of_block, races.of_phase,
     )
 }  # fmt: skip
 VECTOR = {
@@ -136,14 +136,24 @@ def test_a_store_is_behind_accesses_that_something_orders(
     earlier: int, passed: int, met: int, is_ordered: bool
 ) -> None:
     begin()
-    NOW.passed = passed
-    cell, mine = Cell(SLOT), access(10, 1, 3)
+    cell, mine, warp = Cell(SLOT), access(10, 1, 3), Warp(SLOT + 64)
+    warp.passed, warp.met = passed, met
     if is_ordered:
-        races.cell_store(cell, mine, met, earlier, 0)
+        races.cell_store(cell, mine, warp, earlier, 0)
         assert cell.writer == mine
     else:
         with pytest.raises(TrapError):
-            races.cell_store(cell, mine, met, earlier, 0)
+            races.cell_store(cell, mine, warp, earlier, 0)
+
+
+def test_loads_that_atomics_may_meet_are_in_no_order_with_them() -> None:
+    begin()
+    cell, warp = Cell(SLOT), Warp(SLOT + 64)
+    races.cell_poll(cell, access(10, 1, 3), warp, access(9, 2, 4, races.IS_ATOMIC), 0)
+    races.cell_atomic(cell, access(11, 2, 4), warp, 0, cell.reader)
+    assert (NOW.free, NOW.ordered) == (2, 0)
+    with pytest.raises(TrapError):
+        races.cell_store(cell, access(12, 2, 5), warp, 0, cell.reader)
 
 
 def test_warps_meet_if_all_of_their_lanes_do() -> None:
@@ -228,7 +238,7 @@ ACCESSES = st.one_of(
         st.sampled_from([0, 0, 1, 2, 4, 8, 9]),
     ).flatmap(lambda one: st.sampled_from([one, one, one | races.AFTER_STORE])),
 )
-KINDS = st.sampled_from(["cell_load", "cell_store", "cell_atomic", "cell_sum"])
+KINDS = st.sampled_from(["cell_load", "cell_store", "cell_atomic", "cell_poll"])
 
 
 @settings(max_examples=150, deadline=None)
@@ -237,9 +247,10 @@ def test_races_are_those_of_cpython(
     linked: Linked, kind: str, writer: int, reader: int, passed: int, met: int, thread: int
 ) -> None:
     begin()
-    NOW.passed = passed
+    warp = Warp(SLOT + 64)
+    warp.passed, warp.met = passed, met
     linked.memory[:BYTES] = bytes(memory.held())
-    agree(linked, kind, Cell(SLOT), access(10, 1, thread), met, writer, reader)
+    agree(linked, kind, Cell(SLOT), access(10, 1, thread), warp, writer, reader)
 
 
 @settings(max_examples=150, deadline=None)
