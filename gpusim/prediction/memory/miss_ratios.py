@@ -347,6 +347,8 @@ class Caches:
 
     def l2_written_back(self, since: Array) -> Array:
         """Return the fraction of stored sectors that are written to DRAM within some times."""
+        if not self.capacity.l2_bytes:
+            return np.ones(len(since))
         return self.capacity.l2_writes_back(self.stored_distance(since), self.l2_distance(since))
 
     @cached_property

@@ -88,10 +88,9 @@ class _Fates:
         last store, in a long launch. With a warm L2 the next launch is like this one.
         """
         caches = self.caches
-        touches, capacity = caches.touches, caches.capacity
-        if not capacity.l2_bytes:
-            return np.ones(len(touches))
-        at_end = touches.time + touches.after_all if capacity.is_warm else touches.after_all
+        touches = caches.touches
+        is_warm = caches.capacity.is_warm
+        at_end = touches.time + touches.after_all if is_warm else touches.after_all
         since = np.where(np.isfinite(touches.stored), touches.stored, at_end)
         return caches.l2_written_back(since)
 
