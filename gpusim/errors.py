@@ -138,7 +138,7 @@ class OutOfBoundsError(KernelFault):
 
 
 class MisalignedError(KernelFault):
-    """A vector access at an addressthat is not a multiple of  its width."""
+    """A vector access at an address that is not a multiple of its width."""
 
 
 class ReadOnlyError(KernelFault):

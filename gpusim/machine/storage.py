@@ -358,7 +358,7 @@ def misaligned(
     _, _, place = who().first(wrong, index, memory.name, line)
     message = (
         f"line {line}: a vector access of {memory.count} elements of {memory.name} starts at "
-        f"an indexthat is not a multiple of  {memory.count}"
+        f"an index that is not a multiple of {memory.count}"
     )
     return Misfit(wrong, MisalignedError(message, place))
 
