@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import schemas
+from hypothesis import HealthCheck, settings
 
 from gpusim.cli import ci, options, programs
 from gpusim.cli.app import main
@@ -23,6 +24,10 @@ from gpusim.machine.compiled.modules import RefusedModuleError
 os.environ[VARIABLE] = LOWERING
 os.environ[THREADS] = "1"
 os.environ[SWITCH] = "0"  # on a busy machine, any command may take some seconds
+
+# How long an example takes says nothing on a busy machine.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 # Some 300 processes are started, each of which would compile gpusim anew: 0.5 s.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

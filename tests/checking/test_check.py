@@ -35,7 +35,7 @@ def most(entry: Entry) -> int:
 
 
 @pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(st.data())
 def test_corrected_kernels_of_the_catalogue_have_no_error(entry: Entry, data: Any) -> None:
     n = data.draw(st.integers(1, most(entry)))
@@ -52,7 +52,7 @@ def test_corrected_kernels_of_the_catalogue_have_no_error(entry: Entry, data: An
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", RIGHT, ids=lambda entry: entry.name)
-@settings(max_examples=1, deadline=None)
+@settings(max_examples=1)
 @given(st.data())
 def test_corrected_kernels_have_no_error_for_any_block_operation_and_type(
     entry: Entry, data: Any

@@ -270,7 +270,7 @@ def tickets_of_keys(keys, bins, tickets):
 
 @both_levels
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_atomics_on_one_address_add_up_and_hand_out_every_ticket(
     level: str, data: st.DataObject
 ) -> None:
