@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from gpusim import machine
+from gpusim.launch.grid import whole_number
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.array_specs import refuse_missing_elements
 from gpusim.prediction.streams.atomic_dependence import meet
@@ -54,6 +55,7 @@ def classify(
 
     Raises InputError if control flow or addresses depend on an array without elements.
     """
+    step_limit = whole_number(step_limit, "the step limit", least=1)
     launch = SameLaunch.of(prepared)
     if launch is None:
         return _classes(prepared, step_limit, folds=folds)
