@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpusim
 from gpusim.errors import InputError
-from gpusim.prediction.memory.measured import CLUSTER_BARRIER_CYCLES, PEER_LOAD_CYCLES
+from gpusim.prediction.memory.measured import (
+    CLUSTER_BARRIER_CYCLES,
+    CLUSTER_SMS,
+    PEER_LOAD_CYCLES,
+)
 from gpusim.prediction.records import Prediction
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
+from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 KERNELS = """
@@ -82,3 +88,35 @@ def test_blocks_of_a_cluster_that_wait_for_each_other_have_no_time() -> None:
     """A loop that waits for a peer's store is refused in a sentence."""
     with pytest.raises(InputError, match="blocks of a cluster wait for each other"):
         predicted("waits", 2, 32)
+
+
+def measured(what: str, **chosen: int) -> list[float]:
+    """Return the values measured of a thing on an H200."""
+    rows = rows_of(Path(__file__).parents[2] / "validate" / "clusters.csv")
+    return [
+        float(row["value"])
+        for row in rows
+        if row["what"] == what
+        and all(row[name.replace("_", " ")] == str(number) for name, number in chosen.items())
+    ]
+
+
+def test_the_numbers_of_clusters_are_those_measured() -> None:
+    """SMs that hold clusters, what their barrier takes beyond a block's, loads of peers."""
+    for blocks, part in CLUSTER_SMS.items():
+        (held,) = measured("clusters at a time", blocks_in_a_cluster=blocks, threads=256)
+        assert part == held * blocks / 8 / 132
+    barriers = "barrier of a cluster, relaxed", "barrier of a block"
+    for blocks in (4, 8):
+        beyond = [
+            cluster - block
+            for cluster, block in zip(
+                measured(barriers[0], blocks_in_a_cluster=blocks),
+                measured(barriers[1]),
+                strict=True,
+            )
+        ]
+        assert np.median(beyond) == pytest.approx(CLUSTER_BARRIER_CYCLES, abs=1)
+    assert np.mean(measured("load of a peer's shared memory")) == pytest.approx(
+        PEER_LOAD_CYCLES, abs=2
+    )
