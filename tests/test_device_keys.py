@@ -18,7 +18,7 @@ def pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Yield what an assignment puts where; two tuples are taken apart."""
     for target in node.targets:
         if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-            yield from zip(target.elts, node.value.elts, strict=True)
+            yield from zip(target.elts, node.value.elts, strict=False)  # a starred one is more
         else:
             yield target, node.value
 

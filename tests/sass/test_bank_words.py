@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.errors import LaunchError
 from gpusim.sass import wheels
 from gpusim.sass.decoding import UnknownFormError
 
@@ -63,9 +62,3 @@ def test_a_block_without_a_cluster_is_a_cluster_of_its_own() -> None:
 def test_a_word_that_nobody_sets_is_refused(register: str) -> None:
     with pytest.raises(UnknownFormError, match=r"line \d+: the driver's word at c\[0x0\]"):
         read("".join(map(kernel, UNKNOWN)), register)
-
-
-def test_a_launch_in_clusters_is_refused() -> None:
-    text = "__global__ void __cluster_dims__(2, 1, 1) k(int *out) { out[blockIdx.x] = 1; }"
-    with pytest.raises(LaunchError, match=r"clusters of \(2, 1, 1\) blocks"):
-        gpusim.cuda_source(text)["k"][2, 1](np.zeros(2, np.int32))

@@ -139,7 +139,7 @@ def test_what_a_row_does_not_name_is_refused(text: str) -> None:
     [("DEPBAR.LE SB0, 0x1", 1), ("DEPBAR.LE SB0, 0x0, {2,1}", 0), ("DEPBAR {5,4,3}", None)],
 )
 def test_a_list_of_scoreboards_is_one_operand(text: str, groups: int | None) -> None:
-    [micro] = decoded([row_of_text(text)], Context(0))
+    micro, *_ = decoded([row_of_text(text)], Context(0))
     assert micro.detail == groups
 
 
