@@ -140,6 +140,7 @@ def test_a_jump_through_a_table_is_listed_with_its_targets() -> None:
 
 
 def test_a_variable_of_hundreds_of_megabytes_takes_the_room_that_is_used() -> None:
+    """Of its 336 MB little; compiling the first module of a process takes 150 MB for a while."""
     file = cuda_source(
         "__device__ int big[80 << 20]; __global__ void k(int *x) { big[threadIdx.x << 21] = x[0];"
         " x[1] = big[31 << 21]; x[2] = big[1]; }"
@@ -148,7 +149,7 @@ def test_a_variable_of_hundreds_of_megabytes_takes_the_room_that_is_used() -> No
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     file["k"][1, 32](given)
     assert given.tolist() == [7, 7, 0]
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 250_000
 
 
 def test_a_variable_outside_of_its_section_is_damage(made: bytes) -> None:
