@@ -404,18 +404,27 @@ class Caches:
         """Number of contiguous sectors that DRAM reads in the time of one sector of each touch."""
         return self._moved(self.capacity.grain_alone)
 
-    def moved_back(self, apart: Array) -> Array:
+    def moved_back(self, apart: Array | float = 0.0) -> Array:
         """Number of contiguous sectors that DRAM writes in the time of one sector of each touch.
 
         A sector is written with those of its line that were stored while the L2 kept it, unless it
         is written `apart`, a fraction of each touch.
         """
+        alone = self._moved_back_alone
+        joins = self._written_together * (1 - apart)
+        return np.asarray(alone + (np.minimum(alone, 1.0) - alone) * joins)
+
+    @cached_property
+    def _moved_back_alone(self) -> Array:
+        return self._moved(self.capacity.write_alone)
+
+    @cached_property
+    def _written_together(self) -> Array:
+        """The fraction of each touch, if a store, for which the L2 keeps the line stored before."""
         touches = self.touches
         is_beside = touches.line_stored < touches.stored - NOW
         since = np.where(is_beside, touches.line_stored, np.inf)
-        joins = (1 - self.l2_written_back(since)) * (1 - apart)
-        alone = self._moved(self.capacity.write_alone)
-        return np.asarray(alone + (np.minimum(alone, 1.0) - alone) * joins)
+        return np.asarray(1 - self.l2_written_back(since))
 
     def sources(self) -> Mapping[int, Sources]:
         """Return the origin of each instruction's loads, and of all loads as pc -1."""

@@ -35,9 +35,8 @@ class MemoryShare:
     many blocks as this one, the others one less; `first_wave` is the fraction of blocks in the
     first wave. `atomics` is how an instruction's atomics meet in the L2, `answering` the
     additional time of those that return old values, `compulsory` the compulsory traffic of all
-    SMs. A sector that is read from DRAM or stored evicts `evicted` sectors that were stored
-    before the launch. `peers` are loads that may be of the shared memory of other blocks in a
-    cluster.
+    SMs. For each sector that it reads, DRAM writes `evicted` sectors that were stored before the
+    launch. `peers` are loads that may be of the shared memory of other blocks in a cluster.
     """
 
     dram_bytes_per_cycle: float
@@ -167,10 +166,10 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
 
 
 def _evicted(moved: float, device: Device) -> float:
-    """Return the sectors stored before the launch that DRAM writes for each that is `moved`.
+    """Return the sectors stored before the launch that DRAM writes for each that it reads.
 
-    A sector that is read from DRAM or stored takes the place of one of these with their fraction of
-    the L2, while there are any.
+    Each of the `moved` sectors, read from DRAM or stored, takes the place of one of these with
+    their fraction of the L2, while there are any; those that stores evict cost no time.
     """
     dirty = L2_DIRTY_FRACTION * device.capacity.l2_bytes / SECTOR_BYTES
     return min(L2_EVICTED_FRACTION, dirty / moved) if moved else 0.0

@@ -75,7 +75,7 @@ class _Fates:
         written_back = self._written_back
         return Stored(
             written_back=mean(written_back, weight, 0.0),
-            moved=mean(caches.moved_back(np.zeros(len(weight))), weight * written_back, 1.0),
+            moved=mean(caches.moved_back(), weight * written_back, 1.0),
             read_first=mean(caches.l2_miss * caches.moved, weight, 0.0),
             dram_bytes=caches.schedule.grain_bytes * inner(weight, caches.l2_miss * grains),
         )
