@@ -9,11 +9,17 @@ from .l2 import BLOCK, BLOCKS
 from .probing import DRAM_BYTES, KB, LINE, MB, Values, probe
 
 SCATTERED_MB = 1024  # an L2 holds a few hundredths of it
+# Kernels of random accesses: their file, and the lanes of an access.
+AT_RANDOM = {
+    "gather<8>": ("memory", 1),
+    "gather_lines<8>": ("caches", 32),
+    "scatter<8>": ("stores", 8),
+}
 
 
 def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
     """Return the rate of random accesses of `unit` bytes by all SMs to `size_mb` MB, per ns."""
-    file = {"gather<8>": "memory", "scatter<8>": "stores"}.get(expression, "caches")
+    file, lanes = AT_RANDOM[expression]
     times = [
         bench.time_us(
             bench.probe(file, expression),
@@ -28,7 +34,6 @@ def _gathered(bench: Bench, expression: str, size_mb: int, unit: int) -> float:
         )
         for iterations in (8, 40)
     ]
-    lanes = {"gather<8>": 1, "scatter<8>": 8}.get(expression, 32)  # of an access
     accesses = 32 * 8 * BLOCKS * bench.sms * BLOCK // lanes
     return accesses / max(times[1] - times[0], 1e-9) / 1000
 
