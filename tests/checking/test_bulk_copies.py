@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
+from checking.planted_bodies import PlantedBodies
 
 import gpusim
 from gpusim.sass import wheels
-from gpusim.sass.kernels import CudaSource, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 HEAD = """
@@ -64,19 +62,12 @@ BODIES = {
     ),
     "proxy-fence": ("s[t] = t; SYNC; if (t == 0) { SAVE SAVED; }",),
 }
-KINDS = [(rule, body) for rule, every in BODIES.items() for body in every]
+PLANTED = PlantedBodies(HEAD, BODIES)
 
 
-@cache
-def source() -> CudaSource:
-    """Return a file with a kernel of each body."""
-    kernels = (f"KERNEL(k{number}, {body})\n" for number, (_, body) in enumerate(KINDS))
-    return cuda_source(HEAD + "".join(kernels))
-
-
-@pytest.mark.parametrize("number", range(len(KINDS)))
+@pytest.mark.parametrize("number", range(len(PLANTED.kinds)))
 def test_a_check_knows_when_bulk_copies_are_over(number: int) -> None:
     """Each body has one kind of error, those at first none."""
-    rule, kernel = KINDS[number][0], source()[f"k{number}"]
+    rule, kernel = PLANTED.kinds[number][0], PLANTED.kernel(number)
     found = gpusim.check(kernel[1, 64], np.arange(128, dtype=np.int32), np.zeros(128, np.int32))
-    assert {one.rule for one in found.errors} == ({rule} if rule else set()), KINDS[number]
+    assert {one.rule for one in found.errors} == ({rule} if rule else set()), PLANTED.kinds[number]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
+from checking.planted_bodies import PlantedBodies
 
 import gpusim
 from gpusim.sass import wheels
-from gpusim.sass.kernels import CudaSource, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 HEAD = """
@@ -52,22 +50,13 @@ BODIES = {
     "uninitialised": ("c.sync(); int v = next[t]; c.sync(); out[i] = v;",),
     "bounds": ("s[t] = t; c.sync(); int v = next[t + 1]; c.sync(); out[i] = v;",),
 }
+PLANTED = PlantedBodies(HEAD, BODIES)
 
 
-KINDS = [(rule, body) for rule, every in BODIES.items() for body in every]
-
-
-@cache
-def source() -> CudaSource:
-    """Return a file with a kernel of each body."""
-    kernels = (f"KERNEL(k{number}, {body})\n" for number, (_, body) in enumerate(KINDS))
-    return cuda_source(HEAD + "".join(kernels))
-
-
-@pytest.mark.parametrize("number", range(len(KINDS)))
+@pytest.mark.parametrize("number", range(len(PLANTED.kinds)))
 def test_a_check_knows_the_order_that_a_cluster_has(number: int) -> None:
     """Each body has one kind of error, those at first none."""
-    rule, kernel = KINDS[number][0], source()[f"k{number}"]
+    rule, kernel = PLANTED.kinds[number][0], PLANTED.kernel(number)
     found = {one.rule for one in gpusim.check(kernel[4, 64], np.zeros(256, np.int32)).errors}
     if rule == "cluster-start":  # the store of the block that may start later is in no order
         found.discard("cluster-race")
@@ -76,8 +65,8 @@ def test_a_check_knows_the_order_that_a_cluster_has(number: int) -> None:
 
 def test_an_access_names_the_blocks_that_it_is_between() -> None:
     """The thread, and the block whose memory may be gone."""
-    number = KINDS.index(("cluster-end", BODIES["cluster-end"][0]))
-    (found,) = gpusim.check(source()[f"k{number}"][2, 32], np.zeros(64, np.int32)).errors
+    number = PLANTED.kinds.index(("cluster-end", BODIES["cluster-end"][0]))
+    (found,) = gpusim.check(PLANTED.kernel(number)[2, 32], np.zeros(64, np.int32)).errors
     assert found.message == (
         "thread 31 (block 1, warp 0, lane 31) accesses shared memory of block 0 in line "
         f"{10 + number}, which block 0 does not wait for before it ends"
