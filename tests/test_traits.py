@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gpusim import cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.intrinsics import INTRINSICS
@@ -100,33 +98,31 @@ def test_an_instruction_that_is_chosen_has_a_row_of_ops() -> None:
     assert set(chosen.split()) - set(OPS) == set()
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_the_traits_of_an_operation_agree_with_each_other(name: str) -> None:
-    row = OPERATIONS[name]
-    assert not (row.pure and (row.access or row.convergent or row.orders_memory))
-    assert not (row.commutative and row.arity != 2)
-    if row.is_comparison:
-        assert OPERATIONS[row.swapped].swapped == name
-        assert OPERATIONS[row.inverse].inverse == name
+def test_the_traits_of_an_operation_agree_with_each_other() -> None:
+    for name, row in OPERATIONS.items():
+        assert not (row.pure and (row.access or row.convergent or row.orders_memory)), name
+        assert not (row.commutative and row.arity != 2), name
+        if row.is_comparison:
+            assert OPERATIONS[row.swapped].swapped == name
+            assert OPERATIONS[row.inverse].inverse == name
 
 
-@pytest.mark.parametrize("name", OPS)
-def test_the_machine_and_the_clock_know_every_trait_of_an_op(name: str) -> None:
-    row = OPS[name]
-    assert row.kind in HANDLERS
-    assert row.affine in AFFINE
-    assert not row.action or row.action.upper() in Action.__members__
-    if row.uniform_twin and row.issued:
-        assert (OPS[row.uniform_twin].kind, VECTOR_TWINS[row.uniform_twin]) == (row.kind, name)
-        assert OPS[row.uniform_twin].evaluate is row.evaluate
+def test_the_machine_and_the_clock_know_every_trait_of_an_op() -> None:
+    for name, row in OPS.items():
+        assert row.kind in HANDLERS, name
+        assert row.affine in AFFINE, name
+        assert not row.action or row.action.upper() in Action.__members__, name
+        if row.uniform_twin and row.issued:
+            twin = OPS[row.uniform_twin]
+            assert (twin.kind, VECTOR_TWINS[row.uniform_twin]) == (row.kind, name)
+            assert twin.evaluate is row.evaluate, name
 
 
-@pytest.mark.parametrize("name", OPS)
-def test_what_threads_do_together_is_convergent(name: str) -> None:
+def test_what_threads_do_together_is_convergent() -> None:
     """Where the handler stands tells who takes part; the row has to say the same."""
-    handler = HANDLERS[OPS[name].kind]
     rooms = warp.__name__, matrices.__name__, barrier.__name__
-    assert OPS[name].convergent == (handler.__module__ in rooms)
+    found = {name: HANDLERS[row.kind].__module__ in rooms for name, row in OPS.items()}
+    assert found == {name: row.convergent for name, row in OPS.items()}
 
 
 def test_rows_of_a_compilers_own_code_are_there_before_any_is_read() -> None:
