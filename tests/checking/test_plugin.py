@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,11 @@ def strided(out):
 
 def ints(n: int = 64) -> np.ndarray:
     return np.arange(n, dtype=np.int32)
+
+
+def test_pytest_rewrites_no_assertions_of_gpusim() -> None:
+    """They would all be compiled again in the first run, and have no assertions."""
+    assert type(cuda.__loader__) is SourceFileLoader
 
 
 def test_a_correct_kernel_passes_and_leaves_its_results() -> None:
