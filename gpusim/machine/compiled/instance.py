@@ -92,12 +92,11 @@ class Instance:
                 self._store, wasmtime.FuncType(given, result), partial(function, own)
             )
             linker.define(self._store, NAME, name, called)
-        common = linker.instantiate(self._store, shared)
-        exports: Any = common.exports(self._store)
-        self._memory = exports["memory"]
-        self._run = exports["run"]
+        linker.define_instance(self._store, NAME, linker.instantiate(self._store, shared))
+        # By name: a table of all exports takes a hundred calls.
+        export: Callable[[str], Any] = partial(linker.get, self._store, NAME)
+        self._memory, self._run = export("memory"), export("run")
         self._memory.grow(self._store, pages(made.end) - LEAST_PAGES)
-        linker.define_instance(self._store, NAME, common)
         self._store.set_epoch_deadline(1)  # to fill the table
         linker.instantiate(self._store, module)
         self.arrays: Arrays | None = None  # of the launch

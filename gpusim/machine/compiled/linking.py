@@ -59,8 +59,8 @@ def shared_text(variant: Shared) -> str:
 def text(code: str, data: str, end: int, variant: Shared) -> str:
     """Return the module of a program, whose `data` lie below an address, from its functions."""
     there = {**_headers(HOST), **_shared_headers(variant)}
-    called = dict.fromkeys(_CALLED.findall(code))
-    imported = {name: there[name] for name in called if name not in _headers(code)}
+    called, own = dict.fromkeys(_CALLED.findall(code)), _headers(code)
+    imported = {name: there[name] for name in called if name not in own}
     return f"""(module
 {_imported(imported)}
 (import "{NAME}" "memory" (memory {pages(end)}))

@@ -12,7 +12,6 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from gpusim.isa.fused import fused_multiply_add
 from gpusim.typing import DType
 
-_ROWS = ("gpusim.isa", "gpusim.sass")  # packages with evaluators
+_ROWS = ("gpusim.isa.", "gpusim.sass.")  # packages with evaluators
 _LOCK = threading.Lock()
 MOST_NODES = 4000  # of a graph: a few hundred are an instruction's, at most
 
@@ -418,19 +417,19 @@ _TRACED_NUMPY = _TracedNumPy()
 def tracing() -> Iterator[None]:
     """Let the modules of evaluators take symbols; arrays are computed as always meanwhile."""
     with _LOCK, np.errstate(all="ignore"):
-        changed: list[tuple[ModuleType, str, Any]] = []
+        changed: list[tuple[dict[str, Any], str, Any]] = []
         for name, module in list(sys.modules.items()):
-            if module is None or not f"{name}.".startswith(tuple(f"{p}." for p in _ROWS)):
+            if not name.startswith(_ROWS) or module is None:
                 continue
-            for attribute, mine in (("np", _TRACED_NUMPY), ("fused_multiply_add", _fused)):
-                if hasattr(module, attribute) and not name.endswith("isa.fused"):
-                    changed.append((module, attribute, getattr(module, attribute)))
-                    setattr(module, attribute, mine)
-            if name.endswith("isa.fused"):
-                changed.append((module, "np", module.__dict__["np"]))
-                module.__dict__["np"] = _TRACED_NUMPY
+            names = vars(module)
+            mine: dict[str, Any] = {"np": _TRACED_NUMPY}
+            if not name.endswith("isa.fused"):
+                mine["fused_multiply_add"] = _fused
+            for one in mine.keys() & names.keys():
+                changed.append((names, one, names[one]))
+                names[one] = mine[one]
         try:
             yield
         finally:
-            for module, attribute, value in changed:
-                setattr(module, attribute, value)
+            for names, one, value in changed:
+                names[one] = value
