@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim.checking.coverage import ARRAYS
 from gpusim.machine.compiled import examination
 from gpusim.sass import wheels
 from gpusim.sass.compiler import Options
-from gpusim.sass.kernels import CudaSource, cuda_source
+from gpusim.sass.kernels import CudaSource
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
@@ -90,18 +91,19 @@ CLEAN: dict[str, str] = {
 }
 
 
-def checked(body: str, dynamic: int = 0) -> gpusim.Findings:
-    text = f"""__constant__ int table[16];
-__constant__ int other[16];
-__global__ void k(const int *x, int *y)
-{{
+HEAD = "__constant__ int table[16];\n__constant__ int other[16];\n"
+KERNEL = """__global__ void k(const int *x, int *y)
+{
     int t = threadIdx.x;
-    {body}
-}}
+    {BODY}
+}
 """
-    return gpusim.check(
-        cuda_source(text)["k"][1, 64, 0, dynamic], INTS.copy(), np.zeros(64, np.int32)
-    )
+BODIES = (*(body for body, *_ in OVERRUNS.values()), *CLEAN.values())
+
+
+def checked(body: str, dynamic: int = 0) -> gpusim.Findings:
+    kernel = kernels(KERNEL, BODIES if body in BODIES else (body,), HEAD)[body]
+    return gpusim.check(kernel[1, 64, 0, dynamic], INTS.copy(), np.zeros(64, np.int32))
 
 
 @pytest.mark.parametrize("name", OVERRUNS)
@@ -109,7 +111,8 @@ def test_an_access_that_reaches_the_next_array_is_out_of_bounds(name: str) -> No
     body, message, lanes = OVERRUNS[name]
     (found,) = (one for one in checked(body).errors if one.rule == "bounds")
     assert message in found.message
-    assert (found.array, found.lines, found.count) == (message.partition("[")[0], (6,), lanes)
+    line = 6 + KERNEL.count("\n") * BODIES.index(body)
+    assert (found.array, found.lines, found.count) == (message.partition("[")[0], (line,), lanes)
 
 
 @pytest.mark.parametrize("name", CLEAN)

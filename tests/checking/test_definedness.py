@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim import cuda
@@ -12,14 +13,15 @@ from gpusim.sass import wheels
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
 # Thread 31 reads s[32], which nobody stores; `t`, `n` (31) and `y` are at hand.
-KERNEL = """__global__ void k(const int *x, int *y, int n) {{
+KERNEL = """__global__ void k(const int *x, int *y, int n) {
     __shared__ int s[64];
     int t = threadIdx.x;
     s[t] = x[t];
     __syncthreads();
     int key = s[t + 1], mine = s[t];
-    {body}
-}}"""
+    {BODY}
+}
+"""
 CLEAN = {
     "nothing": "y[t] = mine;",
     "false_and_unknown": "bool take = t < n && key > mine; y[t] = take ? key : mine;",
@@ -52,7 +54,7 @@ ERRORS = {
 
 def rules(body: str) -> list[str]:
     arrays = np.arange(64, dtype=np.int32), np.zeros(64, np.int32), np.int32(31)
-    kernel = gpusim.cuda_source(KERNEL.format(body=body))["k"]
+    kernel = kernels(KERNEL, (*CLEAN.values(), *ERRORS.values()))[body]
     return [one.rule for one in gpusim.check(kernel[1, 32], *arrays).errors]
 
 

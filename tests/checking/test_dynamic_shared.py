@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim import cuda
 from gpusim.errors import OutOfBoundsError
 from gpusim.sass import wheels
-from gpusim.sass.kernels import cuda_source
 
 needs_nvcc = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 NOT_GIVEN = "the launch gives no dynamic shared memory (--shared-bytes"
@@ -38,13 +38,16 @@ def arrays() -> tuple[Any, Any]:
     return np.ones(32, np.float32), np.zeros(32, np.float32)
 
 
-def kernel_of(body: str) -> Any:
-    text = f"""__global__ void k(const float *x, float *y) {{
+KERNEL = """__global__ void k(const float *x, float *y) {
     extern __shared__ float s[];
     int t = threadIdx.x;
-    {body}
-}}"""
-    return cuda_source(text)["k"]
+    {BODY}
+}
+"""
+
+
+def kernel_of(body: str) -> Any:
+    return kernels(KERNEL, tuple(BODIES.values()))[body]
 
 
 @needs_nvcc

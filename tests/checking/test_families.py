@@ -14,7 +14,7 @@ import gpusim
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
-SAMPLE = PAIRS[::12]
+SAMPLE = PAIRS[::20]
 MEASURED = json.loads(Path(__file__).with_name("families_h200.json").read_text())["verdicts"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -145,7 +146,9 @@ __device__ void greatest(float *to, float v)
         old = atomicCAS(place, before, __float_as_int(fmaxf(v, __int_as_float(before))));
     } while (before != old);
 }
-__global__ void shared(const TYPE *x, TYPE *sum)
+"""
+IN_SHARED = """
+__global__ void NAME(const TYPE *x, TYPE *sum)
 {
     __shared__ TYPE s;
     if (threadIdx.x == 0) s = sum[0];
@@ -155,32 +158,50 @@ __global__ void shared(const TYPE *x, TYPE *sum)
     if (threadIdx.x == 0) sum[0] = s;
 }
 """
+HALVES = "__shared__ __half2 h; h = {}; __syncthreads(); atomicAdd(&h, {}); s = __low2half(h)"
+BODIES = {
+    "float_sum": ("float", "atomicAdd(&s, x[threadIdx.x])"),
+    "float_difference": ("float", "atomicAdd(&s, -x[threadIdx.x])"),
+    "double_sum": ("double", "atomicAdd(&s, x[threadIdx.x])"),
+    "swapped_sum": ("double", "add_to(&s, x[threadIdx.x])"),
+    "swapped_product": ("double", "add_to(&s, x[threadIdx.x] * 3)"),
+    "halves": ("__half", HALVES.format("__half2half2(sum[0])", "__half2half2(x[threadIdx.x])")),
+    "greatest": ("float", "greatest(&s, x[threadIdx.x])"),
+    "unrelated":
+        ("float", "atomicCAS((int *)&s, __float_as_int(s), __float_as_int(x[threadIdx.x]))"),
+}  # fmt: skip
+KINDS = {"float": np.float32, "double": np.float64, "__half": np.float16}
 
 
-def swapped(kind: Any, body: str, start: float, *, device: str = "h200") -> gpusim.Findings:
+@functools.cache
+def swapping() -> Any:
+    """Return the file with a kernel of each body."""
+    kernels = (
+        IN_SHARED.replace("NAME", f"of_{name}").replace("TYPE", kind).replace("BODY", body)
+        for name, (kind, body) in BODIES.items()
+    )
+    return cuda_source(SWAPPED + "".join(kernels))
+
+
+def swapped(name: str, start: float, *, device: str = "h200") -> gpusim.Findings:
     if not wheels.are_there():
         pytest.skip(wheels.INSTALL)
-    names = {np.float32: "float", np.float64: "double", np.float16: "__half"}
-    text = SWAPPED.replace("TYPE", names[kind]).replace("BODY", body)
+    kind = KINDS[BODIES[name][0]]
     x, sums = np.ones(64, kind), np.array([start], kind)
-    return gpusim.check(cuda_source(text)["shared"][1, 64], x, sums, device=device)
+    return gpusim.check(swapping()[f"of_{name}"][1, 64], x, sums, device=device)
 
 
 @pytest.mark.parametrize("device", ["h200", "gtx1650"])
 @pytest.mark.parametrize(
-    ("kind", "body", "start"),
+    ("name", "start"),
     [
-        (np.float32, "atomicAdd(&s, x[threadIdx.x])", 2.0**24 - 4),
-        (np.float32, "atomicAdd(&s, -x[threadIdx.x])", 4 - 2.0**24),
-        (np.float64, "atomicAdd(&s, x[threadIdx.x])", 2.0**53 - 4),
-        (np.float64, "add_to(&s, x[threadIdx.x])", 2.0**53 - 4),
+        ("float_sum", 2.0**24 - 4), ("float_difference", 4 - 2.0**24),
+        ("double_sum", 2.0**53 - 4), ("swapped_sum", 2.0**53 - 4),
     ],
-)
-def test_sums_by_compare_and_swap_are_followed(
-    kind: Any, body: str, start: float, device: str
-) -> None:
+)  # fmt: skip
+def test_sums_by_compare_and_swap_are_followed(name: str, start: float, device: str) -> None:
     """Shared memory has no atomic sums of floating-point numbers: loops swap them in."""
-    (found,) = swapped(kind, body, start, device=device)
+    (found,) = swapped(name, start, device=device)
     assert found.rule == "float-lost"
     assert "add to s[0]" in found.message
     assert "60 of 64 additions change nothing" in found.message
@@ -188,20 +209,17 @@ def test_sums_by_compare_and_swap_are_followed(
 
 def test_a_product_that_is_added_by_compare_and_swap_counts_whole() -> None:
     """3 is added 64 times to 2^53, where the distance of doubles is 2: 4 are added each time."""
-    (found,) = swapped(np.float64, "add_to(&s, x[threadIdx.x] * 3)", 2.0**53)
+    (found,) = swapped("swapped_product", 2.0**53)
     assert found.rule == "float-order"
-    (lost,) = swapped(np.float64, "add_to(&s, x[threadIdx.x] * 3)", 2.0**56)
+    (lost,) = swapped("swapped_product", 2.0**56)
     assert "64 of 64 additions change nothing" in lost.message
     assert lost.message.endswith("a difference of 192 (2.7e-13 %)")
 
 
 def test_sums_of_halves_depend_on_their_order() -> None:
-    text = "__shared__ __half2 h; h = {}; __syncthreads(); atomicAdd(&h, {}); s = __low2half(h)"
-    body = text.format("__half2half2(sum[0])", "__half2half2(x[threadIdx.x])")
-    assert "float-order" in [one.rule for one in swapped(np.float16, body, 0)]
+    assert "float-order" in [one.rule for one in swapped("halves", 0)]
 
 
 def test_other_compare_and_swaps_are_no_sums() -> None:
-    assert list(swapped(np.float32, "greatest(&s, x[threadIdx.x])", 0)) == []
-    old = "atomicCAS((int *)&s, __float_as_int(s), __float_as_int(x[threadIdx.x]))"
-    assert "float-order" not in [one.rule for one in swapped(np.float32, old, 0)]
+    assert list(swapped("greatest", 0)) == []
+    assert "float-order" not in [one.rule for one in swapped("unrelated", 0)]

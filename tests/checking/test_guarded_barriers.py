@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim import cuda
@@ -33,10 +34,14 @@ __device__ void body(int *s, int *y, int i, int n) {
     __syncthreads();
     y[i] = s[63 - i];
 }
+"""
+KERNEL = """
 __global__ void k(const int *x, int *y, int n) {
     __shared__ int s[64];
     int i = threadIdx.x;
     s[i] = x[i];
+{BODY}
+}
 """
 GUARDED = {
     "a block": "if (i < n) {\n    __syncthreads();\n    y[i] = s[63 - i];\n}",
@@ -71,10 +76,11 @@ EARLY = {
     "behind comments":
         "if (i >= n) /* if (i < n) { */ return; // {\n__syncthreads();\ny[i] = s[0];",
 }  # fmt: skip
+BODIES = (*GUARDED.values(), *EARLY.values())
 
 
 def findings(body: str, n: int = 48) -> list[tuple[str, str]]:
-    kernel = gpusim.cuda_source(HEAD + body + "\n}\n")["k"]
+    kernel = kernels(KERNEL, BODIES, HEAD)[body]
     found = gpusim.check(kernel[1, 64], np.zeros(64, np.int32), np.zeros(64, np.int32), np.int32(n))
     return [(one.severity, one.rule) for one in found if one.rule.startswith("barrier")]
 
@@ -95,10 +101,11 @@ def test_a_barrier_after_an_early_return_is_a_warning(form: str) -> None:
 @compiles
 def test_the_block_with_missing_threads_is_named() -> None:
     """Of four blocks of 64 threads the last has 8 of 200 elements."""
-    text = HEAD.replace("i = threadIdx.x", "i = threadIdx.x + 64 * blockIdx.x").replace(
+    text = KERNEL.replace("i = threadIdx.x", "i = threadIdx.x + 64 * blockIdx.x").replace(
         "[i]", "[i % 64]"
     )
-    kernel = gpusim.cuda_source(text + GUARDED["work behind it"] + "\n}\n")["k"]
+    body = GUARDED["work behind it"]
+    kernel = kernels(text, (body,))[body]
     data = np.zeros(64, np.int32)
     found = gpusim.check(kernel[4, 64], data, data.copy(), np.int32(200))
     (missed,) = [one for one in found if one.rule == "barrier-missed"]

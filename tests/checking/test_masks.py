@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim.checking.coverage import MASKS
@@ -66,8 +67,56 @@ __global__ void k(int *y, int n) {
 """
 
 
-def checked(body: str, *, block: int = 64, device: str = "h200", head: str = "") -> gpusim.Findings:
-    kernel = gpusim.cuda_source(head + TEXT.replace("{BODY}", body))["k"]
+LINE_4 = "y[t] = __shfl_sync(0x0000ffff, v, 0);"
+COALESCED = (
+    "if (v % 4) { auto g = cooperative_groups::coalesced_threads();"
+    "for (int o = g.size() / 2; o; o /= 2) v += g.shfl_down(v, o); v += g.ballot(v & 1); }"
+    "y[t] = v;"
+)
+OF_A_PARAMETER = "y[t] = __shfl_sync(n, v, 0) + __shfl_sync(~0u, v, 0);"
+ORDERED = "__shared__ int s[64]; s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 16];"
+LOW = "__shared__ int s[64]; if (v < 16) { s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 8]; }"
+OTHER_MASKS = (
+    "__shared__ int s[64]; int x; "
+    "if (v < 16) { s[t] = v; __syncwarp(0xffffu); x = s[t + 16]; } "
+    "else { s[t] = 2 * v; __syncwarp(0xffff0000u); x = s[t - 16] + 1; } y[t] = x;"
+)
+PARTNERS = {
+    form: f"__shared__ int s[64]; int x = v; {body} y[t] = x;"
+    for form, body in {
+    "for the first warp alone":
+        "if (t < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else if (t < 32) { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
+    "for the last warp alone":
+        "if (t >= 48) { s[t] = v; __syncwarp(); x = s[t - 16]; } "
+        "else if (t >= 32) { s[t] = 2 * v; __syncwarp(); x = s[t + 16] + 1; }",
+    "for every warp":
+        "if (v < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
+    "in three sides":
+        "if (v < 8) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
+        "else if (v < 16) { s[t] = 5 * v; __syncwarp(); x = s[t + 16] * 3; } "
+        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
+    "in a loop":
+        "for (int i = 0; i < n + 2; i++) { "
+        "if (v < 16) { s[t] = x; __syncwarp(); x = s[t + 16]; } "
+        "else { s[t] = x + 1; __syncwarp(); x = s[t - 16] + 3; } __syncwarp(); }",
+    "with a mask for each pair of lanes":
+        "unsigned m = v & 8 ? 0xff00ff00u : 0x00ff00ffu; "
+        "if (v < 16) { s[t] = v; __syncwarp(m); x = s[t + 16]; } "
+        "else { s[t] = 2 * v; __syncwarp(m); x = s[t - 16] + 1; }",
+    }.items()
+}  # fmt: skip
+BODIES = (
+    *WRONG.values(), *RIGHT.values(), OF_A_PARAMETER, ORDERED, LOW, OTHER_MASKS,
+    *PARTNERS.values(), "y[t] = v;",
+)  # fmt: skip
+
+
+def checked(body: str, *, block: int = 64, device: str = "h200") -> gpusim.Findings:
+    bodies = BODIES if body in BODIES else (body,)
+    head = "#include <cooperative_groups.h>" if body == COALESCED else ""
+    kernel = kernels(TEXT, bodies, head)[body]
     return gpusim.check(kernel[2, block], np.zeros(64, np.int32), np.int32(1), device=device)
 
 
@@ -98,15 +147,8 @@ LOST = "a sum by a mask of a parameter"
 @pytest.mark.parametrize("device", ["a100-80gb", "rtx3080"])
 def test_masks_are_judged_alike_before_compute_capability_9(device: str) -> None:
     """A mask that machine code lacks is counted as not comparable."""
-    forms = {**WRONG, **RIGHT}
-    texts = (
-        TEXT.replace("{BODY}", body).replace("void k(", f"void k{number}(")
-        for number, body in enumerate(forms.values())
-    )
-    file = gpusim.cuda_source("".join(texts))
-    for number, form in enumerate(forms):
-        launch = file[f"k{number}"][2, 64]
-        found = gpusim.check(launch, np.zeros(64, np.int32), np.int32(1), device=device)
+    for form, body in {**WRONG, **RIGHT}.items():
+        found = checked(body, device=device)
         rules = [one.rule for one in found.errors if one.rule != "same-value"]
         assert (form, rules) == (form, ["mask"] if form in WRONG and form != LOST else [])
         if form == LOST:
@@ -115,7 +157,7 @@ def test_masks_are_judged_alike_before_compute_capability_9(device: str) -> None
 
 @pytest.mark.parametrize("device", ["gtx1650", "a100-80gb", "rtx4090"])
 def test_masks_are_known_for_every_generation(device: str) -> None:
-    found = checked("y[t] = __shfl_sync(0x0000ffff, v, 0);", device=device)
+    found = checked(LINE_4, device=device)
     (mask,) = found.errors
     assert mask.message == (
         "the mask 0x0000ffff of thread 16 (block 0, warp 0, lane 16) in line 4 does not name the "
@@ -127,64 +169,26 @@ def test_masks_are_known_for_every_generation(device: str) -> None:
 @pytest.mark.parametrize("device", ["gtx1650", "a100-80gb", "h200"])
 def test_coalesced_groups_are_right_in_every_generation(device: str) -> None:
     """The compiler's own functions for a group share code whose line of PTX is another call's."""
-    body = (
-        "if (v % 4) { auto g = cooperative_groups::coalesced_threads();"
-        "for (int o = g.size() / 2; o; o /= 2) v += g.shfl_down(v, o); v += g.ballot(v & 1); }"
-        "y[t] = v;"
-    )
-    assert checked(body, device=device, head="#include <cooperative_groups.h>").errors == []
+    assert checked(COALESCED, device=device).errors == []
 
 
 def test_lost_masks_are_said_to_be_so() -> None:
     """Before compute capability 9.0, a mask that is a parameter is in no register."""
-    body = "y[t] = __shfl_sync(n, v, 0) + __shfl_sync(~0u, v, 0);"
-    assert checked(body, device="a100-80gb").coverage.not_compared == {"masks": 1}
-    assert checked(body).errors[0].rule == "mask"
+    found = checked(OF_A_PARAMETER, device="a100-80gb")
+    assert found.coverage.not_compared == {"masks": 1}
+    assert checked(OF_A_PARAMETER).errors[0].rule == "mask"
 
 
 def test_a_barrier_of_some_lanes_orders_these_alone() -> None:
     """Lanes 16 to 31 read what lanes 0 to 15 have stored, and the other way round."""
-    body = "__shared__ int s[64]; s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ {}];"
-    assert {one.rule for one in checked(body.format(16)).errors} == {"mask", "warp-race"}
-    low = "__shared__ int s[64]; if (v < 16) { s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 8]; }"
-    assert checked(low).errors == []
-
-
-PARTNERS = {
-    "for the first warp alone":
-        "if (t < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
-        "else if (t < 32) { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
-    "for the last warp alone":
-        "if (t >= 48) { s[t] = v; __syncwarp(); x = s[t - 16]; } "
-        "else if (t >= 32) { s[t] = 2 * v; __syncwarp(); x = s[t + 16] + 1; }",
-    "for every warp":
-        "if (v < 16) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
-        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
-    "in three sides":
-        "if (v < 8) { s[t] = v; __syncwarp(); x = s[t + 16]; } "
-        "else if (v < 16) { s[t] = 5 * v; __syncwarp(); x = s[t + 16] * 3; } "
-        "else { s[t] = 2 * v; __syncwarp(); x = s[t - 16] + 1; }",
-    "in a loop":
-        "for (int i = 0; i < n + 2; i++) { "
-        "if (v < 16) { s[t] = x; __syncwarp(); x = s[t + 16]; } "
-        "else { s[t] = x + 1; __syncwarp(); x = s[t - 16] + 3; } __syncwarp(); }",
-    "with a mask for each pair of lanes":
-        "unsigned m = v & 8 ? 0xff00ff00u : 0x00ff00ffu; "
-        "if (v < 16) { s[t] = v; __syncwarp(m); x = s[t + 16]; } "
-        "else { s[t] = 2 * v; __syncwarp(m); x = s[t - 16] + 1; }",
-}  # fmt: skip
+    assert {one.rule for one in checked(ORDERED).errors} == {"mask", "warp-race"}
+    assert checked(LOW).errors == []
 
 
 @pytest.mark.parametrize("form", PARTNERS)
 def test_barriers_in_several_sides_of_a_branch_order_the_lanes_of_all(form: str) -> None:
-    body = f"__shared__ int s[64]; int x = v; {PARTNERS[form]} y[t] = x;"
-    assert checked(body).errors == []
+    assert checked(PARTNERS[form]).errors == []
 
 
 def test_barriers_of_other_masks_in_both_sides_of_a_branch_do_not_order_them() -> None:
-    body = (
-        "__shared__ int s[64]; int x; "
-        "if (v < 16) { s[t] = v; __syncwarp(0xffffu); x = s[t + 16]; } "
-        "else { s[t] = 2 * v; __syncwarp(0xffff0000u); x = s[t - 16] + 1; } y[t] = x;"
-    )
-    assert {one.rule for one in checked(body).errors} == {"warp-race"}
+    assert {one.rule for one in checked(OTHER_MASKS).errors} == {"warp-race"}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,13 +13,14 @@ from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
-IN_SHARED_MEMORY = """__global__ void k(const int *x, int *y, int *) {{
+IN_SHARED_MEMORY = """__global__ void {name}(const int *x, int *y, int *) {{
     __shared__ int ring[4];
     __shared__ volatile int head, tail;
     if (threadIdx.x == 0) {{ head = 0; tail = 0; }}
     __syncthreads();
     if (threadIdx.x == {producer}) {{
-        for (int i = 0; i < 32; i++) {{
+        #pragma unroll 1
+        for (int i = 0; i < 16; i++) {{
             while (i - tail {full} 4) {{}}
             __threadfence_block();
             ring[i % 4] = x[i];
@@ -24,7 +28,8 @@ IN_SHARED_MEMORY = """__global__ void k(const int *x, int *y, int *) {{
             head = i + 1;
         }}
     }} else if (threadIdx.x == {consumer}) {{
-        for (int i = 0; i < 32; i++) {{
+        #pragma unroll 1
+        for (int i = 0; i < 16; i++) {{
             while (head <= i) {{}}
             __threadfence_block();
             y[i] = ring[i % 4];
@@ -33,11 +38,12 @@ IN_SHARED_MEMORY = """__global__ void k(const int *x, int *y, int *) {{
         }}
     }}
 }}"""
-BETWEEN_BLOCKS = """__global__ void k(const int *x, int *y, int *ring) {{
+BETWEEN_BLOCKS = """__global__ void {name}(const int *x, int *y, int *ring) {{
     volatile int *head = ring + 4, *tail = ring + 5;
     if (threadIdx.x) return;
     if (blockIdx.x == {producer}) {{
-        for (int i = 0; i < 32; i++) {{
+        #pragma unroll 1
+        for (int i = 0; i < 16; i++) {{
             while (i - *tail {full} 4) {{}}
             __threadfence();
             ring[i % 4] = x[i];
@@ -45,7 +51,8 @@ BETWEEN_BLOCKS = """__global__ void k(const int *x, int *y, int *ring) {{
             *head = i + 1;
         }}
     }} else {{
-        for (int i = 0; i < 32; i++) {{
+        #pragma unroll 1
+        for (int i = 0; i < 16; i++) {{
             while (*head <= i) {{}}
             __threadfence();
             y[i] = ring[i % 4];
@@ -56,36 +63,38 @@ BETWEEN_BLOCKS = """__global__ void k(const int *x, int *y, int *ring) {{
 }}"""
 
 
-def found(text: str, blocks: int, full: str, producer: int, consumer: int) -> list[gpusim.Finding]:
-    kernel = gpusim.cuda_source(text.format(full=full, producer=producer, consumer=consumer))["k"]
-    arrays = np.arange(32, dtype=np.int32), np.zeros(32, np.int32), np.zeros(8, np.int32)
-    return list(gpusim.check(kernel[blocks, 64], *arrays).errors)
+FORMS = {
+    "shared": (IN_SHARED_MEMORY, 1, (0, 32), "shared-race"),
+    "shared_last_first": (IN_SHARED_MEMORY, 1, (32, 0), "shared-race"),
+    "blocks": (BETWEEN_BLOCKS, 2, (0, 1), "block-race"),
+    "blocks_last_first": (BETWEEN_BLOCKS, 2, (1, 0), "block-race"),
+}
+FULL = {"late": ">", "in_time": ">="}
 
 
-KINDS = pytest.mark.parametrize(
-    ("text", "blocks", "roles", "rule"),
-    [
-        (IN_SHARED_MEMORY, 1, (0, 32), "shared-race"),
-        (IN_SHARED_MEMORY, 1, (32, 0), "shared-race"),
-        (BETWEEN_BLOCKS, 2, (0, 1), "block-race"),
-        (BETWEEN_BLOCKS, 2, (1, 0), "block-race"),
-    ],
-    ids=["shared", "shared_last_first", "blocks", "blocks_last_first"],
-)
+@functools.cache
+def file() -> Any:
+    """Return the file with a kernel of each form, full too late and in time."""
+    return gpusim.cuda_source("\n".join(
+        text.format(name=f"{form}_{when}", full=full, producer=roles[0], consumer=roles[1])
+        for form, (text, _, roles, _) in FORMS.items()
+        for when, full in FULL.items()
+    ))  # fmt: skip
 
 
-@KINDS
-def test_a_ring_that_is_full_one_too_late_is_a_race(
-    text: str, blocks: int, roles: tuple[int, int], rule: str
-) -> None:
+def found(form: str, when: str) -> list[gpusim.Finding]:
+    arrays = np.arange(16, dtype=np.int32), np.zeros(16, np.int32), np.zeros(8, np.int32)
+    return list(gpusim.check(file()[f"{form}_{when}"][FORMS[form][1], 64], *arrays).errors)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ring_that_is_full_one_too_late_is_a_race(form: str) -> None:
     """The fifth item is stored while the first may still be read."""
-    (race,) = found(text, blocks, ">", *roles)
-    assert (race.rule, race.missing) == (rule, "wait")
+    (race,) = found(form, "late")
+    assert (race.rule, race.missing) == (FORMS[form][3], "wait")
     assert race.message.endswith("and no later one is waited for")
 
 
-@KINDS
-def test_a_ring_that_is_full_in_time_is_clean(
-    text: str, blocks: int, roles: tuple[int, int], rule: str
-) -> None:
-    assert found(text, blocks, ">=", *roles) == []
+@pytest.mark.parametrize("form", FORMS)
+def test_a_ring_that_is_full_in_time_is_clean(form: str) -> None:
+    assert found(form, "in_time") == []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 import gpusim
 from gpusim.sass import wheels
-from gpusim.sass.kernels import cuda_source
+from gpusim.sass.kernels import CudaSource, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
-HISTOGRAM = """
+OWN_MAX = """
 __device__ float own_max(float *at, float value) {
     int *bits = (int *)at, old = *bits, seen;
     do {
@@ -20,7 +22,9 @@ __device__ float own_max(float *at, float value) {
     } while (old != seen);
     return __int_as_float(old);
 }
-__global__ void bins(const int *x, TYPE *y) {
+"""
+KERNEL = """
+__global__ void {NAME}(const int *x, TYPE *y) {
     __shared__ TYPE h[64];
     h[threadIdx.x] = 0;
     __syncthreads();
@@ -38,6 +42,16 @@ UPDATES = [
 ]
 
 
+@cache
+def file() -> CudaSource:
+    """Return the file with a kernel of each update."""
+    kernels = (
+        KERNEL.replace("{NAME}", f"k{number}").replace("TYPE", ctype).replace("UPDATE", update)
+        for number, (ctype, update) in enumerate(UPDATES)
+    )
+    return cuda_source(OWN_MAX + "".join(kernels))
+
+
 @pytest.mark.parametrize(("ctype", "update"), UPDATES)
 @pytest.mark.parametrize("fast", ["0", "1"])
 def test_atomics_outside_shared_memory_are_bounds_findings(
@@ -48,8 +62,7 @@ def test_atomics_outside_shared_memory_are_bounds_findings(
     x = np.arange(64, dtype=np.int32)
     x[[7, 40]] = 1000, -1
     y = np.zeros(64, {"int": "i4", "float": "f4", "double": "f8"}.get(ctype, "u8"))
-    text = HISTOGRAM.replace("TYPE", ctype).replace("UPDATE", update)
-    found = gpusim.check(cuda_source(text)["bins"][1, 64], x, y)
+    found = gpusim.check(file()[f"k{UPDATES.index((ctype, update))}"][1, 64], x, y)
     assert {one.rule for one in found.errors} == {"bounds"}
     assert {one.places[0].thread.thread for one in found.errors} <= {7, 40}
     expected = np.ones(64)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
-LOOK_BACK = """__global__ void k(int *value, volatile int *flag, int *out) {{
+LOOK_BACK = """__global__ void k(int *value, volatile int *flag, int *out) {
     if (threadIdx.x) return;
     int b = blockIdx.x, sum = 0;
     value[b] = b + 1;
-    {fence}
-    flag[b] = 1;
-    {walk}
+    {BODY}
     out[b] = sum;
-}}"""
+}
+"""
 # Loops over the flags of the blocks before, down to the first.
 WALKS = {
     "loop_within": """for (int j = b - 1; j >= 0; j--) {
@@ -45,52 +47,61 @@ WALKS = {
 }
 
 
-def rules(text: str, threads: int = 32) -> set[tuple[str, str]]:
+FENCED, UNFENCED = (
+    tuple(
+        f"{fence} flag[b] = 1; {walk.replace('F;', '__threadfence();')}" for walk in WALKS.values()
+    )
+    for fence in ("__threadfence();", "")
+)
+
+
+def rules(kernel: Any) -> set[tuple[str, str]]:
     arrays = [np.zeros(4, np.int32) for _ in range(3)]
-    found = gpusim.check(gpusim.cuda_source(text)["k"][3, threads], *arrays)
+    found = gpusim.check(kernel[3, 32], *arrays)
     return {(one.rule, one.array) for one in found}
 
 
-@pytest.mark.parametrize("walk", WALKS.values(), ids=list(WALKS))
-def test_a_look_back_with_fences_is_clean(walk: str) -> None:
-    walk = walk.replace("F;", "__threadfence();")
-    assert rules(LOOK_BACK.format(walk=walk, fence="__threadfence();")) == set()
+@pytest.mark.parametrize("body", FENCED, ids=list(WALKS))
+def test_a_look_back_with_fences_is_clean(body: str) -> None:
+    assert rules(kernels(LOOK_BACK, FENCED + UNFENCED)[body]) == set()
 
 
-@pytest.mark.parametrize("walk", WALKS.values(), ids=list(WALKS))
-def test_a_look_back_without_the_writers_fence_is_a_race(walk: str) -> None:
-    walk = walk.replace("F;", "__threadfence();")
-    found = rules(LOOK_BACK.format(walk=walk, fence=""))
+@pytest.mark.parametrize("body", UNFENCED, ids=list(WALKS))
+def test_a_look_back_without_the_writers_fence_is_a_race(body: str) -> None:
+    found = rules(kernels(LOOK_BACK, FENCED + UNFENCED)[body])
     assert ("block-race", "value") in found or ("block-race", "flag") in found
 
 
-SIGNAL = """__global__ void k(int *x, volatile int *flag, int *out) {{
+SIGNAL = """__global__ void k(int *x, volatile int *flag, int *out) {
     if (threadIdx.x) return;
-    if (blockIdx.x == 2) {{ x[0] = 5; {fence} flag[0] = 1; }}
-    if (blockIdx.x == 0) {{ while (!flag[0]) {{}} out[0] = 7; }}
-    if (blockIdx.x == 1) {{ x[1] = 1; __threadfence(); x[2] = 1; }}
-}}"""
+    if (blockIdx.x == 2) { x[0] = 5; {BODY} flag[0] = 1; }
+    if (blockIdx.x == 0) { while (!flag[0]) {} out[0] = 7; }
+    if (blockIdx.x == 1) { x[1] = 1; __threadfence(); x[2] = 1; }
+}
+"""
 
 
 def test_a_flag_that_is_set_without_a_fence_is_a_race_of_its_own_without_data() -> None:
     """Fences of other threads do not help; data may be gone from the machine code."""
-    assert rules(SIGNAL.format(fence="")) == {("block-race", "flag")}
-    assert rules(SIGNAL.format(fence="__threadfence();")) == set()
+    without, fenced = kernels(SIGNAL, ("", "__threadfence();")).values()
+    assert rules(without) == {("block-race", "flag")}
+    assert rules(fenced) == set()
 
 
-SHARED = """__global__ void k(int *o) {{
+SHARED = """__global__ void k(int *o) {
     __shared__ volatile int f;
     __shared__ int d;
     if (threadIdx.x == 0) f = 0;
     __syncthreads();
-    if (threadIdx.x == 32) {{ d = 5; {fence} f = 1; }}
-    if (threadIdx.x == 0) {{ while (!f) {{}} {fence} o[0] = d; }}
-}}"""
+    if (threadIdx.x == 32) { d = 5; {BODY} f = 1; }
+    if (threadIdx.x == 0) { while (!f) {} {BODY} o[0] = d; }
+}
+"""
 
 
 @pytest.mark.parametrize(("fence", "errors"), [("", 1), ("__threadfence_block();", 0)])
 def test_a_flag_in_shared_memory_needs_its_fences(fence: str, errors: int) -> None:
-    kernel = gpusim.cuda_source(SHARED.format(fence=fence))["k"]
+    kernel = kernels(SHARED, ("", "__threadfence_block();"))[fence]
     found = gpusim.check(kernel[1, 64], np.zeros(4, np.int32)).errors
     assert [one.rule for one in found] == ["shared-race"] * errors
 
@@ -103,4 +114,4 @@ def test_a_word_that_is_flag_and_data_in_one_needs_no_fence() -> None:
         word[b] = before + 1;
         out[b] = before;
     }"""
-    assert rules(text) == set()
+    assert rules(gpusim.cuda_source(text)["k"]) == set()
