@@ -23,7 +23,7 @@ _DECLARED = re.compile(
 _FUNCTION = re.compile(r"\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(?P<symbol>[\w$]+)")
 PADDING = 16  # bytes to whose multiple a kernel's static shared memory is filled up at times
 _WORD = re.compile(r"[\w$]+")
-_NUMBERED = re.compile(r"(?<!\d)(\d+)")
+_NUMBERED = re.compile(r"(?<=[EZL])(\d+)")  # a length, where a component begins
 
 
 @dataclass(frozen=True)

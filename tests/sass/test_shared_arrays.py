@@ -64,6 +64,7 @@ def test_a_sum_that_is_not_the_size_of_the_memory_names_nothing() -> None:
         ("tile", "tile"),
         ("_ZZ4pairIfEvPKT_PS0_E4tile", "tile"),
         ("_ZZ3oneE2b0_1", "b0"),
+        ("_ZZ2k8PKiPiE1a", "a"),
         ("_ZN5space4wideE", "_ZN5space4wideE"),
     ],
 )
