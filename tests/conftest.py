@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 import pytest
@@ -38,6 +39,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return 0 for a few tests, since workers take seconds to start: files or tests by name."""
     is_few = config.option.keyword or any("::" in one or one.endswith(".py") for one in config.args)
     return 0 if is_few else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Leave modules and tests out of garbage collection: they stay, and to see them takes 1 s."""
+    gc.disable()
+    result = yield
+    gc.freeze()
+    gc.enable()
+    return result
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
-N = 8192
+N = 2048
 # Results from x and y: each has a check of its operands, and a function behind it.
 RESULTS = {
     "float": (
@@ -156,8 +157,11 @@ __global__ void quotient(const int *a, const float *x, float *out)
 """
 
 
+file = cache(cuda_source)
+
+
 def predicted(text: str, name: str, grid: int, block: int, *arguments: Any) -> Prediction:
-    return predict(cuda_source(text)[name][grid, block], *arguments)
+    return predict(file(text)[name][grid, block], *arguments)
 
 
 def numbers(kind: str, size: int = N) -> np.ndarray[Any, Any]:
@@ -184,7 +188,7 @@ def test_shapes_are_predicted_as_ordinary_numbers_are(number: int) -> None:
 
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "adam", "quantise"])
 def test_rows_weights_and_steps_need_no_elements(name: str) -> None:
-    launch, count = ((64, 32), 128) if name in ("softmax", "layer_norm") else ((32, 256), N)
+    launch, count = ((64, 32), 128) if name in ("softmax", "layer_norm") else ((8, 256), N)
     shapes = array_spec(2 * N, "float32"), array_spec(2 * N, "float32")
     found = predicted(WHOLE, name, *launch, *shapes, count)
     given = numbers("float", 2 * N), numbers("float", 2 * N)
@@ -219,7 +223,7 @@ def test_addresses_beside_a_division_want_elements() -> None:
 
 
 def test_elements_that_are_given_take_the_slow_path_where_they_say_so() -> None:
-    """Zeros are divided by zeros: 32 warps call the function, beside numbers that do not."""
+    """Zeros are divided by zeros: 64 warps call the function, beside numbers that do not."""
     zeros = np.zeros(N, np.float32)
     slow = predicted(EACH, "kernel0", N // 256, 256, zeros, zeros, array_spec(N, "float32"))
     given = numbers("float")
@@ -229,10 +233,10 @@ def test_elements_that_are_given_take_the_slow_path_where_they_say_so() -> None:
 
 def test_a_report_says_what_is_supposed(run: Any, tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(EACH)
-    launch = ("--grid", "32", "--block", "256", *["--arg", "float32[8192]"] * 2)
+    launch = ("--grid", "8", "--block", "256", *["--arg", "float32[2048]"] * 2)
     sentence = "taken for ordinary operands"
     for filling, is_said in (("", True), ("=random", False)):
-        args = (*launch, "--arg", f"float32[8192]{filling}")
-        inputs = [arg + filling if arg == "float32[8192]" else arg for arg in args]
+        args = (*launch, "--arg", f"float32[2048]{filling}")
+        inputs = [arg + filling if arg == "float32[2048]" else arg for arg in args]
         code, out, _ = run("predict", f"{tmp_path}/k.cu:kernel0", *inputs)
         assert (code, sentence in out) == (0, is_said)

@@ -47,6 +47,12 @@ def file() -> CodeFile:
     return gpusim.cuda_source(TEXT)
 
 
+@pytest.fixture(scope="module")
+def unset() -> CodeFile:
+    """A file of which nothing is set: its kernel is translated once."""
+    return gpusim.cuda_source(TEXT)
+
+
 def seen(file: CodeFile) -> list[float]:
     kernel = next(name for name in file.names if "k" in name)
     file[kernel][1, 1](y := np.zeros(14))
@@ -106,11 +112,11 @@ def test_a_variable_holds_what_it_is_set_to(
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_at_once(
-    file: CodeFile, name: str, value: Any, why: str
+    unset: CodeFile, name: str, value: Any, why: str
 ) -> None:
     with pytest.raises(LaunchError, match=why):
-        file.set(name, value)
-    assert seen(file)[:3] == [1, 1, 1]
+        unset.set(name, value)
+    assert seen(unset)[:3] == [1, 1, 1]
 
 
 def test_an_array_that_is_all_of_a_variable_holds_its_results(file: CodeFile) -> None:
