@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
-from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
 from gpusim.cli.options import (
     ALL,
     CODE,
     COMPILING,
     JSON,
+    LAUNCHING,
     STEP_LIMIT,
     Command,
     Option,

@@ -9,20 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
     CODE,
     COMPILING,
     JSON,
+    LAUNCHING,
     STEP_LIMIT,
     Command,
     Option,
     print_document,
     print_lines,
+    side,
 )
 from gpusim.cli.references import Reference
-from gpusim.cli.sides import side
 from gpusim.cli.timing import DEVICE, L2, SET, WITHOUT, device_of, how, removals_of
 from gpusim.errors import InputError
 

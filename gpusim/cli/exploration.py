@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import Entry
-from gpusim.cli.arguments import FILLINGS, argument, parted_by_name
-from gpusim.cli.data import ZEROS
+from gpusim.cli.arguments import FILLINGS, ZEROS, argument, parted_by_name
 from gpusim.cli.expressions import parts_of
 from gpusim.cli.inputs import fits, whole_number
 from gpusim.cli.launches import grid_of, named_in_order, sizes_given

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim.cli import inputs
-from gpusim.cli.file_launches import FileLaunch
 from gpusim.cli.launch_examples import Parameter, dtype_of, parameters_of
 from gpusim.cli.python_launches import python_launches
-from gpusim.cli.references import MAX_SOURCE_BYTES
+from gpusim.cli.references import MAX_SOURCE_BYTES, FileLaunch
 from gpusim.cuda_cpp.host_code import HostArray, HostLaunch, Pointer, launches
 from gpusim.cuda_cpp.host_numbers import Number, Root, operation
 from gpusim.host import files

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.file_kernels import kernel_of
+from gpusim.cli.references import FileLaunch as FileLaunchOptions
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
 from gpusim.launch.arguments import MAX_ARRAY
@@ -23,7 +23,6 @@ from gpusim.launch.description import LaunchDescription, Member, Origin
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call, Entry, Request
-    from gpusim.cli.file_launches import FileLaunch as FileLaunchOptions
     from gpusim.cli.selection import Selection
     from gpusim.cuda import Kernel
     from gpusim.cuda_cpp.host_numbers import Root
@@ -169,8 +168,7 @@ class FileLaunch(ResolvedLaunch):
     @property
     def explicit(self) -> Namespace:
         """The options with every filling that is assumed, but for zeros, written out."""
-        from gpusim.cli.arguments import parted_by_name
-        from gpusim.cli.data import ZEROS
+        from gpusim.cli.arguments import ZEROS, parted_by_name
 
         texts = list(self.chosen.arg or ())
         names = [parted_by_name(text)[0] for text in texts]
@@ -210,7 +208,7 @@ class FileLaunch(ResolvedLaunch):
     @cached_property
     def assumed(self) -> Mapping[str, str]:
         """The fillings of arrays for which nothing is given, by parameter."""
-        from gpusim.cli.data import fillings
+        from gpusim.cli.arguments import fillings
 
         return fillings(self.configured, self._values({}), self.cc)
 
@@ -244,7 +242,7 @@ def kernel_and_types(chosen: Namespace) -> tuple[Kernel | MachineCode, Arguments
         setup = _of_the_catalogue(chosen, is_timed=False).selection.request.setup()
         return setup.kernel, list(setup.specs)
     refuse(_given(chosen, OF_THE_CATALOGUE), f"{chosen.kernel} takes its data from --arg")
-    kernel = kernel_of(chosen)
+    kernel = Reference.of(chosen.kernel).made(chosen)
     complete, _ = completed(chosen, kernel)
     return kernel, own_values(kernel, complete, {})
 
@@ -324,7 +322,7 @@ def of_a_file(
     refuse(_given(chosen, OF_THE_CATALOGUE), f"{chosen.kernel} takes its data from --arg")
     if getattr(chosen, "passes", "one") != "one":
         raise InputError(f"--passes all is for reductions of the catalogue, not {chosen.kernel}")
-    kernel = kernel_of(chosen) if kernel is None else kernel
+    kernel = Reference.of(chosen.kernel).made(chosen) if kernel is None else kernel
     complete, described = completed(chosen, kernel)
     missing = _missing(kernel, complete)
     if missing:
@@ -353,10 +351,10 @@ def completed(
 ) -> tuple[Namespace, LaunchDescription]:
     """Return options with those that the kernel's file has for it, and where each is from."""
     from gpusim.cli import inputs
-    from gpusim.cli.file_launches import kept_launch
 
     parameters = kernel.source.parameters
-    kept = kept_launch(Reference.of(chosen.kernel))
+    reference = Reference.of(chosen.kernel)
+    kept = reference.launch
     found = [] if kept is None else [kept]
     if not _has_all(chosen, kept):
         from gpusim.cli.host_launches import host_launch
@@ -383,7 +381,7 @@ def completed(
     texts = [member.value if name is None else f"{name}={member.value}" for name, member in given]
     order = named_in_order([name for name, _ in given], parameters)
     described = LaunchDescription(
-        f"{Reference.of(chosen.kernel).file}:{kernel.__name__}",
+        f"{reference.file}:{kernel.__name__}",
         members.get("n"),
         members.get("grid"),
         members.get("block"),

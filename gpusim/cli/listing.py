@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.file_kernels import kernels_of
 from gpusim.cli.options import (
     ALL,
     COMPILING,
@@ -52,7 +51,7 @@ def _list_file(chosen: Namespace) -> int:
             f"{chosen.file} is not a file of kernels (.py, .cu, .cubin, .nbc, .db); gpusim list "
             "without a file lists the catalogue"
         )
-    kernels = kernels_of(reference, chosen).items()
+    kernels = reference.all_made(chosen).items()
     found = [_described(f"{chosen.file}:{name}", kernel, chosen) for name, kernel in kernels]
     if chosen.json:
         print_document("file", {"kernels": [one.to_dict() for one in found]})

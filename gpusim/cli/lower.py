@@ -5,10 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.launch_options import ARGUMENT, ARGUMENT_ORDER
 from gpusim.cli.launches import kernel_and_types
 from gpusim.cli.options import (
     ALL,
+    ARGUMENT,
+    ARGUMENT_ORDER,
     BLOCK,
     COARSE,
     COMPILING,

@@ -10,9 +10,13 @@ import argparse
 import io
 import json
 import math
+import re
+import shlex
+from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -353,3 +357,61 @@ def printed(report: Callable[[int], Iterable[Text]], stream: TextIO) -> str:
         for part in folding.pieces(harmless(line), width):
             screen.print(harmless(part), no_wrap=True, crop=True, soft_wrap=bool(line.no_wrap))
     return page.getvalue()
+
+
+ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
+ARGUMENT_ORDER = "arguments of FILE.py:FUNCTION, in order, or by name as NAME=VALUE:"
+WITH_ELEMENTS = (
+    "an array with elements, for data-dependent control flow or addresses: zeros, ones, arange, "
+    "random, random:SEED:LEAST:MOST, full:NUMBER"
+)
+SIZES_OF_N = (
+    "sizes as expressions of -n N and the block's threads, in --grid too, as ceil(n/16)xn: "
+    "+ - * / %, min, max, ceil"
+)
+SHARED_BYTES = Option(
+    "--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"
+)
+# How a launch is described, of the catalogue or of one's own.
+LAUNCHING = (
+    COUNT,
+    BLOCK,
+    GRID,
+    OPERATION,
+    DATA_TYPE,
+    INPUT,
+    COARSE,
+    ARGUMENT,
+    SHARED_BYTES,
+)
+
+# How the launch of one's own kernel is described beside its size and its block.
+OWN = (GRID, ARGUMENT, SHARED_BYTES, *COMPILING)
+
+_TEMPLATE = re.compile(r"^[^\s'\"]+:[\w:]+<.*>")  # a kernel whose arguments have blanks between
+
+
+def side(text: str, both: Namespace, options: Sequence[Option], command: str) -> Namespace:
+    """Return a side's options: its own, else those for all sides, else those of a named launch.
+
+    `options` are those that a side takes. Raises InputError for others, and for open quotes.
+    """
+    try:
+        file, _, rest = text.rpartition(":")  # which may have blanks in its name
+        is_plain = " " not in rest and Path(file).is_file()
+        words = [text] if is_plain else shlex.split(_TEMPLATE.sub(r'"\g<0>"', text))
+    except ValueError as error:
+        raise InputError(f"{text!r} is not a command line: {error}") from None
+    parser = Parser(prog=f"gpusim {command}")
+    Option("kernel", "a kernel", "KERNEL").add_to(parser)
+    for option in options:
+        option.add_to(parser)
+    own, unknown = parser.parse_known_args(words)
+    if unknown:
+        raise InputError(f"unrecognized arguments of {own.kernel}: {' '.join(unknown)}")
+    names = names_given(options, words)
+    given = {name: value for name, value in vars(own).items() if name in {*names, "kernel"}}
+    from gpusim.cli.project import with_launch
+
+    said = names | getattr(both, "given", set())
+    return with_launch(Namespace(**{**vars(both), **given, "given": said}))

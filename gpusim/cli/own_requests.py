@@ -1,4 +1,8 @@
-"""Requests for a user's own kernel in a ranking or a sweep: plain data until it makes a job."""
+"""Requests for a user's own kernel in a ranking or a sweep: plain data until it makes a job.
+
+Requests whose times are compared do the same work: the results of each, small, are compared with
+those of the first launch, or of the file's own launch.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,28 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import inputs
-from gpusim.cli.file_kernels import kernel_of
 from gpusim.cli.launches import FileLaunch, by_its_rule, completed, depends_on, of_a_file
 from gpusim.cli.references import Reference
 from gpusim.cli.tuning_parameters import require_used, with_values
-from gpusim.errors import InputError
+from gpusim.errors import GpusimError, InputError, KernelFault
 from gpusim.host import files
 from gpusim.launch.description import LaunchDescription
-
-WAVES = "waves"  # a choice of a number of blocks
+from gpusim.prediction.sweeps.jobs import Difference
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
+    from gpusim.cli.results import Outputs
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import MachineCode
     from gpusim.launch.grid import ComputeCapability
-    from gpusim.prediction.sweeps.jobs import Difference, Job
+    from gpusim.prediction.sweeps.jobs import Job
+
+WAVES = "waves"  # a choice of a number of blocks
 
 # Options read from the command line; only some are offered, the rest is the catalogue's.
 TAKEN = ("grid", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse")
@@ -64,7 +70,8 @@ class OwnRequest:
         first = {name: values[0] for name, values in (getattr(chosen, "axes", None) or {}).items()}
         chosen = Namespace(**{**vars(chosen), "kernel": kernel, "n": None, "block": None})
         made = cls(kernel, None, None, _options(chosen), parameters=tuple(first.items()))
-        found = kernel_of(made._chosen())
+        asked = made._chosen()
+        found = Reference.of(asked.kernel).made(asked)
         complete, described = completed(chosen, found)
         n = None if complete.n is None else inputs.count(complete.n)
         made = replace(made, n=n, block=complete.block, options=_options(complete))
@@ -104,10 +111,31 @@ class OwnRequest:
         return of_a_file(self._chosen())
 
     def difference(self, first: OwnRequest, device: str, code: str | None) -> Difference | None:
-        """Return what it does otherwise than the first launch, None for nothing."""
-        from gpusim.cli.candidates import difference
+        """Return how its launch is wrong beside the first, None where both leave the same.
 
-        return difference(first, self, device, code)
+        Both are run once, small. It has a fault, errors that `gpusim check` finds, or other
+        results; or one of both cannot be run for them.
+        """
+        from gpusim.cli.results import agreements
+
+        try:
+            first = _small(first)
+            other = self.sized(first.n, None)
+            found = _outcome(other, device, code)
+        except KernelFault as error:
+            return Difference(f"it fails: {error}")
+        except GpusimError as error:
+            return Difference(str(error), is_wrong=False)
+        try:
+            expected = _outcome(first, device, code)
+        except GpusimError as error:
+            return Difference(f"the first launch: {error}", is_wrong=False)
+        wrong = [one for one in agreements(expected, found) if not one.agrees]
+        errors = _errors(other, device)
+        if not wrong:
+            return errors
+        cause = f"; {errors.text}" if errors is not None and errors.is_wrong else ""
+        return Difference(f"other results; {wrong[0]}{cause}")
 
     def _files(self) -> Iterator[Path]:
         """Yield its own file, that file's imports from its folder, and its data."""
@@ -190,3 +218,52 @@ def request_of(
     name = chosen.kernel
     is_own = bool(Reference.of(name).file)
     return OwnRequest.of(name, chosen, ccs) if is_own else asked_of(name, chosen)
+
+
+# Of a launch that is run for its results, to be compared with those of others.
+MOST_ELEMENTS, LEAST_ELEMENTS = 4096, 64
+USUAL_THREADS, MOST_THREADS = 1 << 16, 1 << 20
+KEPT = 64
+
+
+@lru_cache(maxsize=KEPT)
+def _outcome(request: OwnRequest, device: str, code: str | None) -> Outputs:
+    """Return what a launch leaves; GpusimError where it has no results."""
+    from gpusim.cli.results import ran
+    from gpusim.codegen.programs import prepare
+    from gpusim.errors import InputError
+    from gpusim.gpu import device as devices
+    from gpusim.machine import DEFAULT_STEP_LIMIT
+
+    configured, values = request.launch().filled()
+    if configured.launch.blocks * configured.launch.threads_per_block > MOST_THREADS:
+        raise InputError(f"a launch has more than {MOST_THREADS:,} threads")
+    prepared = prepare(configured, values, devices.load(device).cc, code=code)
+    return ran(configured, values, prepared, DEFAULT_STEP_LIMIT)
+
+
+@lru_cache(maxsize=KEPT)
+def _errors(request: OwnRequest, device: str) -> Difference | None:
+    """Return the errors that a check of a launch finds, None for none."""
+    from gpusim.checking.check import check
+
+    configured, values = request.launch().filled()
+    try:
+        errors = check(configured, *values, device=device).errors
+    except GpusimError as error:
+        return Difference(str(error), is_wrong=False)
+    rules = ", ".join(dict.fromkeys(one.rule for one in errors))
+    return Difference(f"gpusim check finds errors: {rules}") if errors else None
+
+
+@lru_cache(maxsize=KEPT)
+def _small(request: OwnRequest) -> OwnRequest:
+    """Return a launch for n elements that is quickly run: n is halved until it is."""
+    n = None if request.n is None else min(request.n, MOST_ELEMENTS)
+    while True:
+        small = request.sized(n, None)
+        launch = small.launch().configured.launch
+        threads = launch.blocks * launch.threads_per_block
+        if threads <= USUAL_THREADS or n is None or n <= LEAST_ELEMENTS:
+            return small
+        n //= 2

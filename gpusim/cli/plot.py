@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.launches import refuse
 from gpusim.cli.options import (
     CODE,
     COMPILING,
     KERNELS,
+    LAUNCHING,
     LEVEL,
     STEP_LIMIT,
     Command,

@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
-from gpusim.cli.launch_options import (
-    ARGUMENT,
-    ARGUMENT_ORDER,
-    SHARED_BYTES,
-    SIZES_OF_N,
-    WITH_ELEMENTS,
-)
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
     ALL,
+    ARGUMENT,
+    ARGUMENT_ORDER,
     BLOCK,
     COARSE,
     CODE,
@@ -30,7 +25,10 @@ from gpusim.cli.options import (
     JSON,
     OPERATION,
     PERFETTO,
+    SHARED_BYTES,
+    SIZES_OF_N,
     STEP_LIMIT,
+    WITH_ELEMENTS,
     Command,
     Option,
     print_document,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,11 +15,11 @@ from gpusim.checking.check import check_prepared
 from gpusim.checking.findings import Finding, Findings
 from gpusim.checking.rules import ERROR, WARNING
 from gpusim.cli import output
-from gpusim.cli.launch_choice import LaunchChoice
 from gpusim.driver.execution import LaunchOf, MemoryWatch, Outcome
 from gpusim.driver.timeline import Duration, Timeline
 from gpusim.errors import GpusimError, InputError, KernelFault
 from gpusim.gpu.device import Device
+from gpusim.host.files import shown
 from gpusim.isa.ops import OPS
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared, described
@@ -313,3 +314,39 @@ LOOKS: Mapping[str, frozenset[str]] = {
     "check": frozenset({"check"}),
     "report": frozenset({"count", "time"}),
 }
+
+_RANGE = re.compile(r"(\d{1,12})(?:\.\.(\d{1,12})?)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class LaunchChoice:
+    """Launches of some kernels and numbers; all where none are given."""
+
+    kernels: tuple[str, ...] = ()
+    numbers: tuple[tuple[int, int | None], ...] = ()
+
+    @classmethod
+    def of(cls, kernels: Sequence[str], numbers: Sequence[str]) -> LaunchChoice:
+        """Return the choice of `--kernel` and `--launch`; InputError for a malformed number."""
+        parts = [part for text in numbers for part in text.split(",")]
+        return cls(tuple(kernels), tuple(map(_range, parts)))
+
+    def takes(self, number: int, kernel: str) -> bool:
+        """Return whether a launch is among those chosen."""
+        named = any(name in kernel for name in self.kernels)
+        counted = any(
+            first <= number and (last is None or number <= last) for first, last in self.numbers
+        )
+        return (named or not self.kernels) and (counted or not self.numbers)
+
+
+def _range(text: str) -> tuple[int, int | None]:
+    match = _RANGE.fullmatch(text.strip())
+    if match is None:
+        raise InputError(
+            f"--launch is {shown(text)!r}; write a number from 1, 3..5, or 10.. for all from there"
+        )
+    first = int(match[1])
+    if ".." not in text:
+        return first, first
+    return first, int(match[2]) if match[2] else None

@@ -188,8 +188,7 @@ def run(
 ) -> tuple[Watched, int]:
     """Run a program, and return its launches and its exit code; `kind`: the format of findings."""
     from gpusim.cli.inputs import count
-    from gpusim.cli.launch_choice import LaunchChoice
-    from gpusim.cli.program_modes import LOOKS, Watched
+    from gpusim.cli.program_modes import LOOKS, LaunchChoice, Watched
     from gpusim.cli.progress import Word
     from gpusim.driver import session
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpusim.cli.launch_options import OWN
 from gpusim.cli.launches import by_its_rule
 from gpusim.cli.options import (
     BLOCK,
@@ -16,6 +15,7 @@ from gpusim.cli.options import (
     JSON,
     KERNELS_OR_SERIES,
     OPERATION,
+    OWN,
     STEP_LIMIT,
     Command,
     Option,

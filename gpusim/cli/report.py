@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.launch_options import LAUNCHING
 from gpusim.cli.options import (
     CODE,
     COMPILING,
     KERNELS,
+    LAUNCHING,
     LEVEL,
     STEP_LIMIT,
     Command,
     Option,
+    side,
 )
 from gpusim.cli.progress import Bar
-from gpusim.cli.sides import side
 from gpusim.cli.timing import DEFAULT_DEVICE, L2, PASSES, WITHOUT, device_of
 from gpusim.errors import InputError
 

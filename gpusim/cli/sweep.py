@@ -9,14 +9,13 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.distribution import DISTRIBUTION, distribution
-from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
     CODE,
     DATA_TYPE,
     JSON,
     KERNELS_OR_SERIES,
     OPERATION,
+    OWN,
     STEP_LIMIT,
     Command,
     Option,
@@ -27,12 +26,14 @@ from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_DEVICE,
+    DISTRIBUTION,
     L2,
     PASSES,
     SERIES,
     SET,
     WITHOUT,
     device_of,
+    distribution,
     how,
     none_can_run,
     with_corrections,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.options import Option
 from gpusim.errors import InputError, did_you_mean
@@ -136,3 +136,23 @@ def none_can_run(what: str, reasons: Mapping[str, str]) -> InputError:
     shown = [f"{launch}: {reason}" if launch else reason for reason, launch in reasons.items()]
     more = f"; and {len(shown) - 2} more reasons" if len(shown) > 2 else ""
     return InputError(f"none of the {what} can run: {'; '.join(shown[:2])}{more}")
+
+
+DISTRIBUTION = (
+    Option("--workers", "worker processes, at most one for each core", "N"),
+    Option(
+        "--dask", "a cluster: the address of its scheduler, or local (extra dask)", "ADDRESS", None
+    ),
+    Option("--no-cache", "predict every row again, and keep none for later sweeps"),
+)
+
+
+def distribution(chosen: Namespace) -> dict[str, Any]:
+    """Return the settings of `sweep` for these options."""
+    from gpusim.cli.inputs import count
+
+    return {
+        "workers": count(chosen.workers, "--workers", most=1024) if chosen.workers else None,
+        "cluster": chosen.dask,
+        "cached": not chosen.no_cache,
+    }

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 from gpusim.cli import output
 from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
 from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
-from gpusim.cli.launch_options import ARGUMENT_ORDER, LAUNCHING, SIZES_OF_N
 from gpusim.cli.launches import CatalogueLaunch, ResolvedLaunch, resolved
 from gpusim.cli.options import (
     ALL,
+    ARGUMENT_ORDER,
     CODE,
     COMPILING,
     JSON,
+    LAUNCHING,
     LEVEL,
     PERFETTO,
+    SIZES_OF_N,
     STEP_LIMIT,
     Command,
     Option,

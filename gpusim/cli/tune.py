@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.distribution import DISTRIBUTION, distribution
-from gpusim.cli.launch_options import OWN
 from gpusim.cli.options import (
     CODE,
     DATA_TYPE,
     JSON,
     KERNELS,
     OPERATION,
+    OWN,
     STEP_LIMIT,
     Command,
     Option,
@@ -26,10 +25,12 @@ from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
     DEFAULT_DEVICE,
+    DISTRIBUTION,
     L2,
     L2_KNOWN,
     SET,
     device_of,
+    distribution,
     none_can_run,
     one_of,
 )

@@ -15,12 +15,10 @@ from typing import Any
 from gpusim.cli.inputs import counts, listed, whole_number
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
-from gpusim.host import files
 from gpusim.host.files import shown
 
 RESERVED = frozenset(("n", "block", "grid", "waves", "coarse"))  # options, or names of sizes
 LAUNCH_OPTIONS = ("block", "grid", "shared_bytes", "arg")
-MAX_BYTES = 1 << 26
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _VALUE = re.compile(r"[\w.:+-]+(?:\s[\w.:+-]+)*")  # a number, or a type: float, unsigned int
 
@@ -77,7 +75,7 @@ def with_values(chosen: Namespace, values: Mapping[str, str]) -> Namespace:
     if bracket:
         name = f"{base}<{_substituted(template, values, in_template)}"
         changed["kernel"] = f"{reference.file}:{name}"
-    text = "" if reference.is_binary else files.source(reference.path, MAX_BYTES, again=True)
+    text = reference.source
     words = {name for name in values if re.search(rf"\b{name}\b", text)} - in_template
     unused = values.keys() - used - in_template - words
     in_file = {name: value for name, value in values.items() if name in words}

@@ -69,7 +69,6 @@ def test_a_command_imports_no_other_command() -> None:
     commands = [name for name in loaded(["list"]) if name.startswith("gpusim.cli.")]
     assert commands == ["gpusim.cli.output", "gpusim.cli.options", "gpusim.cli.app",
                         "gpusim.cli.references",
-                        "gpusim.cli.file_kernels",
                         "gpusim.cli.listing"]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from gpusim.cli.file_launches import kept_launch
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
 
@@ -65,16 +64,16 @@ def test_the_comment_belongs_to_the_kernel_behind_it_or_to_the_one_it_names(
 ) -> None:
     file = tmp_path / "mine.cu"
     file.write_text(CUDA)
-    first = kept_launch(Reference.of(f"{file}:first<float>"))
+    first = Reference.of(f"{file}:first<float>").launch
     assert first is not None
     assert (first.line, first.options) == (2, {
         "grid": "4", "block": "128", "arg": ["float32[512]"],
     })  # fmt: skip
-    assert kept_launch(Reference.of(f"{file}:second")) is None
+    assert Reference.of(f"{file}:second").launch is None
 
 
 def test_a_word_that_is_no_key_is_refused_with_its_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.cu"
     file.write_text("\n// gpusim: gird=4\n__global__ void k() {}\n")
     with pytest.raises(InputError, match=r"line 2: 'gird=4' .*did you mean grid"):
-        kept_launch(Reference.of(f"{file}:k"))
+        _ = Reference.of(f"{file}:k").launch

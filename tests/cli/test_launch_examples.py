@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from gpusim.cli.file_launches import kept_launch
 from gpusim.cli.references import Reference
 from gpusim.cuda_cpp.embedded import cuda_of
 from gpusim.errors import InputError
@@ -84,7 +83,7 @@ def test_all_that_is_missing_is_one_message_with_a_command_line_that_runs(
     assert "--block 8x8" in command
     assert run(*shlex.split(command)[1:])[0] == 0
     file.write_text(CUDA.replace("__global__ void product", f"{comment}\n__global__ void product"))
-    kept = kept_launch(Reference.of(f"{file}:product"))
+    kept = Reference.of(f"{file}:product").launch
     assert kept is not None
     options = kept.options
     assert (options["grid"], options["block"], len(options["arg"])) == ("4x4", "16x16", 4)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from gpusim.cli.numba_files import is_for_numba
+from gpusim.cli.references import dialects
 
 PROGRAM = """
 import numpy as np
@@ -82,9 +82,9 @@ def test_what_the_dialect_lacks_is_refused(run: Run, tmp_path: Path, line: str, 
 
 
 def test_a_file_that_imports_this_package_finds_numba_itself() -> None:
-    assert is_for_numba("import numba\nfrom numba import cuda\n")
-    assert not is_for_numba("from gpusim import cuda\nfrom numba import njit\n")
-    assert not is_for_numba("# from numba import cuda\nnumbers = 1\n")
+    assert dialects("import numba\nfrom numba import cuda\n") == {"numba"}
+    assert dialects("from gpusim import cuda\nfrom numba import njit\n") == {"gpusim", "numba"}
+    assert dialects("# from numba import cuda\nnumbers = 1\n") == set()
 
 
 SEVERAL = """

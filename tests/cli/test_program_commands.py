@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from gpusim.cli.launch_choice import LaunchChoice
+from gpusim.cli.program_modes import LaunchChoice
 from gpusim.cli.programs import is_meant
 from gpusim.errors import InputError
 

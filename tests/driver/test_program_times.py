@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gpusim import cuda
-from gpusim.cli.launch_choice import LaunchChoice
-from gpusim.cli.program_modes import Watched
+from gpusim.cli.program_modes import LaunchChoice, Watched
 from gpusim.codegen.programs import prepare
 from gpusim.driver.execution import LaunchOf
 from gpusim.gpu.device import load

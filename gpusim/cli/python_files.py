@@ -1,4 +1,8 @@
-"""Kernels in a user's own files: importing one runs it, with any effect."""
+"""Kernels in Python files: importing one runs it, with any effect.
+
+In files with `from numba import cuda` the dialect takes numba's name. Kernels have the dialect's
+meaning; functions that numba would compile for the host stay plain Python.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,43 @@ import ast
 import importlib.util
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from types import CodeType, FrameType, MappingProxyType
+from types import CodeType, FrameType, MappingProxyType, ModuleType
 from typing import Any
 
-from gpusim.cli import numba_files, output
+from gpusim import cuda
+from gpusim.cli import output
 from gpusim.cli.inputs import number
-from gpusim.cli.references import MAX_SOURCE_BYTES, Reference
+from gpusim.cli.references import MAX_SOURCE_BYTES, Reference, dialects
+from gpusim.compiler.signatures import scalar_type, void
 from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
 from gpusim.host import files
 from gpusim.host.files import shown
 
 NO_VALUES: Mapping[str, str] = MappingProxyType({})
+NOTE = (
+    "{file} is run as the dialect: numba's words, with integers that wrap and divide as in "
+    "CUDA C (docs/dialect.md, coming from numba.cuda)"
+)
 
 
-def kernels_of_file(text: str) -> dict[str, Kernel]:
+def kernels_of_file(path: Path) -> dict[str, Kernel]:
     """Return the kernels of a Python file by name; InputError where it does not import."""
-    return _kernels(_names_of(Reference.of(text).path))
+    return _kernels(_names_of(path))
 
 
 def _names_of(path: Path, values: Mapping[str, str] = NO_VALUES) -> dict[str, Any]:
     """Run a file with other values of its constants, and return its names."""
     text = files.text(path, MAX_SOURCE_BYTES, again=True)  # raises errors about the file itself
-    return _of_numba(path, values) if numba_files.is_for_numba(text) else _imported(path, values)
+    if dialects(text) != {"numba"}:
+        return _imported(path, values)
+    output.complain(NOTE.format(file=path))
+    with _as_the_dialect():
+        return _imported(path, values)
 
 
 def _kernels(module: dict[str, Any]) -> dict[str, Kernel]:
@@ -43,14 +57,13 @@ def _kernels(module: dict[str, Any]) -> dict[str, Kernel]:
     }
 
 
-def kernel_of_file(text: str, values: Mapping[str, str] = NO_VALUES) -> Kernel:
-    """Return the kernel that `path/to/file.py:function` names.
+def kernel_of_file(reference: Reference, values: Mapping[str, str] = NO_VALUES) -> Kernel:
+    """Return the kernel that a reference names.
 
-    Without `:function` the file must have one kernel. `values` replace those of the module's
+    Without a function's name the file must have one kernel. `values` replace those of the module's
     constants, by name. Raises InputError where the file does not import or has no such kernel,
     KernelSourceError for syntax outside the dialect.
     """
-    reference = Reference.of(text)
     path, function = reference.path, reference.kernel
     module = _names_of(path, values)
     kernels = _kernels(module)
@@ -64,20 +77,8 @@ def kernel_of_file(text: str, values: Mapping[str, str] = NO_VALUES) -> Kernel:
         raise InputError(f"{function} in {path} is {what}, no kernel; decorate it with @cuda.jit")
     if value.device:
         raise InputError(f"{function} in {path} is a device function; only kernels are launched")
-    return _of_the_dialect(value)
-
-
-def _of_the_dialect(kernel: Kernel) -> Kernel:
-    """Return a kernel that the dialect takes; KernelSourceError for any other."""
-    _ = kernel.source
-    return kernel
-
-
-def _of_numba(path: Path, values: Mapping[str, str]) -> dict[str, Any]:
-    """Run a file that imports numba, with the dialect in its place, and return its names."""
-    output.complain(numba_files.NOTE.format(file=path))
-    with numba_files.as_the_dialect():
-        return _imported(path, values)
+    _ = value.source  # raises errors about its syntax
+    return value
 
 
 def _imported(path: Path, values: Mapping[str, str]) -> dict[str, Any]:
@@ -174,3 +175,48 @@ def _one_line(error: BaseException) -> str:
         text = ""
     first = text.splitlines()[0] if text else ""
     return shown(f"{type(error).__name__}: {first}" if first else type(error).__name__)
+
+
+class _Numba(ModuleType):
+    """The module `numba` for such files: the dialect, types, and decorators without effect."""
+
+    cuda = cuda
+    void = void
+    prange = range
+
+    def __getattr__(self, name: str) -> Any:
+        found = scalar_type(name)
+        if found is None:
+            raise AttributeError(f"numba has no {name!r} here, only cuda, types, jit and njit")
+        return found
+
+    @property
+    def types(self) -> _Numba:
+        """The scalar types, also attributes of this module."""
+        return self
+
+    def jit(self, *given: Any, **options: Any) -> Callable[..., Any]:
+        """Return a function of the host as it is, also where it is decorated with options."""
+        function = given[0] if given else None
+        return function if callable(function) and not options else lambda one: one
+
+    njit = jit
+
+
+@contextmanager
+def _as_the_dialect() -> Iterator[None]:
+    """Let imports of numba find the dialect."""
+    held = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_numba(name)}
+    numba = _Numba("numba")
+    numba.__path__ = []  # a package without other modules
+    sys.modules.update({"numba": numba, "numba.cuda": cuda, "numba.types": numba})
+    try:
+        yield
+    finally:
+        for name in [name for name in sys.modules if _is_numba(name)]:
+            del sys.modules[name]
+        sys.modules.update(held)
+
+
+def _is_numba(name: str) -> bool:
+    return name.partition(".")[0] == "numba"
