@@ -15,10 +15,10 @@ import numpy as np
 from gpusim.checking.accessed_elements import Spread
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.races import thread_named
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Step
 from gpusim.program.dataflow import reachable
-from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
 WRAP = 1 << 32

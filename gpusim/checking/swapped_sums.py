@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Step
-from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
 SUMS: Mapping[str, type[np.floating[Any]]] = {

@@ -167,7 +167,7 @@ class Link(NamedTuple):
     added: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BankLayout:
     """The contents of the constant banks, as bytes at offsets: filled from the launch.
 
@@ -230,9 +230,9 @@ class ConstantIndex:
     each: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
-    """A kernel ready to run: instructions, addressed by pc from 0.
+    """A kernel ready to run: instructions, addressed by pc from 0; equal to itself alone.
 
     `shared_bytes` and `local_bytes` are the static memory of a block and of a thread;
     `registers` counts virtual registers, `barriers` the convergence barriers (BSSY),

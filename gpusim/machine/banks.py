@@ -15,7 +15,6 @@ from gpusim.launch.device_heap import Heap
 from gpusim.launch.grid import Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import Allocation, allocate
-from gpusim.program.memoisation import Same
 from gpusim.typing import Array
 
 BANK_BYTES = 64 << 10
@@ -62,12 +61,12 @@ def _address(value: int) -> Array:
 
 
 @lru_cache(maxsize=MOST_LAUNCHES)
-def _of_driver(same: Same[BankLayout], launch: Launch) -> Array:
+def _of_driver(layout: BankLayout, launch: Launch) -> Array:
     """Return bank 0 with the driver's words, without addresses and parameters."""
     made = np.zeros(BANK_BYTES, dtype=np.uint8)
-    for offset, meaning in same.held.words.items():
+    for offset, meaning in layout.words.items():
         if meaning in _WORDS:
-            value = _WORDS[meaning](same.held, launch)
+            value = _WORDS[meaning](layout, launch)
             made[offset : offset + len(value)] = value
     return made
 
@@ -80,7 +79,7 @@ def banks(
 ) -> dict[int, Array]:
     """Return the constant banks of a launch as bytes."""
     made = {number: np.frombuffer(held, np.uint8).copy() for number, held in layout.fixed.items()}
-    first = made[0] = _of_driver(Same(layout), launch).copy()
+    first = made[0] = _of_driver(layout, launch).copy()
     for offset, meaning in layout.words.items():
         if meaning not in _WORDS:
             first[offset : offset + 8] = _address(allocations[meaning].address)

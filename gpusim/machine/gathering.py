@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa import lanes
 from gpusim.isa.lanes import LANE_BITS
 from gpusim.isa.ops import OPS, Instruction, Program
@@ -21,7 +22,6 @@ from gpusim.machine.context import Context
 from gpusim.machine.exchanges import exchanged, is_exchange
 from gpusim.machine.group import Group, agreed
 from gpusim.machine.state import AT_CONVERGENCE, AT_WARP, READY, union_of_runs
-from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
 # Instructions that only wait for lanes, by kind: equal numbers correspond, at any pc (seen on an

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Memory, Program
 from gpusim.launch.events import Placement
 from gpusim.launch.grid import WARP_SIZE, Launch
 from gpusim.machine.pending_copies import BulkCopies, PendingCopies
 from gpusim.program.liveness import Liveness
-from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
 READY, AT_BARRIER, AT_CONVERGENCE, AT_WARP, AT_NAMED_BARRIER, AT_CLUSTER = range(6)

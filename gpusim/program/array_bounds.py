@@ -9,20 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from gpusim.host.kept import MOST_KEPT
 from gpusim.isa.ops import Instruction, NamedArray, Program
-from gpusim.program.memoisation import MOST_KEPT, Same
 
 
 def with_array_bounds(program: Program, dynamic_shared_bytes: int) -> Program:
     """Return a program whose accesses stay in their arrays, as far as these are known."""
     if not program.accessed_arrays:
         return program
-    return _bounded(Same(program), dynamic_shared_bytes)
+    return _bounded(program, dynamic_shared_bytes)
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _bounded(same: Same[Program], dynamic_shared_bytes: int) -> Program:
-    program = same.held
+def _bounded(program: Program, dynamic_shared_bytes: int) -> Program:
     end = program.shared_bytes + dynamic_shared_bytes
     rows = list(program.instructions)
     for pc, array in program.accessed_arrays.items():

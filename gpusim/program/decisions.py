@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Memory, Program
 from gpusim.program.dataflow import reachable
-from gpusim.program.memoisation import once
 from gpusim.program.uses import reads
 
 Place = int | str  # a register, or memory by the name of its array or space

@@ -16,10 +16,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.dataflow import reachable
 from gpusim.program.flow import successors
-from gpusim.program.memoisation import Same, once
 from gpusim.program.special_operands import answers, with_ordinary_operands
 from gpusim.program.taint import data_dependent_lines, tainted_registers
 
@@ -31,20 +31,16 @@ _FUNCTION = re.compile(r"CALL\.REL\S* `\(\$\S*__(?:cuda_sm|internal_)")  # any o
 LONGEST_WAY = 16  # rows from a branch to a call that it is there for: they only move operands
 
 
+@lru_cache(maxsize=64)
 def on_fast_paths(program: Program, without: frozenset[str], *, integers: bool = True) -> Program:
     """Return a program with the fast paths alone for data of the arrays `without` elements.
 
     Unless `integers`, it still tests whether 64-bit integers fit in 32 bits.
     """
-    return _decided(Same(program), without, integers)
-
-
-@lru_cache(maxsize=64)
-def _decided(same: Same[Program], without: frozenset[str], integers: bool) -> Program:
-    if not data_dependent_lines(same.held, without):
-        return same.held
-    held = tainted_registers(same.held, without)
-    program = with_ordinary_operands(same.held, held)
+    if not data_dependent_lines(program, without):
+        return program
+    held = tainted_registers(program, without)
+    program = with_ordinary_operands(program, held)
     rows = list(program.instructions)
     unusual = {
         pc: is_taken

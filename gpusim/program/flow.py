@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
 from gpusim.program import dataflow
 from gpusim.program.jumps import known_jumps
-from gpusim.program.memoisation import once
 
 
 @once

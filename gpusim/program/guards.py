@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
-from gpusim.program.memoisation import once
 
 
 @once

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.dataflow import reachable
-from gpusim.program.memoisation import once
 
 Place = int | str  # a register, or memory by the name of its array or space
 

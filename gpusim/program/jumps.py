@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.program.memoisation import once
 
 ROW_BYTES = 16  # of machine code
 MOST_VALUES = 256  # of a register, or of the operands of an instruction

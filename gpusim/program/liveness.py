@@ -10,10 +10,10 @@ from functools import cached_property
 from operator import or_
 from typing import Protocol
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, VECTOR_TWINS, Instruction, Program
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import all_successors, blocks, has_computed_jumps, successors
-from gpusim.program.memoisation import once
 from gpusim.program.uses import bits, read_bits, written_bits
 
 

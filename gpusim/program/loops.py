@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, SPIN, Program
 from gpusim.program.flow import loop_bodies
-from gpusim.program.memoisation import once
 from gpusim.program.uses import Slices
 from gpusim.typing import Array
 

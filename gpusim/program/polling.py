@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Memory, Program
 from gpusim.program.flow import loop_bodies, reachable
-from gpusim.program.memoisation import once
 from gpusim.program.uses import Slices
 
 

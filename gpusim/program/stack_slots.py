@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
 TRIES = np.array([1 << 20, 1 << 21], np.uint32)  # stack pointers: sums of them differ as they do

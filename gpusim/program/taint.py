@@ -6,25 +6,25 @@ from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from operator import or_
 
+from gpusim.host.kept import MOST_KEPT
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import all_blocks, all_successors
-from gpusim.program.memoisation import MOST_KEPT, Same
 from gpusim.program.stack_slots import stack_slots
 from gpusim.program.uses import bits, read_bits, written_bits
 
 
 def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
     """Return the lines with control flow or addresses that elements of some arrays decide."""
-    return list(_decided(Same(program), frozenset(arrays)))
+    return list(_decided(program, frozenset(arrays)))
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _decided(same: Same[Program], arrays: frozenset[str]) -> tuple[int, ...]:
-    rows = same.held.instructions
+def _decided(program: Program, arrays: frozenset[str]) -> tuple[int, ...]:
+    rows = program.instructions
     lines = {
         row.line
-        for row, tainted in zip(rows, _tainted(same, arrays), strict=True)
+        for row, tainted in zip(rows, _tainted(program, arrays), strict=True)
         if bits(_deciding(row)) & tainted and not OPS[row.op].only_describes
     }
     return tuple(sorted(lines))
@@ -35,12 +35,11 @@ def tainted_registers(program: Program, arrays: Set[str]) -> Sequence[int]:
 
     They also reach registers by way of memory, wherever the store of one of them stands.
     """
-    return _tainted(Same(program), frozenset(arrays))
+    return _tainted(program, frozenset(arrays))
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _tainted(same: Same[Program], places: frozenset[str]) -> Sequence[int]:
-    program = same.held
+def _tainted(program: Program, places: frozenset[str]) -> Sequence[int]:
     while True:
         taint = _Taint(program, places)
         held = taint.by_instruction()

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from gpusim.host.kept import once
 from gpusim.isa.ops import Instruction, Program
 from gpusim.program.dataflow import reachable
-from gpusim.program.memoisation import once
 
 
 def reads(row: Instruction) -> tuple[int, ...]:

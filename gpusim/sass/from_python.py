@@ -15,6 +15,7 @@ import numpy as np
 from gpusim.compiler.calls import MATH_NAMES
 from gpusim.compiler.ir import Array, Block, Function, Value
 from gpusim.errors import InputError
+from gpusim.host.kept import Recent
 from gpusim.isa.lines import Call, call_path, calls_of
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.grid import ComputeCapability, Launch
@@ -349,7 +350,7 @@ class WrittenKernel:
     def __init__(self, function: Function, file: str) -> None:
         self._function, self._file = function, file
         self.kernels: dict[str, CodeKernel] = {}
-        self._written: dict[Any, Written] = {}  # of the last launches, for all GPUs
+        self._written: Recent[Any, Written] = Recent(MOST_WRITTEN)  # for all GPUs
 
     def written(self, arguments: Mapping[str, Any], launch: Launch | None = None) -> Written:
         """Return the kernel as CUDA C++ for arguments, and for a launch where there is one."""
@@ -357,8 +358,6 @@ class WrittenKernel:
             return self._write(arguments, launch)
         key = launch, tuple(arguments.items())
         if key not in self._written:
-            while len(self._written) >= MOST_WRITTEN:
-                del self._written[next(iter(self._written))]
             self._written[key] = self._write(arguments, launch)
         return self._written[key]
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.host.kept import Recent
 from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, Placement, Ran, Step, Sums
 from gpusim.launch.grid import ComputeCapability, Launch
-from gpusim.program.memoisation import Same
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS, CounterSpec
 from gpusim.tracing.tally import Access, Seen, SummedTally, Tally
@@ -124,8 +124,8 @@ def _product(rows: Array, matrix: Array) -> Array:
     return found
 
 
-_LINEAR: dict[Any, _Linear] = {}
 MOST_PROGRAMS = 64
+_LINEAR: Recent[Any, _Linear] = Recent(MOST_PROGRAMS)
 
 
 def _rise(rows: Array) -> bool:
@@ -133,12 +133,11 @@ def _rise(rows: Array) -> bool:
 
 
 @lru_cache(maxsize=MOST_PROGRAMS)
-def _wanted(same: Same[Program], _: int) -> tuple[list[CounterSpec], list[Wanted]]:
+def _wanted(program: Program, _: int) -> tuple[list[CounterSpec], list[Wanted]]:
     """Return the counters known of a program, and by pc the numbers of those that it moves.
 
     The number of counters is a part of the key: there may be new ones.
     """
-    program = same.held
     specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
     kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]
     wanted = {
@@ -162,7 +161,7 @@ class Counters(Observer):
 
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch."""
-        specs, self._wanted = _wanted(Same(program), len(COUNTERS))
+        specs, self._wanted = _wanted(program, len(COUNTERS))
         self.specs = list(specs)
         self.by_pc = np.zeros((len(program.instructions), len(self.specs)), dtype=np.int64)
         self.warps = launch.warps_per_block
@@ -213,8 +212,6 @@ class Counters(Observer):
         """Return the counters as functions of a table of sums, kept for each program."""
         key = id(sums), len(self.specs)
         if key not in _LINEAR:
-            while len(_LINEAR) >= MOST_PROGRAMS:
-                del _LINEAR[next(iter(_LINEAR))]
             _LINEAR[key] = _Linear.of(sums, self._wanted, self.specs)
         return _LINEAR[key]
 

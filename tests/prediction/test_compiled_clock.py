@@ -104,7 +104,7 @@ def test_few_steps_that_lie_in_memory_already_are_not_brought_again(
     are_few: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A block alone runs the same steps as those of a full SM, which was played before."""
-    program_steps._kept.cache_clear()  # from another test
+    program_steps.program_steps.cache_clear()  # from another test
     if not are_few:
         monkeypatch.setattr(fast_clock, "_MOST_STEPS_BYTES", 0)
     brought: list[int] = []

@@ -70,7 +70,7 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
         return made
 
     monkeypatch.setattr(program_steps, "steps_of_warps", both)
-    program_steps._kept.cache_clear()
+    program_steps.program_steps.cache_clear()
     catalogue_job(request_).on(gpu)
     assert 0 < issued[0] < 0.7 * seen[0]
 

@@ -174,7 +174,7 @@ def alone(case: Case) -> Row:
         sweeps._kept_job,
         classification._kept_classes,
         patterns._kept_linear,
-        program_steps._kept,
+        program_steps.program_steps,
     ):
         kept.cache_clear()
     return row_of(case)

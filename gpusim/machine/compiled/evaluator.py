@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusim.errors import GpusimError
 from gpusim.host import address_space_limit, fast
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.launch.prepared import Prepared
@@ -27,7 +28,6 @@ from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
-from gpusim.program.memoisation import Same, once
 from gpusim.typing import Array
 
 # Of blocks that run at a time: their sums, and the progress that is told in between.
@@ -250,7 +250,7 @@ def variant_of(
         for pc in _constants(program)
     )
     return Variant(
-        Same(program),
+        program,
         tuple(constants),
         pairs=cc_major >= 7,
         counting=bool(hooks(observers, "ran")),

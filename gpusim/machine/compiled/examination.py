@@ -14,6 +14,7 @@ import numpy as np
 
 from gpusim.errors import GpusimError, KernelFault
 from gpusim.host import fast
+from gpusim.host.kept import Recent
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
@@ -28,7 +29,6 @@ from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
-from gpusim.program.memoisation import Same
 from gpusim.typing import Array
 
 # What a step of NumPy's takes at least, and each warp of it; and a byte of an array with its
@@ -36,7 +36,7 @@ from gpusim.typing import Array
 STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
 MOST_PROGRAMS = 256
 
-_refused: dict[Same[Program], None] = {}
+_refused: Recent[Program, None] = Recent(MOST_PROGRAMS)
 
 
 def forget() -> None:
@@ -62,20 +62,18 @@ def examined(
 
     `added` takes the additions to floating-point sums.
     """
-    program, allocations = Same(prepared.program), allocated(prepared)
+    program, allocations = prepared.program, allocated(prepared)
     if not fast.is_wanted() or program in _refused:
         return None
     if not _is_possible(prepared, allocations.values(), cells):
         return None
-    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), Liveness(program.held))
+    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), Liveness(program))
     context = Context(one, prepared.arguments, allocations, on_fault=_end)
     with np.errstate(all="ignore"):
         variant = evaluator.variant_of(context, prepared.cc.major, (), detection)
         found = _attempted(context, variant, cells, limits, added)
     if found is None:
         _refused[program] = None
-        while len(_refused) > MOST_PROGRAMS:
-            del _refused[next(iter(_refused))]
     else:
         prepared.give_back()
     return found

@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import hashlib
 import marshal
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, partial
@@ -23,6 +22,7 @@ import numpy as np
 
 from gpusim.host import fast
 from gpusim.host.disk_cache import DiskCache, key
+from gpusim.host.kept import Recent, once
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
 from gpusim.machine.compiled.detection import Detection
@@ -31,7 +31,6 @@ from gpusim.machine.compiled.linking import Shared, shared_text
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation, needs_order, translated
-from gpusim.program.memoisation import Same, once
 from gpusim.typing import DType
 from gpusim.version import __version__
 
@@ -91,7 +90,7 @@ class Compiled:
 class Variant:
     """What of a launch changes the code of its program, beside the types of its constants."""
 
-    program: Same[Program]
+    program: Program
     constants: tuple[tuple[int, DType], ...]
     pairs: bool
     counting: bool
@@ -100,7 +99,7 @@ class Variant:
     detection: Detection | None = None
 
 
-_kept: OrderedDict[Variant, Compiled] = OrderedDict()
+_kept: Recent[Variant, Compiled] = Recent(_MOST_KEPT)
 
 
 @cache
@@ -135,10 +134,7 @@ atexit.register(forget)  # wasmtime must free its objects before its own modules
 
 def known(variant: Variant) -> Compiled | None:
     """Return a module that was compiled or loaded in this process, None if there is none."""
-    found = _kept.get(variant)
-    if found is not None:
-        _kept.move_to_end(variant)
-    return found
+    return _kept.used(variant)
 
 
 def loaded(variant: Variant) -> Compiled | None:
@@ -165,7 +161,7 @@ def loaded(variant: Variant) -> Compiled | None:
 def compiled(variant: Variant) -> Compiled:
     """Return the module of a program; NotDerivedError for one that is left to NumPy."""
     found = loaded(variant)
-    return _made(variant, in_order=needs_order(variant.program.held)) if found is None else found
+    return _made(variant, in_order=needs_order(variant.program)) if found is None else found
 
 
 def reordered(variant: Variant) -> Compiled:
@@ -180,7 +176,7 @@ def _made(variant: Variant, *, in_order: bool) -> Compiled:
     import wasmtime
 
     made = translated(
-        variant.program.held,
+        variant.program,
         dict(variant.constants),
         pairs=variant.pairs,
         counting=variant.counting,
@@ -221,8 +217,6 @@ def _shared(variant: Shared) -> wasmtime.Module:
 
 def _keep(variant: Variant, one: Compiled) -> Compiled:
     _kept[variant] = one
-    while len(_kept) > _MOST_KEPT:
-        _kept.popitem(last=False)
     return one
 
 
@@ -295,7 +289,7 @@ def _name(variant: Variant) -> str:
         variant.constants, variant.pairs, variant.counting, variant.watching, variant.recording,
         variant.detection,
     )  # fmt: skip
-    program = _program_name(variant.program.held)
+    program = _program_name(variant.program)
     try:
         return program and key((program, _Content().of(parts)))
     except _NotKeptError:

@@ -16,6 +16,7 @@ import numpy as np
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.host import fast
 from gpusim.host.interrupts import stopped_by_signals
+from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
 from gpusim.machine.compiled import arrays, memory
 from gpusim.machine.compiled.instance import Instance
@@ -24,7 +25,6 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.storage import Allocation
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS, MOST_ARRAYS
-from gpusim.program.memoisation import once
 from gpusim.typing import Array
 
 MOST_COPIED_BYTES = 32 << 20  # of arrays, for each thread but the first

@@ -16,7 +16,6 @@ from gpusim.prediction.memory.measured import (
     CLUSTER_BARRIER_CYCLES,
     SHARED_WORK_FROM_CC_MAJOR,
 )
-from gpusim.program.memoisation import Same
 
 # Pipes whose instructions wait while another one occupies them, by number; special functions queue
 # at a unit of their own, and instructions without a pipe never wait.
@@ -69,14 +68,10 @@ class Cost:
     jump: int
 
 
+@lru_cache(maxsize=2)
 def instruction_costs(program: Program, device: Device) -> Sequence[Cost]:
     """Return the cost of each instruction on a device, by pc; worked out once for all sizes."""
-    return _kept(Same(program), Same(device))
-
-
-@lru_cache(maxsize=2)
-def _kept(program: Same[Program], device: Same[Device]) -> Sequence[Cost]:
-    return tuple(_costs(program.held, device.held))
+    return tuple(_costs(program, device))
 
 
 def _costs(program: Program, device: Device) -> Iterator[Cost]:

@@ -18,7 +18,6 @@ from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.clock.step_builder import Fetching, steps_of_warps
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import WarpStream
-from gpusim.program.memoisation import Same
 
 MOST_KEPT = 200_000  # steps, of four bytes each beside the distinct ones
 
@@ -59,7 +58,7 @@ class ProgramSteps:
         self._made.update(zip(missing, made, strict=True))
         self._built += sum(len(one.steps) for one in made)
         if self._built > MOST_KEPT:
-            _kept.cache_clear()  # for this launch alone
+            program_steps.cache_clear()  # for this launch alone
         return [self._made[key] for key in keys]
 
     def _fetching(self, warp: WarpStream, is_first: bool) -> Fetching:
@@ -67,11 +66,7 @@ class ProgramSteps:
         return Fetching(warp, code, self._constants.of(warp, is_first=is_first))
 
 
+@lru_cache(maxsize=1)
 def program_steps(program: Program, device: Device, l2: str) -> ProgramSteps:
     """Return the steps of a program on a device: those of the launch before, if they are few."""
-    return _kept(Same(program), Same(device), l2)
-
-
-@lru_cache(maxsize=1)
-def _kept(program: Same[Program], device: Same[Device], l2: str) -> ProgramSteps:
-    return ProgramSteps(program.held, device.held, l2)
+    return ProgramSteps(program, device, l2)

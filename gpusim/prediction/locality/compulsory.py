@@ -23,7 +23,6 @@ from gpusim.prediction.locality.random_access import Asked, rates
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import are_rows
 from gpusim.prediction.streams.stretches import Stretches
-from gpusim.program.memoisation import Same
 from gpusim.typing import Array
 
 Kinds = tuple[int, ...]
@@ -112,12 +111,12 @@ def compulsory_of(patterns: Patterns) -> Compulsory:
     """Return the compulsory traffic of a launch: of linear patterns alone once for all GPUs."""
     if patterns.single or patterns.spread:
         return _compulsory(patterns)
-    return _kept(Same(patterns.linear), patterns.launch)
+    return _kept(patterns.linear, patterns.launch)
 
 
 @lru_cache(maxsize=KEPT_LAUNCHES)
-def _kept(linear: Same[tuple[Pattern, ...]], launch: Launch) -> Compulsory:
-    return _compulsory(Patterns(launch, linear.held, {}, (), ()))
+def _kept(linear: tuple[Pattern, ...], launch: Launch) -> Compulsory:
+    return _compulsory(Patterns(launch, linear, {}, (), ()))
 
 
 def _compulsory(patterns: Patterns) -> Compulsory:

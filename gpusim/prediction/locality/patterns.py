@@ -23,7 +23,6 @@ from gpusim.prediction.locality.table import Table, joined
 from gpusim.prediction.streams import BlockClass, Classes, touched_by
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
-from gpusim.program.memoisation import Same
 from gpusim.typing import Array
 
 MANY_CLASSES = 12  # with more, as at edges along three axes, equal accesses are merged
@@ -45,7 +44,7 @@ ALL = slice(None)
 MOST_ALIKE = 0.75  # of executed blocks must agree on an instruction, for a pattern of all
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """Equal stretches of several blocks, given for the block at the grid's origin.
 
@@ -109,15 +108,15 @@ def patterns_of(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         spread, neighbours = _spread(run, launch.blocks), _side_by_side(run)
         return _of_some(launch, dict(touched), spread, neighbours, together)
     same = SameLaunch.of(prepared)
-    linear = _linear(prepared, classes) if same is None else _kept_linear(same, Same(classes))
+    linear = _linear(prepared, classes) if same is None else _kept_linear(same, classes)
     if linear is None:
         return _run_some(prepared, classes, at_once)
     return Patterns(launch, linear, {}, (), ())
 
 
 @lru_cache(maxsize=KEPT_LAUNCHES)
-def _kept_linear(same: SameLaunch, classes: Same[Classes]) -> tuple[Pattern, ...] | None:
-    return _linear(same.prepared, classes.held)
+def _kept_linear(same: SameLaunch, classes: Classes) -> tuple[Pattern, ...] | None:
+    return _linear(same.prepared, classes)
 
 
 def _linear(prepared: Prepared, classes: Classes) -> tuple[Pattern, ...] | None:

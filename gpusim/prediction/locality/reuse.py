@@ -39,7 +39,6 @@ from gpusim.prediction.locality.wanted import NEVER, Wanted, are_among
 from gpusim.prediction.streams.kinds_of_touches import ATOMIC, FENCE, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import Stretches
-from gpusim.program.memoisation import Same
 from gpusim.typing import Array
 
 Last = Callable[[Wanted, float], Array]
@@ -106,17 +105,17 @@ def _joined(parts: list[Touches]) -> Touches:
 
 
 def _of_linear(patterns: Patterns, schedule: Schedule) -> Touches:
-    sample, own, last = _kept_linear(Same(patterns.linear), schedule.launch, schedule.grain_bytes)
+    sample, own, last = _kept_linear(patterns.linear, schedule.launch, schedule.grain_bytes)
     return _with_gaps(sample, schedule, last, own)
 
 
 @lru_cache(maxsize=KEPT_LAUNCHES)
 def _kept_linear(
-    linear: Same[tuple[Pattern, ...]], launch: Launch, grain_bytes: int
+    linear: tuple[Pattern, ...], launch: Launch, grain_bytes: int
 ) -> tuple[Sample, Array, Last]:
     """Return what holds for all GPUs: a sample, its blocks' own last touches, and all others."""
-    sample = sampled(linear.held, launch, grain_bytes)
-    together = united(linear.held)
+    sample = sampled(linear, launch, grain_bytes)
+    together = united(linear)
     own = _last_own(together, sample, launch)
     return sample, own, _last_linear(together, launch)
 

@@ -35,7 +35,7 @@ class BlockClass:
         return sum(last - first + 1 for first, last in self.ranges)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Classes:
     """A grid's classes, from `probed` executed blocks; the others lie between equal ones.
 

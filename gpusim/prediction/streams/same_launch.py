@@ -12,7 +12,6 @@ import numpy as np
 from gpusim.isa.ops import ANY_ARRAY
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.prepared import Prepared
-from gpusim.program.memoisation import Same
 from gpusim.program.taint import data_dependent_lines
 
 
@@ -45,8 +44,7 @@ class SameLaunch:
         same = tuple(map(given.index, given))  # aliasing: an array may be passed twice
         items = tuple((name, _hashable(value)) for name, value in arguments.items())
         places = tuple(prepared.places.items())
-        program = Same(prepared.program)
-        return cls(prepared, (program, prepared.launch, items, places, same, prepared.cc))
+        return cls(prepared, (prepared.program, prepared.launch, items, places, same, prepared.cc))
 
 
 def _may_decide(prepared: Prepared, arrays: Mapping[str, np.ndarray[Any, Any]]) -> bool:

@@ -1,11 +1,11 @@
-"""What follows from a program alone is found once."""
+"""What is worked out once is kept for what was used last."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from gpusim.host.kept import MOST_KEPT, Recent, once
 from gpusim.isa.ops import Instruction, Program
-from gpusim.program.memoisation import MOST_KEPT, once
 
 
 def program_of(*ops: str) -> Program:
@@ -33,3 +33,14 @@ def test_programs_that_came_long_ago_are_let_go() -> None:
     for program in (*programs, programs[-1], programs[0]):
         looked(program)
     assert seen == [*map(str, range(MOST_KEPT + 1)), "0"]
+
+
+def test_a_full_mapping_lets_go_of_what_was_unused_longest() -> None:
+    kept: Recent[str, int] = Recent(2)
+    kept["first"], kept["second"] = 1, 2
+    assert (kept.used("first"), kept.used("third")) == (1, None)
+    kept["third"] = 3
+    assert list(kept.items()) == [("first", 1), ("third", 3)]
+    kept["first"] = 4
+    kept["fourth"] = 5
+    assert list(kept) == ["first", "fourth"]
