@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpusim.cli import inputs
 from gpusim.cli.launch_examples import Parameter, dtype_of, parameters_of
 from gpusim.cli.python_launches import python_launches
-from gpusim.cli.references import MAX_SOURCE_BYTES, FileLaunch
 from gpusim.cuda_cpp.host_code import HostArray, HostLaunch, Pointer, launches
 from gpusim.cuda_cpp.host_numbers import Number, Root, operation
 from gpusim.host import files
@@ -35,6 +34,25 @@ USUAL_BLOCKS = ("256", "16x16", "8x8x4")  # where the host code has only a param
 MOST_ELEMENTS = 1 << 24  # of an array whose size is not known
 LEAST_SIZE = 32  # of constants that are no argument, and may be the size
 CANDIDATE = "constant"  # the name of such a constant, with a number
+
+
+class FileLaunch(NamedTuple):
+    """A launch that a file has for a kernel: options by destination, origin, and line.
+
+    `size` is the constant of the source that `n` replaces, None without one; `block_sizes` are
+    those that another block replaces, axis by axis.
+    """
+
+    options: Mapping[str, str | list[str]]
+    origin: Origin
+    line: int
+    size: Root | None = None
+    block_sizes: tuple[Root | None, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments, in the kernel's order or by name."""
+        return list(self.options.get("arg", ()))
 
 
 def host_launch(kernel: Kernel | MachineCode, block: str | None = None) -> FileLaunch | None:
@@ -88,7 +106,7 @@ def _file(kernel: Kernel | MachineCode) -> CudaSource | _PythonFile | None:
     path = Path(kernel.source.file)
     if not path.is_file():
         return None
-    return _PythonFile(files.source(path, MAX_SOURCE_BYTES, again=True))
+    return _PythonFile(files.source(path, files.MAX_PYTHON_BYTES, again=True))
 
 
 def instance(file: CodeFile, name: str, block: str | None = None) -> str | None:

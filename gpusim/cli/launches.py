@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.references import FileLaunch as FileLaunchOptions
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
 from gpusim.launch.arguments import MAX_ARRAY
@@ -23,6 +22,7 @@ from gpusim.launch.description import LaunchDescription, Member, Origin
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Call, Entry, Request
+    from gpusim.cli.host_launches import FileLaunch as FileLaunchOptions
     from gpusim.cli.selection import Selection
     from gpusim.cuda import Kernel
     from gpusim.cuda_cpp.host_numbers import Root

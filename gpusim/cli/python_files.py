@@ -20,7 +20,7 @@ from typing import Any
 from gpusim import cuda
 from gpusim.cli import output
 from gpusim.cli.inputs import number
-from gpusim.cli.references import MAX_SOURCE_BYTES, Reference, dialects
+from gpusim.cli.references import Reference, dialects
 from gpusim.compiler.signatures import scalar_type, void
 from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
@@ -41,7 +41,9 @@ def kernels_of_file(path: Path) -> dict[str, Kernel]:
 
 def _names_of(path: Path, values: Mapping[str, str] = NO_VALUES) -> dict[str, Any]:
     """Run a file with other values of its constants, and return its names."""
-    text = files.text(path, MAX_SOURCE_BYTES, again=True)  # raises errors about the file itself
+    text = files.text(
+        path, files.MAX_PYTHON_BYTES, again=True
+    )  # raises errors about the file itself
     if dialects(text) != {"numba"}:
         return _imported(path, values)
     output.complain(NOTE.format(file=path))
@@ -110,7 +112,7 @@ def _imported(path: Path, values: Mapping[str, str]) -> dict[str, Any]:
 
 def _with_values(path: Path, values: Mapping[str, str]) -> CodeType:
     """Return a module's code with other values of its constants; InputError where it has none."""
-    tree = ast.parse(files.text(path, MAX_SOURCE_BYTES, again=True), str(path.resolve()))
+    tree = ast.parse(files.text(path, files.MAX_PYTHON_BYTES, again=True), str(path.resolve()))
     left = dict(values)
     for statement in tree.body:
         targets = statement.targets if isinstance(statement, ast.Assign) else []

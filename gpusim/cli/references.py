@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host import files
@@ -21,8 +21,8 @@ from gpusim.host.files import shown
 from gpusim.launch.description import Origin
 
 if TYPE_CHECKING:
+    from gpusim.cli.host_launches import FileLaunch
     from gpusim.cuda import Kernel
-    from gpusim.cuda_cpp.host_numbers import Root
     from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeFile
 
@@ -31,7 +31,6 @@ BINARY = (".cubin", *CACHES)
 NOTEBOOK = ".ipynb"
 CODE_SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".hpp", NOTEBOOK, *BINARY)
 PYTHON = ".py"
-MAX_SOURCE_BYTES = 2**22  # of Python: hundreds of times the size of usual files
 MAX_BYTES = 1 << 26  # of any source
 _DIALECTS = re.compile(r"^\s*(?:from|import)\s+(numba|gpusim)\b", re.MULTILINE)
 
@@ -45,25 +44,6 @@ _NEXT_KERNEL = re.compile(
     r"__global__[^;{}]*?\b(?!__launch_bounds__|void\b)(\w+)\s*\((?!\s*\d)|^[ \t]*def[ \t]+(\w+)",
     re.MULTILINE,
 )
-
-
-class FileLaunch(NamedTuple):
-    """A launch that a file has for a kernel: options by destination, origin, and line.
-
-    `size` is the constant of the source that `n` replaces, None without one; `block_sizes` are
-    those that another block replaces, axis by axis.
-    """
-
-    options: Mapping[str, str | list[str]]
-    origin: Origin
-    line: int
-    size: Root | None = None
-    block_sizes: tuple[Root | None, ...] = ()
-
-    @property
-    def arguments(self) -> list[str]:
-        """The arguments, in the kernel's order or by name."""
-        return list(self.options.get("arg", ()))
 
 
 @dataclass(frozen=True)
@@ -120,7 +100,7 @@ class Reference:
             return self.file.endswith(CODE_SUFFIXES)
         from gpusim.cuda_cpp.embedded import cuda_of
 
-        text = files.source(self.path, MAX_SOURCE_BYTES, again=True)
+        text = files.source(self.path, files.MAX_PYTHON_BYTES, again=True)
         return not dialects(text) and bool(cuda_of(text, str(self.path)))
 
     @property
@@ -134,6 +114,8 @@ class Reference:
 
         Without a kernel's name it is the file's first launch.
         """
+        from gpusim.cli.host_launches import FileLaunch
+
         text = self.source if self.path.is_file() else ""
         plain = self.kernel.partition("<")[0].rpartition("::")[2]
         for match in _COMMENT.finditer(text):

@@ -24,6 +24,7 @@ from gpusim.errors import InputError
 Refusal = type[InputError]
 
 MAX_TOML_BYTES = 2**20  # forty times the largest device file; a second to read
+MAX_PYTHON_BYTES = 2**22  # hundreds of times the size of usual files
 MAX_JSON_BYTES = 2**24  # sixty times the largest file of measurements; a second to read
 MAX_DEPTH = 16  # device files and measurements nest to a depth of 4
 MAX_BITS = 64  # of a whole number: no quantity of a GPU needs more
