@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
+from pathlib import Path
 
 import numpy as np
 
@@ -180,3 +182,11 @@ def lowering_level(text: str) -> str:
     if level not in ("0", "3"):
         raise InputError(f"-O is 0 (as nvcc -G) or 3 (as nvcc -O3), not {text!r}")
     return f"O{level}"
+
+
+def only(names: Collection[str], path: Path) -> str:
+    """Return the name of a file's only kernel; InputError where it has none or several."""
+    if len(names) == 1:
+        return next(iter(names))
+    listed = f": {', '.join(names)}" if names else ""
+    raise InputError(f"{path} has {len(names)} kernels{listed}; name one, {path}:NAME")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +20,7 @@ from typing import Any
 
 from gpusim import cuda
 from gpusim.cli import output
-from gpusim.cli.inputs import number
-from gpusim.cli.references import Reference, dialects
+from gpusim.cli.inputs import number, only
 from gpusim.compiler.signatures import scalar_type, void
 from gpusim.cuda import Kernel, refused_when_used
 from gpusim.errors import GpusimError, InputError, did_you_mean
@@ -32,6 +32,12 @@ NOTE = (
     "{file} is run as the dialect: numba's words, with integers that wrap and divide as in "
     "CUDA C (docs/dialect.md, coming from numba.cuda)"
 )
+_DIALECTS = re.compile(r"^\s*(?:from|import)\s+(numba|gpusim)\b", re.MULTILINE)
+
+
+def dialects(text: str) -> set[str]:
+    """Return what a file of Python imports of numba and this package."""
+    return set(_DIALECTS.findall(text))
 
 
 def kernels_of_file(path: Path) -> dict[str, Kernel]:
@@ -41,9 +47,7 @@ def kernels_of_file(path: Path) -> dict[str, Kernel]:
 
 def _names_of(path: Path, values: Mapping[str, str] = NO_VALUES) -> dict[str, Any]:
     """Run a file with other values of its constants, and return its names."""
-    text = files.text(
-        path, files.MAX_PYTHON_BYTES, again=True
-    )  # raises errors about the file itself
+    text = files.text(path, files.MAX_PYTHON_BYTES, again=True)  # refuses what is no text
     if dialects(text) != {"numba"}:
         return _imported(path, values)
     output.complain(NOTE.format(file=path))
@@ -59,17 +63,16 @@ def _kernels(module: dict[str, Any]) -> dict[str, Kernel]:
     }
 
 
-def kernel_of_file(reference: Reference, values: Mapping[str, str] = NO_VALUES) -> Kernel:
-    """Return the kernel that a reference names.
+def kernel_of_file(path: Path, function: str, values: Mapping[str, str] = NO_VALUES) -> Kernel:
+    """Return the kernel of a file by its function's name.
 
-    Without a function's name the file must have one kernel. `values` replace those of the module's
+    Without a name the file must have one kernel. `values` replace those of the module's
     constants, by name. Raises InputError where the file does not import or has no such kernel,
     KernelSourceError for syntax outside the dialect.
     """
-    path, function = reference.path, reference.kernel
     module = _names_of(path, values)
     kernels = _kernels(module)
-    function = function or reference.only(kernels)
+    function = function or only(kernels, path)
     if function not in module:
         has = f" (it has {', '.join(kernels)})" if kernels else " (it has no kernel)"
         raise InputError(f"{path} has no {shown(function)!r}{did_you_mean(function, kernels)}{has}")

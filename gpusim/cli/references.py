@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,6 @@ NOTEBOOK = ".ipynb"
 CODE_SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".hpp", NOTEBOOK, *BINARY)
 PYTHON = ".py"
 MAX_BYTES = 1 << 26  # of any source
-_DIALECTS = re.compile(r"^\s*(?:from|import)\s+(numba|gpusim)\b", re.MULTILINE)
 
 # Keys of the comment, by the destination of the option with that meaning.
 KEYS = {
@@ -71,15 +70,6 @@ class Reference:
         path, colon, kernel = text.rpartition(":")
         return cls(text, path, kernel) if colon else cls(text, text)
 
-    def only(self, names: Collection[str]) -> str:
-        """Return the name of a file's only kernel; InputError where it has none or several."""
-        if len(names) == 1:
-            return next(iter(names))
-        listed = f": {', '.join(names)}" if names else ""
-        raise InputError(
-            f"{self.path} has {len(names)} kernels{listed}; name one, {self.path}:NAME"
-        )
-
     @property
     def path(self) -> Path:
         """The file's path."""
@@ -98,6 +88,7 @@ class Reference:
         """
         if self.path.suffix != PYTHON or not self.path.is_file():
             return self.file.endswith(CODE_SUFFIXES)
+        from gpusim.cli.python_files import dialects
         from gpusim.cuda_cpp.embedded import cuda_of
 
         text = files.source(self.path, files.MAX_PYTHON_BYTES, again=True)
@@ -135,12 +126,13 @@ class Reference:
         if not self.is_code:
             from gpusim.cli.python_files import kernel_of_file
 
-            return kernel_of_file(self, getattr(chosen, "values", None) or {})
+            return kernel_of_file(self.path, self.kernel, getattr(chosen, "values", None) or {})
         from gpusim.cli.host_launches import instance
+        from gpusim.cli.inputs import only
 
         self._refuse_the_lowering(getattr(chosen, "code", None))
         file = self._code_file(chosen)
-        name = self.kernel or self.only(file.names)
+        name = self.kernel or only(file.names, self.path)
         block = getattr(chosen, "block", None)
         if block is None and (kept := self.launch) is not None:
             block = kept.options.get("block")
@@ -179,11 +171,6 @@ class Reference:
         if code and generators.chosen(code) == generators.LOWERING:
             kind = "machine code" if self.is_binary else "CUDA C++"
             raise InputError(f"--code lowering is for Python kernels; {self.file} is {kind}")
-
-
-def dialects(text: str) -> set[str]:
-    """Return what a file of Python imports of numba and this package."""
-    return set(_DIALECTS.findall(text))
 
 
 def _names(file: CodeFile) -> Iterator[str]:

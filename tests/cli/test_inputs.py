@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import signal
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpusim.cli import arguments, arrays, inputs, python_files
+from gpusim.cli import arguments, arrays, inputs
 from gpusim.cli.references import Reference
+from gpusim.cuda import Kernel
 from gpusim.errors import InputError, KernelSourceError
 from gpusim.launch.arguments import ArraySpec
+from gpusim.launch.configured import MachineCode
 
 KERNELS = """
 import numpy as np
@@ -353,16 +356,21 @@ def test_a_kernel_with_a_path_is_one_of_the_users_own(text: str) -> None:
     assert not Reference.of("reduce2").file
 
 
+def kernel_of(text: str) -> Kernel | MachineCode:
+    """Return the kernel of a name."""
+    return Reference.of(text).made(Namespace())
+
+
 def test_a_kernel_comes_out_of_its_file(kernel_file: Path) -> None:
-    kernel = python_files.kernel_of_file(Reference.of(f"{kernel_file}:double"))
+    kernel = kernel_of(f"{kernel_file}:double")
     assert kernel.source.parameters == ["data", "n"]
-    assert python_files.kernel_of_file(Reference.of(str(kernel_file))).__name__ == "double"
+    assert kernel_of(str(kernel_file)).__name__ == "double"
 
 
 def test_a_kernel_file_may_import_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path / "sizes_beside_it.py", "BLOCK = 64")
     path = write(tmp_path / "user.py", "from sizes_beside_it import BLOCK\n" + KERNELS)
-    assert python_files.kernel_of_file(Reference.of(f"{path}:double")).__name__ == "double"
+    assert kernel_of(f"{path}:double").__name__ == "double"
 
 
 def test_files_that_have_no_such_kernel(tmp_path: Path, kernel_file: Path) -> None:
@@ -384,7 +392,7 @@ def test_files_that_have_no_such_kernel(tmp_path: Path, kernel_file: Path) -> No
     ]
     for text, message in cases:
         with pytest.raises(InputError) as error:
-            python_files.kernel_of_file(Reference.of(text))
+            kernel_of(text)
         assert message in str(error.value)
         assert len(str(error.value).splitlines()) == 1
 
@@ -404,14 +412,14 @@ def test_whatever_a_file_raises_is_said_with_its_line(
     lines = "class Speechless(BaseException):\n    __str__ = None\n"
     path = write(tmp_path / "raises.py", f"{lines}raise {raised}")
     with pytest.raises(InputError) as error:
-        python_files.kernel_of_file(Reference.of(f"{path}:f"))
+        kernel_of(f"{path}:f")
     assert said in str(error.value)
 
 
 def test_what_a_file_does_to_python_is_undone(tmp_path: Path) -> None:
     path = write(tmp_path / "meddles.py", f"import sys{chr(10)}{KERNELS}{chr(10)}sys.path = None")
     before = list(sys.path), sys.getrecursionlimit()
-    assert python_files.kernel_of_file(Reference.of(f"{path}:double")).__name__ == "double"
+    assert kernel_of(f"{path}:double").__name__ == "double"
     assert (sys.path, sys.getrecursionlimit()) == before
 
 
@@ -419,7 +427,7 @@ def test_an_interrupt_of_the_users_is_none_of_the_files(tmp_path: Path) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has none
     text = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass\n"
     with pytest.raises(KeyboardInterrupt):
-        python_files.kernel_of_file(Reference.of(f"{write(tmp_path / 'endless.py', text)}:f"))
+        kernel_of(f"{write(tmp_path / 'endless.py', text)}:f")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -427,6 +435,6 @@ def test_what_the_dialect_lacks_is_said_of_the_users_line(tmp_path: Path) -> Non
     text = "from gpusim import cuda\n\n@cuda.jit\ndef f(a):\n    with a:\n        pass\n"
     path = write(tmp_path / "lacks.py", text)
     with pytest.raises(KernelSourceError) as error:
-        python_files.kernel_of_file(Reference.of(f"{path}:f"))
+        kernel_of(f"{path}:f")
     assert "lacks.py:5" in str(error.value)
     assert "^" in str(error.value)

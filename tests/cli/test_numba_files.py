@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from gpusim.cli.references import dialects
+from gpusim.cli.python_files import dialects
 
 PROGRAM = """
 import numpy as np
