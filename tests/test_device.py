@@ -503,3 +503,19 @@ def test_importing_loads_no_numpy_and_no_parser() -> None:
     code = f"import sys, gpusim.gpu.device; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_file_has_the_numbers_of_the_gpu_that_it_is_like_but_for_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    sms = '{ value = 7, kind = "exact", source = "a data sheet" }'
+    path.write_text(f'like = "rtx3090"\n[gpu]\nsms = {sms}\n', encoding="utf-8")
+    mine, other = device.load(path), device.load("rtx3090")
+    assert (mine.gpu.sms, other.gpu.sms) == (7, 82)
+    assert {key for key in KEYS if mine.facts[key] != other.facts[key]} == {"gpu.sms"}
+
+
+@pytest.mark.parametrize("like", ['"rtx309"', "3", '["rtx3090"]'])
+def test_a_file_is_like_a_built_in_gpu_alone(like: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f"like = {like}\n", encoding="utf-8")
+    assert "is impossible: expected a name of gpusim devices" in complaint(path)

@@ -2,7 +2,8 @@
 
 The dataclasses below are the one table of a device file's content: key, type, meaning, unit
 and valid range. Errors, `gpusim devices` and the documentation read it; the effect of the
-numbers on a kernel is modelled by the clock. A key may have a default rule for files without it.
+numbers on a kernel is modelled by the clock. A key may have a default rule for files without it. A
+file may be `like` a built-in device: that one's file gives the keys that it lacks.
 
 A number is `exact` (a data sheet, white paper or programming guide gives it), `measured` (by a
 microbenchmark on this GPU, or on one with the same chip), `estimated` (from other GPUs or by
@@ -969,8 +970,7 @@ def _plain(name: str) -> str:
 
 
 def _read(path: Path, name: str) -> Device:
-    tree = files.toml(path, DeviceError)
-    facts, mistakes = _checked(tree)
+    facts, mistakes = _checked(_tree(path))
     if mistakes:
         listed = mistakes[:_MOST_SHOWN]
         if len(mistakes) > len(listed):
@@ -979,6 +979,24 @@ def _read(path: Path, name: str) -> Device:
         number = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise DeviceError(f"{shown(path)}: {number} in the device file{lines}")
     return Device(id=name, facts=facts, **_groups(facts))
+
+
+def _tree(path: Path) -> dict[str, Any]:
+    """Return the content of a device file, with the keys of the one that it is `like`."""
+    tree = files.toml(path, DeviceError)
+    if "like" not in tree:
+        return tree
+    like = tree.pop("like")
+    if like not in names():
+        raise DeviceError(
+            f"{shown(path)}: like = {shown(repr(like))} is impossible: expected a name of "
+            f"gpusim devices{did_you_mean(str(like), names())}"
+        )
+    base = _tree(_DIRECTORY / f"{like}.toml")
+    for group, content in tree.items():
+        both = isinstance(content, dict) and group in base
+        base[group] = {**base[group], **content} if both else content
+    return base
 
 
 def _groups(facts: Mapping[str, Fact]) -> dict[str, Any]:

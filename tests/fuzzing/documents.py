@@ -68,7 +68,11 @@ def _stir_device(random: Random, tree: dict[str, Any]) -> None:
             value = random.choice([key.least - 1, key.most * 2, math.nan, -math.inf])
         elif key.type == "int":
             value = int(value) // key.multiple_of * key.multiple_of
-        tree[group][name] = {"value": value, "kind": "estimated", "source": "made up"}
+        tree.setdefault(group, {})[name] = {
+            "value": value,
+            "kind": "estimated",
+            "source": "made up",
+        }
 
 
 def _finite(value: float) -> None:
