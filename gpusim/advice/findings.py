@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import NONE, Advice
-from gpusim.advice.registry import is_timed, rules
+from gpusim.advice.registry import is_timed, mechanism_of, rules
+from gpusim.launch.removal import Removal
+from gpusim.prediction.removals.registry import REMOVALS
 from gpusim.tracing.lanes import ranges
 from gpusim.tracing.records import Trace
 
@@ -106,7 +108,6 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
     Findings that need no prediction keep their order: each stands where the largest gain among it
     and those behind it would.
     """
-    from gpusim.advice.removals import removal_of
     from gpusim.prediction.removals import replay
 
     played: list[Advice] = []
@@ -162,3 +163,11 @@ def _nothing(evidence: Evidence) -> Advice:
         ratio, line, part, whole = max(values)
         said.append(f"{what} at most {words.format(part, whole, ratio)} (line {line})")
     return Advice(NONE, first, f"No findings with a gain: {'; '.join(said)}.")
+
+
+def removal_of(advice: Advice) -> Removal | None:
+    """Return what the launch goes without when it is played again, None for nothing."""
+    name = mechanism_of(advice.kind)
+    if name is None:
+        return None
+    return Removal(name, advice.places if REMOVALS.all()[name].of_a_line else ())

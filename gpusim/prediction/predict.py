@@ -24,8 +24,7 @@ from gpusim.launch.configured import ConfiguredKernel
 from gpusim.launch.events import require_observers
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.prediction.bounds import SPINNING, Bound
-from gpusim.prediction.clock.spans import SpanObserver
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS, SpanObserver
 from gpusim.prediction.memory import MemoryShare, memory_share
 from gpusim.prediction.memory.measured import CLUSTER_SMS
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us

@@ -14,7 +14,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.launch.views import Shown, View
 from gpusim.prediction.bounds import LAUNCH_OVERHEAD, Bound
 from gpusim.prediction.clock.simulation import Outcome
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import Classes
 from gpusim.prediction.timeline import Timeline

@@ -15,8 +15,7 @@ from statistics import fmean
 from gpusim.gpu.device import Device
 from gpusim.host.garbage import uncollected
 from gpusim.prediction.clock.simulation import Outcome, simulate
-from gpusim.prediction.clock.spans import SpanObserver
-from gpusim.prediction.clock.stalls import LG, MATH, MIO, NOT_SELECTED
+from gpusim.prediction.clock.spans import LG, MATH, MIO, NOT_SELECTED, SpanObserver
 from gpusim.prediction.memory import MemoryShare, slowest_excess_cycles
 from gpusim.prediction.workload import Budget, Workload
 

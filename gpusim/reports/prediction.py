@@ -20,7 +20,7 @@ from gpusim.prediction.removals import REMOVALS
 from gpusim.prediction.sweeps.ablation import Ablation
 from gpusim.prediction.sweeps.jobs import COMPULSORY, Forecast
 from gpusim.prediction.uncertainty import Interval, kinds
-from gpusim.prediction.uncertainty.gpus import CALIBRATED_NOTE, GPUS, MEASURED
+from gpusim.prediction.uncertainty.kinds import CALIBRATED_NOTE, GPUS, MEASURED
 from gpusim.reports import line_fetches
 from gpusim.reports.advice import SENTENCES, findings_lines
 from gpusim.reports.columns import Column, Columns

@@ -10,9 +10,8 @@ from io import StringIO
 import pytest
 from handmade import access, branch, plain, reduce2, trace_of
 
-from gpusim.advice.findings import find
+from gpusim.advice.findings import find, removal_of
 from gpusim.advice.records import Advice as Finding
-from gpusim.advice.removals import removal_of
 from gpusim.cli.app import main
 from gpusim.launch.removal import Removal
 from gpusim.prediction.removals import parse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gpusim.advice.findings import removal_of
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import mechanism_of, rule, rules
-from gpusim.advice.removals import removal_of
 from gpusim.launch.removal import MECHANISMS
 from gpusim.prediction.removals.registry import REMOVALS, launch_mechanism
 

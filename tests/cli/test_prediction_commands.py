@@ -17,7 +17,7 @@ from gpusim.catalogue import Request, find
 from gpusim.cli.progress import Bar
 from gpusim.gpu import device
 from gpusim.gpu.device import ABLATIONS, KEYS
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.sass import wheels
 

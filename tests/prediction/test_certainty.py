@@ -23,7 +23,7 @@ from gpusim.prediction.uncertainty.certainty import (
     step_of,
     steps,
 )
-from gpusim.prediction.uncertainty.gpus import CALIBRATED, MEASURED, MEASURED_HERE, is_measured
+from gpusim.prediction.uncertainty.kinds import CALIBRATED, MEASURED, MEASURED_HERE, is_measured
 from gpusim.reports.prediction import interval_note
 from validate.residuals.pairs import (
     FEWEST,

@@ -21,8 +21,7 @@ from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.policies import POLICIES
 from gpusim.prediction.clock.simulation import Outcome
 from gpusim.prediction.clock.simulation import simulate as simulate_blocks
-from gpusim.prediction.clock.spans import Span, SpanObserver
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS, Span, SpanObserver
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.clock.steps import Action
 from gpusim.prediction.clock.units import Units

@@ -16,7 +16,7 @@ from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import compulsory
 from gpusim.prediction.locality.compulsory import Intervals, compulsory_of
 from gpusim.prediction.locality.patterns import Pattern, Patterns, coordinates
-from gpusim.prediction.streams.kinds_of_touches import LOAD, STORE
+from gpusim.prediction.streams.kinds_by_pc import LOAD, STORE
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.prediction.sweeps.jobs import own_job
 

@@ -13,7 +13,7 @@ from prediction.test_clock import EXIT, plain_device
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock.constant_fetch import ConstantFetch
+from gpusim.prediction.clock.code_fetch import ConstantFetch
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import steps_of
 from gpusim.prediction.streams import WarpStream

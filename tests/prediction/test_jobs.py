@@ -13,7 +13,7 @@ from gpusim.catalogue import Request
 from gpusim.errors import InputError, LaunchError
 from gpusim.gpu import device
 from gpusim.launch.arguments import ArraySpec, array_spec
-from gpusim.prediction.clock.stalls import STALLS as REASONS
+from gpusim.prediction.clock.spans import STALLS as REASONS
 from gpusim.prediction.sweeps import ablation
 from gpusim.prediction.sweeps.jobs import catalogue_job, own_job
 from gpusim.reports.changes import changes

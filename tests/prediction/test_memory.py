@@ -34,9 +34,9 @@ from gpusim.prediction.locality.sample import Sample, sampled
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.locality.wanted import Wanted
 from gpusim.prediction.memory import MemoryShare, memory_share
-from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.dram import Dram
 from gpusim.prediction.memory.miss_ratios import Source
+from gpusim.prediction.memory.share import l1_left
 from gpusim.prediction.streams import classify
 from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 from gpusim.typing import Array

@@ -29,9 +29,8 @@ from gpusim.prediction.spinning import grid as grid_module
 from gpusim.prediction.spinning.completion_times import is_even
 from gpusim.prediction.spinning.focus import Focus
 from gpusim.prediction.spinning.interpreter import PacedInterpreter
-from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
-from gpusim.prediction.spinning.words import Words
+from gpusim.prediction.spinning.words import Lines, Words
 from gpusim.program.polling import spins
 from gpusim.typing import Array
 

@@ -13,8 +13,7 @@ import gpusim
 from gpusim import catalogue
 from gpusim.cli.app import main
 from gpusim.errors import InputError
-from gpusim.prediction.clock.spans import Span
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS, Span
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.timeline import Timeline, TimelineRecorder, WarpLife, joined
 from gpusim.reports.perfetto import prediction_events, trace_events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.launch.grid import ComputeCapability
-from gpusim.prediction.memory.carve_out import l1_left
+from gpusim.prediction.memory.share import l1_left
 from gpusim.typing import Array
 
 from ..bench import Bench

@@ -15,7 +15,7 @@ from gpusim.prediction.uncertainty import (
     Quantiles,
     conformal,
 )
-from gpusim.prediction.uncertainty.gpus import (
+from gpusim.prediction.uncertainty.kinds import (
     DESCRIBED,
     GENERATION,
     GPUS,

@@ -26,7 +26,7 @@ from gpusim.prediction.uncertainty.certainty import (
     is_certain,
     step_of,
 )
-from gpusim.prediction.uncertainty.gpus import MEASURED
+from gpusim.prediction.uncertainty.kinds import MEASURED
 from gpusim.typing import Array
 
 from ..table import table

@@ -19,7 +19,7 @@ from gpusim.gpu.device import Device
 from gpusim.prediction.predict import predict
 from gpusim.prediction.records import total_time_us
 from gpusim.prediction.sweeps.jobs import catalogue_job
-from gpusim.prediction.uncertainty.gpus import DESCRIBED, GENERATION, MEASURED
+from gpusim.prediction.uncertainty.kinds import DESCRIBED, GENERATION, MEASURED
 
 from .. import files, twins
 from ..compare import LEAST_ELEMENTS_PUBLISHED

@@ -10,8 +10,13 @@ from pathlib import Path
 from gpusim.codegen.generators import LOWERING
 from gpusim.gpu import device as devices
 from gpusim.prediction.uncertainty import CATALOGUE, SHORT
-from gpusim.prediction.uncertainty.gpus import GENERATION, MEASURED, gpu_kind
-from gpusim.prediction.uncertainty.kinds import SHORT_OVERHEADS, SPINNING
+from gpusim.prediction.uncertainty.kinds import (
+    GENERATION,
+    MEASURED,
+    SHORT_OVERHEADS,
+    SPINNING,
+    gpu_kind,
+)
 
 from .. import files
 

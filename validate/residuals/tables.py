@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from gpusim.codegen.generators import NVCC
 from gpusim.prediction.uncertainty import CATALOGUE, GPUS, UNKNOWNS, Quantiles
-from gpusim.prediction.uncertainty.gpus import MEASURED
-from gpusim.prediction.uncertainty.kinds import REGULAR
+from gpusim.prediction.uncertainty.kinds import MEASURED, REGULAR
 
 from ..table import table
 from .derivation import Coverage, cross_validated, derived, derived_factors, pooled

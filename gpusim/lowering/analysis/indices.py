@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from gpusim.compiler.ir import Value
-from gpusim.lowering.analysis.known_bits import zero_bits
-from gpusim.lowering.analysis.value_range import largest
+from gpusim.lowering.analysis.known_bits import largest, zero_bits
 from gpusim.typing import DType
 
 

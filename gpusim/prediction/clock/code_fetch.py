@@ -18,7 +18,7 @@ from gpusim.isa.ops import OPS, Program
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.lru_cache import LruCache
-from gpusim.prediction.streams import WarpStream
+from gpusim.prediction.streams import WarpStream, constants
 
 # NVIDIA's binary utilities: 128 bits an instruction from compute capability 7.0 on, 64 before.
 _WIDE_FROM_CC_MAJOR, _WIDE_BYTES, _NARROW_BYTES = 7, 16, 8
@@ -88,3 +88,45 @@ class CodeFetch:
     def _ticks(self, line: int, caches: list[LruCache], beyond: int) -> int:
         found = [cache.use(line) for cache in caches]
         return next((t for (_, t), hit in zip(self._levels, found, strict=True) if hit), beyond)
+
+
+class ConstantFetch:
+    """Additional latency of constants of a program that miss their cache on a device.
+
+    Blocks of the first wave are `unlike_later` ones if a program may read constants other than the
+    launch's own.
+    """
+
+    def __init__(self, program: Program, device: Device, l2: str) -> None:
+        latency = device.latency_cycles
+        self._line_of_pc = np.array(constants.lines(program), dtype=np.int64)
+        are_read = bool((self._line_of_pc != constants.NOWHERE).any())
+        self.unlike_later = are_read or constants.are_looked_up(program)
+        self._size = device.capacity.constant_bytes // constants.LINE_BYTES
+        self._piece = device.capacity.constant_piece_bytes // constants.LINE_BYTES
+        self._behind = ticks(latency.constant_l15)
+        self._first = ticks((latency.dram if l2 != "warm" else latency.l2) - latency.constant)
+
+    def of(self, stream: WarpStream, *, is_first: bool = False) -> Mapping[int, int]:
+        """Return the additional ticks of constants, by position in a stream.
+
+        For a block that `is_first`, no other has read any before.
+        """
+        if not self.unlike_later:
+            return {}
+        lines = self._lines(stream)
+        before = () if is_first else lines.values()
+        cache, brought = LruCache(self._size, before), {line // self._piece for line in before}
+        late = {}
+        for place, line in lines.items():
+            if not cache.use(line):
+                is_brought = line // self._piece in brought
+                late[place] = self._behind if is_brought else self._first
+                brought.add(line // self._piece)
+        return late
+
+    def _lines(self, stream: WarpStream) -> dict[int, int]:
+        """Return the lines of constants, by position in a stream."""
+        lines = np.maximum(stream.constant, self._line_of_pc[stream.pc])
+        places = np.flatnonzero(lines != constants.NOWHERE)
+        return dict(zip(places.tolist(), lines[places].tolist(), strict=True))

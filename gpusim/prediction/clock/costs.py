@@ -9,8 +9,7 @@ from functools import lru_cache
 from gpusim.gpu.device import Device
 from gpusim.isa.matrices import MatrixProduct
 from gpusim.isa.ops import OPS, Instruction, Program
-from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.operand_reads import slots_with_reads
+from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.memory.measured import (
     ADDITIONS_AN_IMAD,
     CLUSTER_BARRIER_CYCLES,
@@ -176,3 +175,24 @@ def _unit(unit: str, device: Device) -> tuple[str, float, float]:
     if pipe == "imad" and device.cc.major >= _ONE_MULTIPLIER_FROM_CC_MAJOR:
         pipe = "fma"
     return pipe, getattr(device.latency_cycles, latency), getattr(device.interval_cycles, interval)
+
+
+def slots_with_reads(
+    instructions: Sequence[Instruction], slots: Sequence[int], is_narrow: Sequence[bool]
+) -> list[int]:
+    """Return the ticks of each instruction in its scheduler, including operand reads, by pc.
+
+    An `is_narrow` pipe is occupied longer than the scheduler; `slots` are the ticks without operand
+    reads. Warps run the same code, so that the pending reads of one represent those of another.
+    """
+    free: dict[int, int] = {}  # by bank: the time from which on it is free
+    found, now = [], 0
+    for instruction, slot, keeps in zip(instructions, slots, is_narrow, strict=True):
+        there = now + slot
+        for bank, reads in enumerate(instruction.bank_reads):
+            if reads:
+                free[bank] = max(free.get(bank, 0), now) + reads * TICKS
+                there = max(there, free[bank] - (0 if keeps else TICKS))
+        found.append(there - now)
+        now = there if OPS[instruction.op].issued else now
+    return found

@@ -14,7 +14,7 @@ from gpusim.prediction.clock.event_queue import EventQueue
 from gpusim.prediction.clock.observation import Unobserved
 from gpusim.prediction.clock.runs import Runs, by_pc_if_exact
 from gpusim.prediction.clock.scheduler import Scheduler
-from gpusim.prediction.clock.stalls import REASONS, SELECTED
+from gpusim.prediction.clock.spans import REASONS, SELECTED
 from gpusim.prediction.clock.steps import Step
 from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Warp, scheduler_of

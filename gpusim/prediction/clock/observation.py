@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock.spans import Span, SpanObserver
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS, Span, SpanObserver
 from gpusim.prediction.clock.warp import Warp
 
 

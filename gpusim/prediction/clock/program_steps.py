@@ -12,8 +12,7 @@ from functools import lru_cache
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
 from gpusim.prediction.clock.additions import Seen
-from gpusim.prediction.clock.code_fetch import CodeFetch
-from gpusim.prediction.clock.constant_fetch import ConstantFetch
+from gpusim.prediction.clock.code_fetch import CodeFetch, ConstantFetch
 from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.clock.step_builder import Fetching, steps_of_warps
 from gpusim.prediction.clock.warp_steps import WarpSteps

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock.stalls import REASONS, SELECTED, WAIT
+from gpusim.prediction.clock.spans import REASONS, SELECTED, WAIT
 from gpusim.prediction.clock.steps import MARKS, Step
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.typing import Array

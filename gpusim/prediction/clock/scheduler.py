@@ -11,7 +11,7 @@ from gpusim.prediction.clock.costs import NO_PIPE, XU
 from gpusim.prediction.clock.event_queue import NEVER, EventQueue
 from gpusim.prediction.clock.observation import Unobserved
 from gpusim.prediction.clock.policies import CHOOSE, GREEDY, NAMES
-from gpusim.prediction.clock.stalls import (
+from gpusim.prediction.clock.spans import (
     BARRIER,
     LG,
     LONG,

@@ -20,7 +20,7 @@ from gpusim.prediction.arithmetic.grouping import distinct, groups
 from gpusim.prediction.locality.patterns import KEPT_LAUNCHES, Pattern, Patterns
 from gpusim.prediction.locality.pieces import MOST_ITERATIONS, Pieces, different_sectors, numbers_of
 from gpusim.prediction.locality.random_access import Asked, rates
-from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
+from gpusim.prediction.streams.kinds_by_pc import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import are_rows
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.typing import Array

@@ -11,7 +11,7 @@ from gpusim.prediction.locality.pieces import Pieces
 from gpusim.prediction.locality.sample import Sample
 from gpusim.prediction.locality.schedule import ONE_AFTER_THE_OTHER, Schedule
 from gpusim.prediction.locality.wanted import NEVER, Wanted
-from gpusim.prediction.streams.kinds_of_touches import STORE
+from gpusim.prediction.streams.kinds_by_pc import STORE
 from gpusim.typing import Array
 
 MANY = 8  # pieces of equal count: the least for an estimate of their rate

@@ -36,7 +36,7 @@ from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.locality.table import joined
 from gpusim.prediction.locality.wanted import NEVER, Wanted, are_among
-from gpusim.prediction.streams.kinds_of_touches import ATOMIC, FENCE, PAST_L1, STORE
+from gpusim.prediction.streams.kinds_by_pc import ATOMIC, FENCE, PAST_L1, STORE
 from gpusim.prediction.streams.local_rows import EVERYWHERE, are_rows
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.typing import Array

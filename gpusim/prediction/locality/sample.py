@@ -16,7 +16,7 @@ from gpusim.prediction.arithmetic.grouping import groups
 from gpusim.prediction.arithmetic.quasirandom import spread
 from gpusim.prediction.locality.patterns import Pattern, coordinates
 from gpusim.prediction.locality.table import Columns, by_number
-from gpusim.prediction.streams.kinds_of_touches import FENCE
+from gpusim.prediction.streams.kinds_by_pc import FENCE
 from gpusim.typing import Array
 
 SAMPLED = 48  # touches of each instruction

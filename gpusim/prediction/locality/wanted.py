@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.prediction.streams.kinds_of_touches import STORE
+from gpusim.prediction.streams.kinds_by_pc import STORE
 from gpusim.typing import Array
 
 Pairs = tuple[Array, Array]  # indices of wanted bytes, and of stretches

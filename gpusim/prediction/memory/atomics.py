@@ -15,7 +15,7 @@ from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.locality.patterns import Patterns, coordinates
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.measured import ATOMIC_UNIT_BYTES
-from gpusim.prediction.streams.kinds_of_touches import ATOMIC
+from gpusim.prediction.streams.kinds_by_pc import ATOMIC
 from gpusim.prediction.streams.stretches import Stretches
 from gpusim.typing import Array
 

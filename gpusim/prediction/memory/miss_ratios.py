@@ -27,7 +27,7 @@ from gpusim.prediction.memory.measured import (
     WRITTEN_BY_TOUCHES,
     WRITTEN_EDGES,
 )
-from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
+from gpusim.prediction.streams.kinds_by_pc import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.typing import Array
 
 SHORT = 1 / 8  # of all touches: shorter intervals are not resolved by the sample

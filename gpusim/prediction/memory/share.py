@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from gpusim.gpu.device import Device
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS, Program
+from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.locality.compulsory import Compulsory, compulsory_of
 from gpusim.prediction.locality.patterns import patterns_of
 from gpusim.prediction.locality.reuse import touches_of
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.memory.atomics import AtomicLoad, answering_atomics, atomic_loads
-from gpusim.prediction.memory.carve_out import l1_left
 from gpusim.prediction.memory.measured import (
     L2_DIRTY_FRACTION,
     L2_EVICTED_FRACTION,
@@ -181,3 +181,28 @@ def _write_factor(read: float, written: float, device: Device) -> float:
     alone = bandwidth.dram_write_alone_factor
     beside_reads = min(1.0, read / (MIXED_FRACTION * written)) if written else 1.0
     return alone + (bandwidth.dram_write_factor - alone) * beside_reads
+
+
+# KB of shared memory that an SM can have, by the first generation with these sizes (CUDA C++
+# Programming Guide, "Compute Capabilities").
+_SIZES = {
+    (9, 0): (0, 8, 16, 32, 64, 100, 132, 164, 196, 228),
+    (8, 6): (0, 8, 16, 32, 64, 100),
+    (8, 0): (0, 8, 16, 32, 64, 100, 132, 164),
+    (7, 5): (32, 64),
+    (7, 0): (0, 8, 16, 32, 64, 96),
+}
+
+
+def l1_left(memory_bytes: int, shared_bytes: int, without_lines: int, cc: ComputeCapability) -> int:
+    """Return the bytes left for L1 lines beside `shared_bytes` of shared memory of its blocks.
+
+    The driver chooses the smallest carve-out that holds all resident blocks; `without_lines` bytes
+    of the rest hold no lines. Before compute capability 7.0 the L1 is a memory of its own.
+    """
+    generation = next((first for first in _SIZES if (cc.major, cc.minor) >= first), None)
+    if generation is None:
+        return memory_bytes
+    sizes = [kb * 1024 for kb in _SIZES[generation]]
+    carve_out = next((size for size in sizes if size >= shared_bytes), sizes[-1])
+    return max(0, memory_bytes - carve_out - without_lines)

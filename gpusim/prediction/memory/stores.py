@@ -12,7 +12,7 @@ from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.arithmetic.inner_product import inner
 from gpusim.prediction.memory.miss_ratios import Caches, mean
-from gpusim.prediction.streams.kinds_of_touches import ATOMIC, LOAD, PAST_L1, STORE
+from gpusim.prediction.streams.kinds_by_pc import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.typing import Array
 
 

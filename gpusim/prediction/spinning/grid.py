@@ -17,9 +17,8 @@ from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.spinning.completion_times import CompletionTimes, is_even
 from gpusim.prediction.spinning.focus import Focus
 from gpusim.prediction.spinning.interpreter import Going, PacedInterpreter
-from gpusim.prediction.spinning.lines import Lines
 from gpusim.prediction.spinning.unloaded_timing import passed_on_cycles, unloaded_timings
-from gpusim.prediction.spinning.words import Words
+from gpusim.prediction.spinning.words import Lines, Words
 from gpusim.program.liveness import Liveness
 
 BLOCKS_A_BATCH = 512  # they share NumPy's calls

@@ -21,10 +21,8 @@ from gpusim.machine.storage import Allocation
 from gpusim.prediction.arithmetic.quasirandom import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.event_queue import NEVER
-from gpusim.prediction.spinning.lines import Lines
-from gpusim.prediction.spinning.spins import Spinning
 from gpusim.prediction.spinning.unloaded_timing import UnloadedTiming
-from gpusim.prediction.spinning.words import Words
+from gpusim.prediction.spinning.words import Lines, Spinning, Words
 from gpusim.typing import Array
 
 # Warps that reach a communicating instruction within this time run it together: a fraction of an

@@ -5,14 +5,15 @@ Classes are ranges of coordinates where possible, else a stratified sample repre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from gpusim import machine
-from gpusim.launch.grid import whole_number
+from gpusim.launch.grid import Dim3, places_of, whole_number
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.array_specs import refuse_missing_elements
 from gpusim.prediction.streams.atomic_dependence import meet
@@ -20,10 +21,10 @@ from gpusim.prediction.streams.cells import Cells, is_line
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.folding import is_worth_folding, unfolded
 from gpusim.prediction.streams.last_block import with_last_block
-from gpusim.prediction.streams.lattice import between, corners, exceptions
 from gpusim.prediction.streams.probe import Probe
 from gpusim.prediction.streams.same_launch import SameLaunch
 from gpusim.prediction.streams.strata import Strata, strata
+from gpusim.typing import Array
 
 FIRST_PROBES = 10  # along a single axis
 MAX_PROBES = 256
@@ -214,3 +215,42 @@ def _errors(probe: Probe, parts: Strata) -> list[float]:
     kinds = probe.kinds(parts.chosen)
     counts = np.array([(s.instructions, s.passes) for s in probe.streams], dtype=float)
     return [parts.standard_error(column[kinds]) for column in counts.T]
+
+
+# Parts into which the gap between two coordinates is divided: on a grid of one axis, and on others,
+# where each coordinate is combined with all of the other axes.
+LINE_PARTS, PARTS = 16, 4
+
+
+def corners(grid: Dim3) -> Cells:
+    """Return cells that begin at the first and at the last coordinate of each axis."""
+    x, y, z = (tuple(sorted({0, extent - 1})) for extent in grid)
+    return Cells(grid, (x, y, z))
+
+
+def between(cells: Cells, kinds: Array) -> list[list[int]]:
+    """Return, for each axis, coordinates between neighbouring first blocks that differ.
+
+    `kinds` numbers the streams of the first block of each cell.
+    """
+    return [list(_between(cells, axis, np.moveaxis(kinds, 2 - axis, 0))) for axis in range(3)]
+
+
+def _between(cells: Cells, axis: int, kinds: Array) -> Iterator[int]:
+    differ = (kinds[1:] != kinds[:-1]).any(axis=(1, 2)).tolist()
+    for (a, b), is_gap in zip(pairwise(cells.begins[axis]), differ, strict=True):
+        if is_gap and b - a > 1:
+            yield from _spaced(a, b, axis, cells.grid)
+
+
+def _spaced(first: int, last: int, axis: int, grid: Dim3) -> Sequence[int]:
+    if (first, last) == (0, grid[axis] - 1):
+        return 1, last - 1  # the difference is mostly an edge
+    parts = min(LINE_PARTS if is_line(grid) else PARTS, last - first)
+    return [first + (last - first) * k // parts for k in range(1, parts)]
+
+
+def exceptions(cells: Cells, kinds: Array, others: Array, of_others: Array) -> list[list[int]]:
+    """Return, for each axis, coordinates of blocks unlike the first of their cell."""
+    wrong = others[of_others != kinds[cells.of(others)]]
+    return [places.tolist() for places in places_of(wrong, cells.grid)]

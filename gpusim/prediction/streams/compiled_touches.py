@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.launch.events import Omitted, Placement, Steps
-from gpusim.prediction.streams.kinds_of_touches import TouchKinds
+from gpusim.prediction.streams.kinds_by_pc import TouchKinds
 from gpusim.prediction.streams.local_rows import EVERYWHERE
 from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.touch_columns import TouchColumns, type_of

@@ -19,7 +19,6 @@ from gpusim.prediction.streams.executed import Executed
 from gpusim.prediction.streams.folding import Gap
 from gpusim.prediction.streams.instruction_table import columns_of_plain, plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
-from gpusim.prediction.streams.omitted import further
 from gpusim.prediction.streams.ordering import ranges, stable_order
 from gpusim.prediction.streams.sections import Ran, begun_sections
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
@@ -326,3 +325,22 @@ def _omitted_touches(
     nowhere = np.full(len(step), -1)
     is_store = np.repeat(kinds.are_stores[pc], lengths)
     return Touches(np.full(len(step), block), step, nowhere, sector, is_store)
+
+
+def further(accesses: Accesses, omitted: Omitted) -> tuple[Array, Array, Array, Array, Array]:
+    """Return the stretches of omitted iterations, one after the other.
+
+    The columns are the distance to the next recorded step, a negative number; the recorded step
+    with the same instruction; the addresses of the first and last element; and the lanes.
+    """
+    at, period, times, _, strides = omitted
+    low, high = np.searchsorted(accesses.at, (at - period, at))
+    ends = np.append(0, np.cumsum(accesses.runs))
+    mine = slice(int(ends[low]), int(ends[high]))
+    step = np.repeat(accesses.at[low:high], accesses.runs[low:high])
+    number = np.arange(1, times + 1)[:, None]
+    ahead = step - at - period * (times - number)
+    moved = strides * number
+    first, last = ((column[mine] + moved).reshape(-1) for column in accesses[8:10])
+    told, lanes = (np.tile(column, times) for column in (step, accesses.lanes[mine]))
+    return ahead.reshape(-1), told, first, last, lanes

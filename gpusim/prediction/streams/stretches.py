@@ -12,7 +12,7 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.compiled_touches import CompiledTouches, OmittedTouches, columns_of
-from gpusim.prediction.streams.kinds_of_touches import FENCE, TouchKinds, is_fence, kind_of
+from gpusim.prediction.streams.kinds_by_pc import FENCE, TouchKinds, is_fence, kind_of
 from gpusim.prediction.streams.local_rows import EVERYWHERE, LocalRows
 from gpusim.prediction.streams.touch_columns import TouchColumns, by_block
 from gpusim.typing import Array

@@ -17,7 +17,7 @@ from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.errors import InputError
 from gpusim.gpu import device as devices
 from gpusim.host.files import MAX_BITS, text
-from gpusim.prediction.clock.stalls import STALLS
+from gpusim.prediction.clock.spans import STALLS
 from gpusim.prediction.uncertainty import Timed, gpu_kind
 from gpusim.version import SCHEMA_VERSION
 

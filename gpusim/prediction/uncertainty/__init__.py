@@ -7,9 +7,16 @@ measured after they were predicted; their records and the derivation are in `val
 """
 
 from gpusim.prediction.uncertainty.certainty import Judgement, Timed, judged
-from gpusim.prediction.uncertainty.gpus import GPUS, gpu_kind
 from gpusim.prediction.uncertainty.intervals import Interval, interval_of
-from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, SHORT, UNKNOWNS, mechanism
+from gpusim.prediction.uncertainty.kinds import (
+    CATALOGUE,
+    GPUS,
+    KINDS,
+    SHORT,
+    UNKNOWNS,
+    gpu_kind,
+    mechanism,
+)
 from gpusim.prediction.uncertainty.quantiles import (
     COVERAGE,
     Factor,

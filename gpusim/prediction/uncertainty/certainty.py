@@ -16,8 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gpusim.codegen.generators import LOWERING, NVCC
-from gpusim.prediction.uncertainty.gpus import DESCRIBED, MEASURED, OLDER, errors_of
-from gpusim.prediction.uncertainty.kinds import CATALOGUE
+from gpusim.prediction.uncertainty.kinds import CATALOGUE, DESCRIBED, MEASURED, OLDER, errors_of
 
 CERTAIN = 0.95  # of pairs in the predicted order: below it two launches are a tie
 LEAST_RATIO = 1.02  # measured twice, nearer launches change places (deviation of 0.6 % on an H200)

@@ -9,8 +9,7 @@ from typing import Any
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.uncertainty.gpus import errors_of, gpu_kind
-from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, kind_of
+from gpusim.prediction.uncertainty.kinds import CATALOGUE, KINDS, errors_of, gpu_kind, kind_of
 from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 
 
