@@ -125,7 +125,7 @@ def test_a_group_is_asked_for_without_the_keys_that_a_rule_gives(tmp_path: Path)
     asked = re.search(r"\[queue\] is missing, with its keys (.*)",
                       complaint(file_with(tmp_path, r"^\[queue\]", "[queues]")))  # fmt: skip
     assert asked is not None
-    assert asked[1].split(", ") == ["lsu_depth", "store_depth"]
+    assert asked[1].split(", ") == ["lsu_depth"]
 
 
 @pytest.mark.parametrize("name", DEVICES)

@@ -182,6 +182,14 @@ def _as_measured(value: Value) -> Default:
     return Default(lambda _: value, "an H200's value")
 
 
+def _calibrated(value: Value) -> Default:
+    return Default(lambda _: value, "an H200's value (gpusim validate calibrate)")
+
+
+def _benchmarked(value: Value) -> Default:
+    return Default(lambda _: value, "an H200's value (microbenchmark on an H200, CUDA 13.0)")
+
+
 def _in_proportion(factor: float, key: str) -> Default:
     return Default(lambda values: factor * values[key], f"an H200's ratio to {key}, {factor:g}")
 
@@ -285,7 +293,9 @@ class Latency:
     alu: float = _latency("integer addition, logic, comparison, move", least=1)
     fma: float = _latency("floating-point add, multiply, multiply-add of 32 bits", least=1)
     imad: float = _latency("integer multiply and multiply-add", least=1)
-    imad_wide: float = _latency("integer multiplication with a result of 64 bits", least=1)
+    imad_wide: float = _latency(
+        "integer multiplication with a result of 64 bits", least=1, default=_calibrated(9)
+    )
     fp64: float = _latency("floating point of 64 bits", least=1)
     predicate: float = _latency("a comparison, until its predicate may be used", least=1)
     other_pipe: float = _latency("added where the result goes to another pipe")
@@ -338,17 +348,25 @@ class Latency:
             "an H200's ratio to latency_cycles.barrier_per_warp, 0.5",
         ),
     )
-    branch: float = _latency("lost to the warp after a taken branch")
+    branch: float = _latency("lost to the warp after a taken branch", default=_calibrated(9))
     control: float = _latency("lost to the warp after a branch not taken, and the like")
-    block_start: float = _latency("from a block's launch to its first instruction")
-    warp_start: float = _latency("between the first instructions of a block's warps")
-    cold_start: float = _latency("added to the first special registers and arguments of a launch")
+    block_start: float = _latency(
+        "from a block's launch to its first instruction", default=_calibrated(181)
+    )
+    warp_start: float = _latency(
+        "between the first instructions of a block's warps", default=_calibrated(2.16)
+    )
+    cold_start: float = _latency(
+        "added to the first special registers and arguments of a launch", default=_calibrated(199)
+    )
     launch_spread: float = _latency("from a launch's first block to the first of a typical SM")
     launch_last: float = _latency(
         "from a launch's first block to the first of the last SM, where blocks load and store",
         default=_in_proportion(5.4, "latency_cycles.launch_spread"),
     )
-    block_end: float = _latency("from a block's last exit until its place is free")
+    block_end: float = _latency(
+        "from a block's last exit until its place is free", default=_calibrated(102)
+    )
     shared_atomic: float = _latency("an atomic on shared memory without contention", least=1)
     global_atomic: float = _latency("an atomic on global memory that returns a value", least=1)
     l2_far: float = _latency(
@@ -399,11 +417,17 @@ class Interval:
     alu: float = _interval("ALU of a scheduler")
     fma: float = _interval("FMA pipe of a scheduler: 32-bit floating point")
     imad: float = _interval("integer multiply and multiply-add of a scheduler")
-    imad_wide: float = _interval("integer multiplication with 64-bit results of a scheduler")
+    imad_wide: float = _interval(
+        "integer multiplication with 64-bit results of a scheduler", default=_calibrated(4)
+    )
     fp64: float = _interval("64-bit floating point, per scheduler")
     xu: float = _interval("special functions and conversions, per scheduler")
-    xu_dispatch: float = _interval("the scheduler itself, by a special function")
-    imad_wide_dispatch: float = _interval("the scheduler itself, by a wide multiplication")
+    xu_dispatch: float = _interval(
+        "the scheduler itself, by a special function", default=_calibrated(1.0)
+    )
+    imad_wide_dispatch: float = _interval(
+        "the scheduler itself, by a wide multiplication", default=_calibrated(3.46)
+    )
     exit: float = _interval("the scheduler itself, by a warp that ends", default=_as_measured(6.0))
     tensor: float = _interval(
         "tensor core of a scheduler: a matrix product with four registers of A, with sums in half "
@@ -422,13 +446,14 @@ class Interval:
         default=Default(_of_doubles, "white papers: 16 cycles, or as the DFMA of its products"),
     )
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
-    adu: float = _interval("special registers of the SM, and so constants")
+    adu: float = _interval("special registers of the SM, and so constants", default=_calibrated(2))
     lsu_scheduler: float = _interval(
         "port of a scheduler to memory, by a load that reads one register: its address"
     )
     store_scheduler: float = _interval(
         "port of a scheduler to memory, by a store that reads two registers; a further one costs "
-        "the difference"
+        "the difference",
+        default=_calibrated(4),
     )
     lsu_sm: float = _interval("memory requests of the whole SM")
     l1_miss_line: float = _interval(
@@ -442,22 +467,33 @@ class Interval:
     shared_store_conflict: float = _interval(
         "data stage of shared memory: each excessive wavefront of a store",
         "cycles per wavefront",
+        default=_calibrated(1),
     )
     store_packet: float = _interval(
-        "global stores, whole SM: each 128-byte line, and each sector of it", "cycles per packet"
+        "global stores, whole SM: each 128-byte line, and each sector of it",
+        "cycles per packet",
+        default=_calibrated(1),
     )
     barrier: float = _interval(
-        "data stage of shared memory, by a barrier, at least", "cycles per barrier"
+        "data stage of shared memory, by a barrier, at least",
+        "cycles per barrier",
+        default=_calibrated(4.7),
     )
     barrier_per_warp: float = _interval(
-        "data stage of shared memory, by a barrier, for each warp", "cycles per warp"
+        "data stage of shared memory, by a barrier, for each warp",
+        "cycles per warp",
+        default=_calibrated(0.78),
     )
     shuffle: float = _interval("shuffles of the whole SM")
     shared_atomic_pass: float = _interval(
         "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
     )
-    block_launch: float = _interval("between two block launches on one SM", "cycles per block")
-    block_completion: float = _interval("between two blocks' ends on one SM", "cycles per block")
+    block_launch: float = _interval(
+        "between two block launches on one SM", "cycles per block", default=_calibrated(25.1)
+    )
+    block_completion: float = _interval(
+        "between two blocks' ends on one SM", "cycles per block", default=_calibrated(157)
+    )
     global_atomic_same_address: float = _interval(
         "integer atomics on one address, serialised in the L2, after the reduction within a warp",
         "cycles per operation",
@@ -539,6 +575,7 @@ class Bandwidth:
         "bytes",
         least=32,
         most=4096,  # 32 lines
+        default=_benchmarked(56),
     )
     l2_to_sm_bytes_per_cycle: float = _key(
         "L2 bandwidth of one SM",
@@ -596,6 +633,7 @@ class Bandwidth:
         "cost of a written byte beside reads, relative to a read byte",
         least=1,
         most=1000,  # flash memory is not so uneven
+        default=_benchmarked(1.26),
     )
     dram_write_alone_factor: float = _key(
         "the same without reads",
@@ -631,11 +669,13 @@ class Bandwidth:
         "g in: loaded latency = idle latency * (1 + g u^3 + h w) at utilisation u",
         least=0,
         most=1000,  # as slow as a disk
+        default=_calibrated(0.49),
     )
     dram_latency_growth_by_writes: float = _key(
         "h in: loaded latency = idle latency * (1 + g u^3 + h w), w the part of u by writes",
         least=0,
         most=1000,
+        default=_benchmarked(0.91),
     )
 
 
@@ -776,6 +816,7 @@ class Queue:
         "global stores of an SM in flight to the L2",
         "instructions",
         most=4096,
+        default=_calibrated(38),
     )
     atomic_depth: int = _count(
         "global atomics of an SM in flight to the L2, of 32 lanes",
