@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from gpusim.isa.ops import OPS
 from gpusim.launch.grid import WARP_SIZE
+from gpusim.program.decisions import deciding_lines
 from gpusim.program.fast_paths import branches_within_lines, slow_path_branches
-from gpusim.program.guards import deciding_lines
 from gpusim.tracing import lanes
 from gpusim.tracing.execution import Execution
 from gpusim.tracing.iterations import iterations

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from gpusim.host.kept import once
-from gpusim.isa.ops import Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.program.dataflow import reachable
 
 
@@ -65,3 +65,16 @@ class Slices:
 
     def _before(self, register: int) -> Iterable[int]:
         return self._sources.get(register, ())
+
+
+@once
+def address_registers(program: Program) -> frozenset[int]:
+    """Return the registers of which addresses are made, found backwards from all accesses."""
+    found = {row.src[0] for row in program.instructions if row.memory is not None and row.src}
+    size = -1
+    while size != len(found):
+        size = len(found)
+        for row in program.instructions:
+            if OPS[row.op].kind == "compute" and not found.isdisjoint(row.dst):
+                found.update(row.src)
+    return frozenset(found)

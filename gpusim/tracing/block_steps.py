@@ -15,7 +15,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import BarrierOpened, Observer, Step
 from gpusim.launch.grid import Launch
-from gpusim.tracing.block_part import BlockPart, part_of
+from gpusim.tracing.block_log import BlockPart, part_of
 from gpusim.typing import Array
 
 MOST_STEPS = 4000

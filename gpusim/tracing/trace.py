@@ -23,8 +23,7 @@ from gpusim.machine.storage import allocate
 from gpusim.tracing.block_log import BlockLog
 from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
-from gpusim.tracing.execution import Executions
-from gpusim.tracing.executions import executions_of
+from gpusim.tracing.execution import Executions, executions_of
 from gpusim.tracing.footprint import Footprints
 from gpusim.tracing.records import Blocks, CallPath, LineCounters, Trace, WarpCounters
 from gpusim.tracing.repeat import Repeat, repeat_of

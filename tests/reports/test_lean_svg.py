@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.reports.plots.svg import lean
+from gpusim.reports.plots.canvas import lean
 
 MARKER = '<path id="m1" d="M 0 0 \nL 0 3.5 \n" style="stroke: #000000; stroke-width: 0.8"/>'
 

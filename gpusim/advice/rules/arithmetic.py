@@ -9,8 +9,7 @@ from gpusim.advice.evidence import SCHEDULERS, Evidence
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 from gpusim.isa.ops import OPS
-from gpusim.program.addresses import address_registers
-from gpusim.program.uses import Slices
+from gpusim.program.uses import Slices, address_registers
 
 _DIVISION = re.compile(r"\bI2F\b.* MUFU\b.* F2I\b")
 LEAST_KEPT = 0.25  # of these cycles

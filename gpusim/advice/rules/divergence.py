@@ -15,7 +15,7 @@ from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule
 from gpusim.isa.ops import OPS
-from gpusim.program.guards import deciding_lines
+from gpusim.program.decisions import deciding_lines
 from gpusim.tracing import lanes
 
 # A condition is worth a sentence where at least this fraction of its executions is divergent, or

@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Sequence
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from gpusim.errors import InputError
 from gpusim.host.files import write_whole
 from gpusim.host.installation import install
+from gpusim.launch.languages import PYTHON
 from gpusim.reports.page import spans, stepper
 from gpusim.reports.page.pairing import MOST_BESIDE, beside, comparison, verdicts
 from gpusim.reports.page.sections import Section, Subject, section
@@ -81,7 +85,6 @@ def sections(subjects: Sequence[Subject]) -> list[Section]:
 def rendered(template: str, **values: Any) -> str:
     """Return a template of this package with its values, styles and scripts."""
     jinja = _jinja()
-    from gpusim.reports.page.colours import coloured
 
     environment = jinja.Environment(
         loader=jinja.FunctionLoader(_resource),
@@ -124,3 +127,29 @@ def _embedded(document: Any) -> Any:
     for mark in "<>&":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return importlib.import_module("markupsafe").Markup(text)
+
+
+# Classes of the style sheet, by the beginning of Pygments' names of tokens.
+CLASSES = {
+    "Token.Keyword": "k",
+    "Token.Name.Builtin": "b",
+    "Token.Comment": "c",
+    "Token.Literal.Number": "n",
+    "Token.Literal.String": "s",
+}
+
+
+@cache
+def _lexer(language: str) -> Any:
+    name = "python" if language == PYTHON else "cuda"
+    lexers = importlib.import_module("pygments.lexers")
+    return lexers.get_lexer_by_name(name, stripnl=False, ensurenl=False)
+
+
+def coloured(text: str, language: str) -> Markup:
+    """Return a source line as markup, its tokens in elements of `CLASSES`."""
+    parts = []
+    for kind, value in _lexer(language).get_tokens(text):
+        name = next((CLASSES[one] for one in CLASSES if str(kind).startswith(one)), "")
+        parts.append(Markup('<i class="{}">{}</i>').format(name, value) if name else escape(value))
+    return Markup("").join(parts)

@@ -12,7 +12,7 @@ from gpusim.prediction.removals.registry import mechanism
 from gpusim.prediction.removals.rows import are_at, without
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import BlockStream
-from gpusim.program.addresses import address_registers
+from gpusim.program.uses import address_registers
 
 UNITS = ("fma", "imad", "alu")
 

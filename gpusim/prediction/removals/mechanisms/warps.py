@@ -14,7 +14,7 @@ from gpusim.prediction.removals.registry import mechanism
 from gpusim.prediction.removals.rows import are_at, without
 from gpusim.prediction.setting import Setting
 from gpusim.prediction.streams import BlockStream, WarpStream, without_results
-from gpusim.program.guards import deciding_lines
+from gpusim.program.decisions import deciding_lines
 from gpusim.typing import Array
 
 
