@@ -72,6 +72,11 @@ class Memory:
         return self.count * self.dtype.itemsize
 
     @property
+    def is_barrier_word(self) -> bool:
+        """Whether it is the word of an mbarrier."""
+        return self.space == "shared" and self.volatile and self.of_block
+
+    @property
     def place(self) -> str:
         """The memory that is touched: a global array's name, ANY_ARRAY, or else the space."""
         return self.name if self.space == "global" else self.space
@@ -428,7 +433,7 @@ class Op:
     @property
     def is_untimed(self) -> bool:
         """Whether the machine runs it and the clock does not have it."""
-        return self.has_number or self.unit == "tex" or self.kind == "bulk_copy"
+        return self.has_number or self.unit == "tex"
 
     @property
     def only_describes(self) -> bool:
@@ -704,7 +709,8 @@ OPS |= {
     "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
     # Bulk copies: detail is "load" or "store". Their landing, where a phase or group is awaited.
-    "UBLKCP": Op("uniform", kind="bulk_copy"),
+    "UBLKCP.LOAD": Op("uniform", kind="bulk_copy", timing="bulk_load"),
+    "UBLKCP.STORE": Op("uniform", kind="bulk_copy", timing="bulk_store"),
     "UTMACMDFLUSH": Op("uniform", kind="commit_bulk"),
     LAND: Op("none", kind="land_bulk", issued=False),
     AWAIT_BULK: Op("none", kind="await_bulk", issued=False),

@@ -72,16 +72,18 @@ class Allocation:
         return found
 
     def copy_to(self, target: Array, begin: int = 0) -> None:
-        """Copy its bytes from a place on."""
-        assert self.flat is not None
-        if self.copy is None:
+        """Copy its bytes from a place on; zeros without elements."""
+        if self.flat is None:
+            target[:] = 0
+        elif self.copy is None:
             target[:] = self.flat.view(np.uint8)[begin : begin + len(target)]
         else:
             self.copy.copy_to(target, self.behind + begin)
 
     def copy_from(self, source: Array, begin: int = 0) -> None:
-        """Set its bytes from a place on."""
-        assert self.flat is not None
+        """Set its bytes from a place on, if it has elements."""
+        if self.flat is None:
+            return
         if self.copy is None:
             self.flat.view(np.uint8)[begin : begin + len(source)] = source
         else:

@@ -167,8 +167,6 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
     if any(_is_untimed(instruction) for instruction in program.instructions):
         ops = [OPS[one.op] for one in program.instructions]
         what = "barriers with numbers, for some warps of a block"
-        if any(op.kind == "bulk_copy" for op in ops):
-            what = "bulk copies (cp.async.bulk)"
         if any(op.unit == "tex" for op in ops):
             what = "fetches from textures or accesses to surfaces"
         raise InputError(

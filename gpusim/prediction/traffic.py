@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.isa.ops import OPS
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import Allocation, allocate
 from gpusim.prediction.clock.code_fetch import code_bytes
@@ -174,10 +174,7 @@ def traffic_of(prepared: Prepared, classes: Classes, share: MemoryShare, l2: str
 
 def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]]:
     """Return the number of sectors requested by warps from the L1, by kind of access and pc."""
-    kinds = [
-        OPS[one.op].kind if one.memory is not None and one.memory.space in CACHED else ""
-        for one in prepared.program.instructions
-    ]
+    kinds = [_kind(one) for one in prepared.program.instructions]
     is_atomic = np.array([kind == "atomic" for kind in kinds], dtype=bool)
     counts = np.zeros(len(kinds))
     sectors: dict[int, Array] = {}  # by table, of its rows
@@ -198,6 +195,14 @@ def _requested(prepared: Prepared, classes: Classes) -> dict[str, dict[int, int]
         kind: {pc: number for pc, number in numbers.items() if kinds[pc] == kind}
         for kind in ("load", "store", "atomic")
     }
+
+
+def _kind(instruction: Instruction) -> str:
+    """Return the kind of access to global or local memory, of a bulk copy its direction."""
+    kind, memory = OPS[instruction.op].kind, instruction.memory
+    if kind == "bulk_copy":
+        return str(instruction.detail)
+    return kind if memory is not None and memory.space in CACHED else ""
 
 
 def _array_at(arrays: Mapping[str, Allocation], address: int) -> str:

@@ -7,11 +7,13 @@ from functools import lru_cache
 from operator import or_
 
 from gpusim.host.kept import MOST_KEPT
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import all_blocks, all_successors
 from gpusim.program.stack_slots import stack_slots
 from gpusim.program.uses import bits, read_bits, written_bits
+
+_COPIED = {"load": frozenset(["shared"]), "store": frozenset([ANY_ARRAY])}  # by bulk copies
 
 
 def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
@@ -58,12 +60,16 @@ class _Taint:
 
     def __init__(self, program: Program, places: Set[str]) -> None:
         self._rows = program.instructions
+        self._places = places
         self._following, self._blocks = all_successors(program), all_blocks(program)
         self._reads, self._writes = list(read_bits(program)), list(written_bits(program))
         self._spills = frozenset(stack_slots(program))
         self._add_stack(program)
         self._loads = [
-            OPS[row.op].reads_memory and row.memory is not None and row.memory.may_touch(places)
+            OPS[row.op].reads_memory
+            and row.memory is not None
+            and row.memory.may_touch(places)
+            and not row.memory.is_barrier_word
             for row in self._rows
         ]
 
@@ -94,6 +100,8 @@ class _Taint:
     def stored(self, held: Sequence[int]) -> Iterator[frozenset[str]]:
         """Yield the places that instructions write with tainted operands."""
         for pc, row in enumerate(self._rows):
+            if OPS[row.op].kind == "bulk_copy" and self._places:
+                yield _COPIED[row.detail]
             if not OPS[row.op].writes_memory or row.memory is None or pc in self._spills:
                 continue
             if self._reads[pc] & held[pc] or self._loads[pc]:

@@ -192,7 +192,7 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     found = list(decoded(rows, context))
     if clusters:
         found = of_own_memory(found, code.window)
-    if not any(micro.op == "UBLKCP" for micro in found):
+    if not any(OPS[micro.op].kind == "bulk_copy" for micro in found):
         found = [micro for micro in found if micro.op not in (LAND, AWAIT_BULK)]
     micros = [
         _settled(bank_words.in_place(micro, code.cubin.arch))

@@ -19,7 +19,9 @@ from gpusim.prediction.clock.step_table import Draft
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER
 
-_FROM_GLOBAL = (Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE)
+_FROM_GLOBAL = (
+    Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE, Action.MBARRIER_WAIT, Action.BULK_STORE,
+)  # fmt: skip
 
 
 class Told(NamedTuple):
@@ -196,9 +198,10 @@ class Builder:
         tag = -1
         at = self.earliest(instruction, cost)
         is_fence = action is Action.FENCE
-        if is_fence or (instruction.dst and action is not Action.BARRIER):
+        begins = issue.copies == "begins"
+        if is_fence or begins or (instruction.dst and action is not Action.BARRIER):
             tag = self.free_tag(is_global=action in _FROM_GLOBAL)
-            results = (self.copies.begin(self.pending),) if issue.copies else instruction.dst
+            results = (self.copies.begin(self.pending),) if begins else instruction.dst
             for register in results:
                 self.pending[register] = tag
                 self.ready.pop(register, None)
@@ -209,7 +212,7 @@ class Builder:
         if action is Action.GLOBAL_LOAD and row.is_on:
             self.under_way += 1
         self.add(step, at, after)
-        if is_fence:
+        if is_fence or action is Action.MBARRIER_WAIT:
             self.close((tag,))
         self.deferred = ISSUED_BEHIND_A_BARRIER if action is Action.BARRIER else 0
 

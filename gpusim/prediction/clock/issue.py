@@ -12,6 +12,15 @@ from gpusim.isa.ops import OPS, Instruction, Op, Program
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import Cost, instruction_costs
 from gpusim.prediction.clock.steps import Action
+from gpusim.prediction.streams.phases import ARRIVE, ASK, COPY, SET, roles
+
+_OF_MBARRIERS = {
+    SET: Action.MBARRIER_SET,
+    ARRIVE: Action.MBARRIER_ARRIVE,
+    ASK: Action.MBARRIER_WAIT,
+}
+# Parts of instructions in groups of bulk copies, which are awaited as other copies are.
+_OF_GROUPS = {("bulk_copy", "store"): "begins", ("commit_bulk", None): "commits"}
 
 
 class Issue(NamedTuple):
@@ -42,8 +51,11 @@ def issues(program: Program, device: Device) -> list[Issue]:
     costs = instruction_costs(program, device)
     interval = device.interval_cycles
     ports = ticks(interval.lsu_scheduler), ticks(interval.store_scheduler)
-    pairs = zip(_reading_what_is_issued(program), costs, strict=True)
-    return [_issue(instruction, cost, ports, interval.store_joined) for instruction, cost in pairs]
+    actions = {pc: _OF_MBARRIERS[role] for pc, role in roles(program).items() if role != COPY}
+    return [
+        _issue(row, cost, actions.get(pc), ports, interval.store_joined)
+        for pc, (row, cost) in enumerate(zip(_reading_what_is_issued(program), costs, strict=True))
+    ]
 
 
 def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
@@ -72,10 +84,14 @@ def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
 
 
 def _issue(
-    instruction: Instruction, cost: Cost, ports: tuple[int, int], store_joined: float
+    instruction: Instruction,
+    cost: Cost,
+    of_mbarrier: Action | None,
+    ports: tuple[int, int],
+    store_joined: float,
 ) -> Issue:
     op, found = OPS[instruction.op], instruction.memory
-    action = _action(op, instruction)
+    action = _action(op, instruction) if of_mbarrier is None else of_mbarrier
     guard = () if instruction.guard is None else (instruction.guard,)
     waits = bool(cost.after) or op.copies == "awaits"
     is_held = action is not Action.RUN or waits or cost.pipe == "uniform"
@@ -96,7 +112,7 @@ def _issue(
         is_swap=op.kind == "atomic" and instruction.detail == "cas",
         port=port,
         words=words,
-        copies=op.copies,
+        copies=op.copies or _OF_GROUPS.get((op.kind, instruction.detail), ""),
         joins=joins,
     )
 

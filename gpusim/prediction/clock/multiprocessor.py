@@ -10,16 +10,19 @@ from collections.abc import Sequence
 
 from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.event_queue import EventQueue
+from gpusim.prediction.clock.event_queue import NEVER, EventQueue
 from gpusim.prediction.clock.observation import Unobserved
 from gpusim.prediction.clock.runs import Runs, by_pc_if_exact
 from gpusim.prediction.clock.scheduler import Scheduler
-from gpusim.prediction.clock.spans import REASONS, SELECTED
-from gpusim.prediction.clock.steps import Step
+from gpusim.prediction.clock.spans import LONG, REASONS, SELECTED
+from gpusim.prediction.clock.steps import Action, Step
 from gpusim.prediction.clock.units import Units
-from gpusim.prediction.clock.warp import Block, Warp, scheduler_of
+from gpusim.prediction.clock.warp import Block, Mbarrier, Warp, scheduler_of
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.memory import MemoryShare, Requester
+
+_MBARRIER_SET, _MBARRIER_ARRIVE = Action.MBARRIER_SET, Action.MBARRIER_ARRIVE
+_MBARRIER_WAIT = Action.MBARRIER_WAIT
 
 
 class StreamingMultiprocessor:
@@ -161,6 +164,51 @@ class StreamingMultiprocessor:
         self.end = max(self.end, now)
         self.watch.block_ended(block.number, now)
         self.start_blocks(now)
+
+    # -- mbarriers ---------------------------------------------------------------------
+
+    def update(self, warp: Warp, step: Step, now: int, there: int) -> int:
+        """Update an mbarrier; return when the warp has its result, NEVER if an event will decide.
+
+        Without contention its result would be there at a time.
+        """
+        action, access = step.action, step.access
+        one = warp.block.mbarrier(access.word)
+        if action is _MBARRIER_SET:
+            one.set(access.lines)
+        elif action is _MBARRIER_WAIT:
+            one.seen[warp.number] += access.lines
+            end = one.end_for(warp)
+            if end >= 0:
+                return max(there, end + self.units.noticed)
+            one.waiting.append(warp)
+            one.earliest.append(there)
+            return NEVER
+        elif action is _MBARRIER_ARRIVE:
+            if one.count(access.lines, access.wavefronts, there):
+                self._notify(one, now)
+        elif one.count(0, -access.wavefronts, there):
+            self._notify(one, now)
+        return there
+
+    def _notify(self, one: Mbarrier, now: int) -> None:
+        """Let the warps continue that wait for a phase whose end is known now."""
+        waiting, earliest = one.waiting, one.earliest
+        one.waiting = []
+        one.earliest = []
+        for number, warp in enumerate(waiting):
+            end = one.end_for(warp)
+            if end < 0:
+                one.waiting.append(warp)
+                one.earliest.append(earliest[number])
+            else:
+                at = max(earliest[number], end + self.units.noticed, now + self.ahead)
+                if warp.step.tag >= 0:
+                    warp.results[warp.step.tag] = at
+                self.schedulers[warp.scheduler].resume(warp, at, LONG)
+                schedulers: list[int] = []
+                schedulers.append(warp.scheduler)
+                self.event_queue.wake(at, schedulers)
 
     # -- accounting --------------------------------------------------------------------
 

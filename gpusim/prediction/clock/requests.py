@@ -17,9 +17,9 @@ from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.prediction.arithmetic.grouping import groups_by_hash
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.step_table import Numbered
-from gpusim.prediction.clock.steps import READS, Action
+from gpusim.prediction.clock.steps import BULK, OF_WORDS, READS, Action
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
-from gpusim.prediction.memory.measured import LATENCY
+from gpusim.prediction.memory.measured import BULK_PIECE_BYTES, LATENCY, LATENCY_BY_DISTANCE
 from gpusim.prediction.streams import MOST_BEHIND, WarpStream
 from gpusim.prediction.streams.instruction_table import COLUMNS, InstructionTable
 from gpusim.typing import Array
@@ -133,8 +133,10 @@ class Requests:
             "is_whole": self._are_whole(stream, action, asked),
             "words": self._words[pc],
             "places": further,
+            "word": np.zeros_like(pc),
         }
         self._set_reads(columns, joint)
+        self._set_words(columns, stream)
         return self._numbered([columns[name].astype(np.int64) for name in Access._fields])
 
     def _asked(self, joint: _Joint) -> dict[str, Array]:
@@ -200,6 +202,28 @@ class Requests:
         columns["cost"][reads] = self._latency[stream.pc[reads]] + joint.missed[reads]
         columns["lines"][reads] = np.maximum(1, stream.cost[reads])
 
+    def _set_words(self, columns: dict[str, Array], stream: WarpStream) -> None:
+        """Set the requests of mbarriers and bulk copies, of these for each of their pieces."""
+        of_words = np.flatnonzero(np.isin(self._action[stream.pc], OF_WORDS))
+        if not len(of_words):
+            return
+        pc = stream.pc[of_words]
+        columns["word"][of_words] = np.where(stream.is_on, stream.gaps, 0)[of_words]
+        at = of_words[np.isin(self._action[pc], BULK)]
+        pieces = np.maximum(1, -(-columns["wavefronts"][at] // BULK_PIECE_BYTES))
+        columns["word"], columns["pc"] = columns["word"].copy(), columns["pc"].copy()
+        columns["pc"][at] = stream.pc[at]
+        for name in ("cost", "fresh", "written", "lines"):
+            columns[name] = columns[name].copy()
+            columns[name][at] = np.rint(columns[name][at] / pieces)
+        further = np.maximum(0, columns["lines"][at] - 1) * LATENCY_BY_DISTANCE[1]
+        for name, first in (("draws", LATENCY), ("places", 0)):
+            columns[name] = columns[name].copy()
+            columns[name][at] = first + further
+        is_store = self._action[stream.pc[at]] == Action.BULK_STORE
+        columns["is_whole"][at] = is_store
+        columns["lines"][at[is_store]] = 0  # packets of whole lines
+
     def _numbered(self, columns: Sequence[Array]) -> Array:
         """Return the numbers of accesses with some fields, latencies in hundredths."""
         firsts, which = groups_by_hash(*columns)
@@ -210,9 +234,11 @@ class Requests:
 
 def _access(*row: Any) -> Access:
     """Return an access from its fields as integers."""
-    cost, fresh, written, lines, passes, joins, drawn, apart, pends, pc, *kinds, words, places = row
+    cost, fresh, written, lines, passes, joins, drawn, apart, pends, pc, *kinds, words, places = (
+        row[:-1]
+    )
     is_float, is_swap, is_whole = map(bool, kinds)
     return Access(
         cost, fresh, written, lines, passes, bool(joins), drawn / LATENCY, apart, bool(pends), pc,
-        is_float, is_swap, is_whole, words, NO_ACCESS.places + places / LATENCY,
+        is_float, is_swap, is_whole, words, NO_ACCESS.places + places / LATENCY, row[-1],
     )  # fmt: skip

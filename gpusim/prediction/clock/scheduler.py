@@ -50,6 +50,12 @@ class Multiprocessor(Protocol):
     def arrive(self, warp: Warp, now: int) -> bool:
         """Let a warp arrive at its block's barrier; return whether it may continue at once."""
 
+    def update(self, warp: Warp, step: Step, now: int, there: int) -> int:
+        """Update an mbarrier; return when the warp has its result, NEVER if an event will decide.
+
+        Without contention its result would be there at a time.
+        """
+
     def leave(self, warp: Warp, now: int) -> None:
         """Record that a warp has run its last instruction."""
 
@@ -213,6 +219,11 @@ class Scheduler:
         self.requests += 1
         if action is _SHARED_STORE:
             warp.stored = there
+        if step.access.word:
+            there = sm.update(warp, step, now, there)
+            if there == NEVER:
+                sm.selected(warp, step, now)
+                return now + step.slot, NEVER
         if step.tag >= 0:
             warp.results[step.tag] = there
         return now + step.slot, self._go_on(warp, step, now)

@@ -28,9 +28,16 @@ class Action(IntEnum):
     BARRIER = 11
     EXIT = 12
     FENCE = 13
+    MBARRIER_SET = 14
+    MBARRIER_ARRIVE = 15
+    MBARRIER_WAIT = 16
+    BULK_LOAD = 17
+    BULK_STORE = 18
 
 
 MARKS = 3  # of an extrapolated loop
+BULK = (Action.BULK_LOAD, Action.BULK_STORE)
+OF_WORDS = (Action.MBARRIER_SET, Action.MBARRIER_ARRIVE, Action.MBARRIER_WAIT, *BULK)
 READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 
 

@@ -12,7 +12,16 @@ from gpusim.gpu.device import Device
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
-from gpusim.prediction.memory.measured import DATA_STAGE_SLOTS
+from gpusim.prediction.memory.measured import (
+    BULK_COPY_INTERVAL_CYCLES,
+    BULK_LOAD_BYTES_PER_CYCLE,
+    BULK_LOAD_CYCLES,
+    BULK_PIECE_BYTES,
+    BULK_STORE_BYTES_PER_CYCLE,
+    BULK_STORE_CYCLES,
+    DATA_STAGE_SLOTS,
+    PHASE_NOTICED_CYCLES,
+)
 
 
 class Units:
@@ -20,6 +29,14 @@ class Units:
 
     memory: GlobalMemory
     constants_there: int  # arrival of a launch's first constants
+    noticed: int  # from the end of an mbarrier's phase to a warp that waits for it
+    _engine_free: int  # the engine of bulk copies, for loads
+    _engine_sent: int  # and for stores
+    _bulk_load: int
+    _bulk_store: int
+    _bulk_copy: int
+    _loaded_byte: float
+    _stored_byte: float
     _barrier_free: int
     _read_free: list[int]
     _data_free: list[int]
@@ -53,6 +70,7 @@ class Units:
         self._set_latencies()
         self._set_intervals()
         self._set_barriers()
+        self._set_bulk_copies()
 
     def _set_latencies(self) -> None:
         latency = self._device.latency_cycles
@@ -84,6 +102,15 @@ class Units:
         self._barrier_warp = interval.barrier_per_warp * TICKS if counts else 0.0
         queues = self._device.queue.lsu_depth * self._device.sm.schedulers
         self._queued_arrivals = queues * self._arrival
+
+    def _set_bulk_copies(self) -> None:
+        self._engine_free = self._engine_sent = 0
+        self.noticed = ticks(PHASE_NOTICED_CYCLES)
+        self._bulk_load = ticks(BULK_LOAD_CYCLES)
+        self._bulk_store = ticks(BULK_STORE_CYCLES)
+        self._bulk_copy = ticks(BULK_COPY_INTERVAL_CYCLES)
+        self._loaded_byte = TICKS / BULK_LOAD_BYTES_PER_CYCLE
+        self._stored_byte = TICKS / BULK_STORE_BYTES_PER_CYCLE
 
     def serve(
         self, action: Action, access: Access, warp: Requester, now: int, behind: int
@@ -219,6 +246,35 @@ class Units:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
         return self.memory.atomic(access, start)
 
+    # -- bulk copies -------------------------------------------------------------------
+
+    def _load_in_bulk(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Request a bulk copy piece by piece; return the arrival of the last."""
+        begin = at = max(now, self._engine_free)
+        there = 0
+        left = access.wavefronts
+        while left > 0:
+            there = max(there, self.memory.bulk_load(access, warp, at))
+            at += round(min(left, BULK_PIECE_BYTES) * self._loaded_byte)
+            left -= BULK_PIECE_BYTES
+        self._engine_free = max(at, begin + self._bulk_copy)
+        return max(there, at) + self._bulk_load, now
+
+    def _store_in_bulk(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Send a bulk copy piece by piece; return when all of it has been read."""
+        begin = at = max(now, self._engine_sent)
+        left = access.wavefronts
+        while left > 0:
+            at = max(at, self.memory.store(access, at))
+            at += round(min(left, BULK_PIECE_BYTES) * self._stored_byte)
+            left -= BULK_PIECE_BYTES
+        self._engine_sent = max(at, begin + self._bulk_copy)
+        return at + self._bulk_store, now
+
     def _wait_for_stores(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
@@ -238,6 +294,11 @@ _SERVES: tuple[Callable[[Units, Access, Requester, int, int], tuple[int, int]], 
         Action.SPECIAL_REGISTER: Units._special_register,
         Action.CONSTANT: Units._constant,
         Action.FENCE: Units._wait_for_stores,
+        Action.MBARRIER_SET: Units._shared_store,
+        Action.MBARRIER_ARRIVE: Units._shared_atomic,
+        Action.MBARRIER_WAIT: Units._shared_load,
+        Action.BULK_LOAD: Units._load_in_bulk,
+        Action.BULK_STORE: Units._store_in_bulk,
     }.get(action, Units._not_served)
     for action in Action
 )

@@ -22,6 +22,10 @@ class Access(NamedTuple):
     sectors once, a store if it covers its sectors completely. `words` is the number of 32-bit words
     of each lane. For a special register or constant, `cost` is the latency in ticks and `lines` the
     number of distinct values requested by lanes.
+
+    `word` is an mbarrier's place in shared memory, 0 for none: its instructions have arrivals as
+    `lines` and expected bytes as `wavefronts`, a wait for its next phase 1 as `lines`. A bulk copy
+    has its bytes as `wavefronts`; the rest is of each of its pieces.
     """
 
     cost: int = 0
@@ -39,6 +43,7 @@ class Access(NamedTuple):
     is_whole: bool = False
     words: int = 1
     places: float = 1.0
+    word: int = 0
 
 
 NO_ACCESS = Access()

@@ -186,6 +186,10 @@ class GlobalMemory:
         requester.there = there
         return there, start
 
+    def bulk_load(self, access: Access, requester: Requester, at: int) -> int:
+        """Return the arrival time of a piece of a bulk copy requested at a time."""
+        return self._fetch(access.cost, self._first[self._place(access)], access, requester, at)
+
     def lines_past_l1(self, access: Access) -> float:
         """Return the mean number of a load's lines that the SM requests from the L2."""
         place = self._place(access)

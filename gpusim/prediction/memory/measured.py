@@ -43,6 +43,22 @@ CLUSTER_BARRIER_CYCLES = 67
 # 2, 4, 8 and 16 blocks; 196 to 216. Of its own block's by such an address, 41 to 45.
 PEER_LOAD_CYCLES = 205
 
+# -- bulk copies and mbarriers, of an H200 (CUDA 13.0, validate/clusters.csv) ------------------
+
+# A bulk copy of 16 bytes out of the L2 and the wait for it take 313 cycles, a load 281: the engine's
+# part, and from the end of a phase until a warp that waits for it goes on.
+BULK_LOAD_CYCLES = 10
+PHASE_NOTICED_CYCLES = 10
+# Copies of 32 and 64 KB out of the L2, 632 and 958 cycles: one engine's rate.
+BULK_LOAD_BYTES_PER_CYCLE = 100
+# Copies of 1 to 64 KB to global memory have been read after 51 cycles and one for each 32 bytes.
+BULK_STORE_BYTES_PER_CYCLE = 32
+BULK_STORE_CYCLES = 30
+# From one copy to the next.
+BULK_COPY_INTERVAL_CYCLES = 4
+# Bytes whose lines come out of DRAM together: copies of 16 bytes to 64 KB out of DRAM.
+BULK_PIECE_BYTES = 4096
+
 # -- L2 ------------------------------------------------------------------------------------
 
 # The L2 behind a buffer of 256 MB that is set to zero: the part of it with lines to be written

@@ -50,12 +50,15 @@ class KindsByPc:
         is_load = np.array([row.is_load for row in rows])
         behind, own = space == "global", space == "local"
         plain = behind & np.isin(kind, ("load", "store"))
+        are_copies = kind == "bulk_copy"
         are_looked_up = np.array(
             [k == "bank" and bool(r.src) for k, r in zip(kinds, rows, strict=True)]
         )
         return cls(
             local=local,
-            are_accesses=are_looked_up | np.array([bool(OPS[row.op].access) for row in rows]),
+            are_accesses=are_looked_up
+            | are_copies
+            | np.array([bool(OPS[row.op].access) for row in rows]),
             are_loads=plain & is_load,
             touch=plain | (own & ~is_load & local.has),
             are_stores=kind == "store",
@@ -63,7 +66,7 @@ class KindsByPc:
             are_local_without_rows=own & (not local.has),
             add_up=behind & (kind == "atomic") & is_integer & adds_up,
             are_looked_up=are_looked_up,
-            are_barriers=np.isin(kind, ("barrier", "named_barrier", "arrive")),
+            are_barriers=np.isin(kind, ("barrier", "named_barrier", "arrive", "bulk_copy")),
             instructions=rows,
         )
 
@@ -84,6 +87,8 @@ class TouchKinds:
         self._are_local = np.zeros(len(rows), dtype=bool)
         for pc, row in enumerate(rows):
             found = row.memory
+            if OPS[row.op].kind == "bulk_copy":
+                self.kinds[pc] = STORE if row.detail == "store" else PAST_L1
             if found is None or not (
                 found.space == "global" or (found.space == "local" and local.has)
             ):

@@ -12,6 +12,7 @@ from gpusim.isa.ops import ANY_ARRAY, OPS
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import with_copies
 from gpusim.prediction.streams.folding import UnsteadyError
+from gpusim.prediction.streams.phases import recorder_of, touch_recorder_of
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.stretches import Stretches, TouchRecorder
@@ -76,7 +77,7 @@ class Probe:
             self._kinds[number] = kind
 
     def _streams(self, blocks: Sequence[int], *, whole: bool) -> dict[int, BlockStream]:
-        recorder = Recorder(self.prepared, folds=self._folds, whole=whole)
+        recorder = recorder_of(self.prepared, folds=self._folds, whole=whole)
         if self._in_order:
             self._run_in_order(blocks, recorder)
         else:
@@ -89,7 +90,7 @@ class Probe:
         The last block is executed alone, after all others.
         """
         prepared, limit = with_own_results(self.prepared), self._step_limit
-        begin, touches, last = 0, TouchRecorder(prepared), len(blocks) - 1
+        begin, touches, last = 0, touch_recorder_of(prepared), len(blocks) - 1
         for first in (*range(0, last, TOGETHER), last):
             few = blocks[first : min(first + TOGETHER, max(first + 1, last))]
             middle = few[len(few) // 2]
@@ -101,7 +102,7 @@ class Probe:
 
 def touched_by(prepared: Prepared, blocks: Sequence[int]) -> dict[int, Stretches]:
     """Execute blocks; return the stretches of each."""
-    recorder = TouchRecorder(prepared)
+    recorder = touch_recorder_of(prepared)
     _run(without_results(prepared), blocks, machine.DEFAULT_STEP_LIMIT, recorder)
     return recorder.stretches
 
@@ -121,7 +122,11 @@ def with_own_results(prepared: Prepared) -> Prepared:
         and instruction.memory.space == "global"
         and OPS[instruction.op].writes_memory
     }
-    if ANY_ARRAY in written:
+    stores_in_bulk = any(
+        OPS[row.op].kind == "bulk_copy" and row.detail == "store"
+        for row in prepared.program.instructions
+    )
+    if ANY_ARRAY in written or stores_in_bulk:
         written = set(prepared.arguments)
     arguments, copies = with_copies(prepared.arguments, written)
     return replace(prepared, arguments=arguments, copies=copies)

@@ -32,8 +32,11 @@ COST = [*TYPES].index("cost")
 MOST_COMPARED_BYTES = 1 << 15  # above it a comparison costs as much as the computation it saves
 
 
-class _Asked(NamedTuple):
-    """Memory columns of a step, and the touched sectors; `lowest` and `gaps` are of loads."""
+class Asked(NamedTuple):
+    """Memory columns of a step, and the touched sectors; `lowest` and `gaps` are of loads.
+
+    Those of mbarriers and bulk copies have meanings of their own (`streams.phases`).
+    """
 
     cost: Array = ZERO
     lines: Array = ZERO
@@ -68,12 +71,22 @@ class _Row:
         rows = (self.rows + every).reshape(-1)
         return _Row(self.is_store, rows, contents, tuple(columns), touched)
 
+    def without(self, row: int) -> _Row:
+        """Return an unfolded step without a row."""
+        left = self.rows != row
+        contents, *columns = (
+            one if one.shape[-1] == 1 else one[:, left] for one in (self.contents, *self.columns)
+        )
+        if not left.any():
+            contents, *columns = (one[:, :0] for one in (contents, *columns))
+        return _Row(self.is_store, self.rows[left], contents, tuple(columns), None)
+
     def of_copies(self, touched: Array, copies: int) -> Array:
         """Return the sectors of all copies, one after the other."""
         return np.tile(touched, copies // len(self.columns[COST]))
 
 
-class _Recorded:
+class Recorded:
     """The record of a batch: its steps, and opened barriers by position among them.
 
     What compiled code ran of it follows as columns.
@@ -86,12 +99,20 @@ class _Recorded:
         self.compiled: list[Compiled] = []
         self._latest: dict[int, tuple[Step, _Row]] = {}
 
-    def add(self, step: Step, made: Callable[[Step], _Row]) -> None:
+    def add(
+        self, step: Step, made: Callable[[Step], _Row], is_again: Callable[[Step, Step], bool]
+    ) -> None:
         """Append a step, shared with the latest one of its instruction if both are equal."""
         latest = self._latest.get(step.pc)
-        if latest is None or not _is_again(latest[0], step):
+        if latest is None or not is_again(latest[0], step):
             latest = self._latest[step.pc] = step, made(step)
         self.steps.append(latest[1])
+
+    def drop(self, row: int, begin: int) -> None:
+        """Drop a row's steps from a number on, but for touches of sectors."""
+        for number, step in enumerate(self.steps[begin:], begin):
+            if step.touched is None and row in step.rows:
+                self.steps[number] = step.without(row)
 
     def open(self, opened: BarrierOpened) -> None:
         """Append an opened barrier."""
@@ -256,15 +277,15 @@ class Recorder(Observer):
         self._local = LocalRows(prepared)
         self._adds_up = not prepared.program.compiler
         self._kinds = KindsByPc.of(prepared, self._local, adds_up=self._adds_up)
-        self._recorded: dict[int, _Recorded] = {}
+        self._recorded: dict[int, Recorded] = {}
         self._packed: tuple[Array, Array] | None = None  # a mask, and its bits
         self.streams: dict[int, BlockStream] = {}
 
-    def _of(self, placement: Placement) -> _Recorded:
+    def _of(self, placement: Placement) -> Recorded:
         number = int(placement.blocks[0])
         recorded = self._recorded.get(number)
         if recorded is None:
-            recorded = self._recorded[number] = _Recorded(placement)
+            recorded = self._recorded[number] = Recorded(placement)
         if recorded.placement is not placement:
             recorded.unfold(placement)
         return recorded
@@ -272,7 +293,11 @@ class Recorder(Observer):
     def step(self, step: Step) -> None:
         """Record a step."""
         if OPS[step.instruction.op].issued:
-            self._of(step.placement).add(step, self._row)
+            self._of(step.placement).add(step, self._row, self.is_again)
+
+    def is_again(self, before: Step, step: Step) -> bool:
+        """Return whether a step repeats the last one of its instruction."""
+        return _is_again(before, step)
 
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
@@ -291,14 +316,15 @@ class Recorder(Observer):
         contents = plain_contents(step.pc, lanes, is_on, is_taken)
         if not self._kinds.are_accesses[step.pc]:
             return _Row(False, step.rows, contents, (), None)
-        asked, constant = _Asked(), NOWHERE
-        if step.addresses is not None and instruction.memory is not None:
-            asked = self._asked(step)
+        asked, constant = Asked(), NOWHERE
+        if kind == "bulk_copy" or (step.addresses is not None and instruction.memory is not None):
+            asked = self.asked(step)
         elif step.constants is not None:
-            asked = _Asked(memory.distinct(step.constants, step.on))
+            asked = Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         columns = (*asked[:3], asked.lowest, asked.gaps, constant)
-        return _Row(kind == "store", step.rows, contents, columns, asked.touched)
+        is_store = kind == "store" or (kind == "bulk_copy" and instruction.detail == "store")
+        return _Row(is_store, step.rows, contents, columns, asked.touched)
 
     def _lanes(self, mask: Array) -> Array:
         """Return a mask of lanes as bits: steps in a row have one in common."""
@@ -306,7 +332,7 @@ class Recorder(Observer):
             self._packed = mask, _bits(mask)
         return self._packed[1]
 
-    def _asked(self, step: Step) -> _Asked:
+    def asked(self, step: Step) -> Asked:
         found, addresses = step.instruction.memory, step.addresses
         assert found is not None
         assert addresses is not None
@@ -315,10 +341,10 @@ class Recorder(Observer):
                 passes = memory.atomic_passes(addresses, step.on)
                 if self._adds_up and found.dtype.kind in "iu":
                     passes = np.where(memory.distinct(addresses, step.on) == 1, 1, passes)
-                return _Asked(passes, memory.sectors(addresses, step.on))
+                return Asked(passes, memory.sectors(addresses, step.on))
             by_word = OPS[step.instruction.op].by_word
             passes = memory.shared_atomic_wavefronts(addresses, step.on, by_word=by_word)
-            return _Asked(passes)
+            return Asked(passes)
         if found.space == "shared":
             passes, _ = memory.wavefronts(
                 addresses,
@@ -327,20 +353,20 @@ class Recorder(Observer):
                 self._cc_major,
                 is_load=step.instruction.is_load,
             )
-            return _Asked(passes)
+            return Asked(passes)
         if found.space == "global":
             return self._asked_of_global(step, found.width_bytes)
         if found.space == "local":
             return self._asked_of_local(step, max(1, found.width_bytes // memory.WORD_BYTES))
-        return _Asked()
+        return Asked()
 
-    def _asked_of_global(self, step: Step, width_bytes: int) -> _Asked:
+    def _asked_of_global(self, step: Step, width_bytes: int) -> Asked:
         """Return the columns of a load or store: most warps' lanes have words of a single line."""
         assert step.addresses is not None
         addresses, on = np.broadcast_arrays(step.addresses, step.on)
         found = memory.coalesced(addresses, on)
         if not step.instruction.is_load:
-            return _Asked(found.sectors, found.lines, found.lines, found.touched)
+            return Asked(found.sectors, found.lines, found.lines, found.touched)
         wavefronts, gaps = np.minimum(found.lines, 1), np.zeros_like(found.lines)
         is_wide = width_bytes > memory.WORD_BYTES or self._cc_major < memory.CC_OF_MULTICAST
         several = found.lines > (0 if is_wide else 1)
@@ -352,9 +378,9 @@ class Recorder(Observer):
                 if is_wide
                 else memory.word_load_wavefronts(ordered)
             )
-        return _Asked(found.sectors, found.lines, wavefronts, found.touched, found.lowest, gaps)
+        return Asked(found.sectors, found.lines, wavefronts, found.touched, found.lowest, gaps)
 
-    def _asked_of_local(self, step: Step, words: int) -> _Asked:
+    def _asked_of_local(self, step: Step, words: int) -> Asked:
         """Return the columns of an access to local memory, of `words` words for each lane.
 
         From compute capability 7.0 on a store is written through to the L2, as to global memory,
@@ -368,13 +394,13 @@ class Recorder(Observer):
             passes = memory.load_wavefronts(places, step.on, memory.WORD_BYTES, self._cc_major)
             wavefronts = words * passes
         if not self._local.has:
-            return _Asked(wavefronts=wavefronts)
+            return Asked(wavefronts=wavefronts)
         sectors = words * memory.sectors(places, step.on)
         if step.instruction.is_load:
-            return _Asked(sectors, lines, wavefronts)
+            return Asked(sectors, lines, wavefronts)
         touched, on = self._local.within_block(step, words * memory.WORD_BYTES)
         distinct = memory.distinct_values(touched // memory.SECTOR_BYTES, on)
-        return _Asked(sectors, lines, wavefronts, distinct[distinct >= 0])
+        return Asked(sectors, lines, wavefronts, distinct[distinct >= 0])
 
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks."""
@@ -384,7 +410,7 @@ class Recorder(Observer):
         touches = recorded.touches()
         self.streams.update(zip(blocks.tolist(), self._streams(recorded, touches), strict=True))
 
-    def _streams(self, recorded: _Recorded, touches: Touches) -> Iterator[BlockStream]:
+    def _streams(self, recorded: Recorded, touches: Touches) -> Iterator[BlockStream]:
         """Yield the streams of a batch's blocks, one object for equal ones."""
         before, kinds = recorded.columns(), self._kinds
         are_barriers = kinds.are_barriers if self._folds else None

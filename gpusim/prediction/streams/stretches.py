@@ -76,7 +76,7 @@ COLUMNS = tuple(field.name for field in fields(Stretches) if field.name != "step
 
 
 @dataclass
-class _Touch:
+class Touch:
     """A step with memory accesses: its stretches, by block position in the batch.
 
     `time` is how many instructions the warps of each stretch ran before.
@@ -101,7 +101,7 @@ class _Recorded:
     def __init__(self, placement: Placement) -> None:
         self.placement = placement
         self.clock = np.zeros(placement.rows, dtype=np.int64)
-        self.touches: list[_Touch] = []
+        self.touches: list[Touch] = []
         self.compiled: list[CompiledTouches] = []
 
     def go_on(self, placement: Placement) -> None:
@@ -158,11 +158,11 @@ class TouchRecorder(Observer):
         recorded = self._of(step.placement)
         times = recorded.clock[step.rows]
         if is_fence(step.instruction):
-            touch = _Touch(step.pc, FENCE, *_everywhere(step, times))
+            touch = Touch(step.pc, FENCE, *_everywhere(step, times))
             recorded.touches.append(touch)
         touched = self._touched(step, times)
         if touched is not None:
-            touch = _Touch(step.pc, kind_of(step.instruction), *touched)
+            touch = Touch(step.pc, kind_of(step.instruction), *touched)
             recorded.touches.append(touch)
         recorded.clock[step.rows] += 1
 
@@ -255,7 +255,7 @@ def _everywhere(step: Step, times: Array) -> tuple[Array, ...]:
     return position, time, begin, begin + SECTOR_BYTES, np.zeros_like(begin)
 
 
-def _joined(touches: Sequence[_Touch], name: str) -> Array:
+def _joined(touches: Sequence[Touch], name: str) -> Array:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(one, name) for one in touches)])
 
 

@@ -45,7 +45,7 @@ def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Itera
         yield Micro(".ADDRESS", place, form, (name,), (places[-1],), row.guard, issued=False)
     barrier: Source = ZERO if stores else places[1]
     sources = (places[0], barrier, *far, *words_of(size, "u", row))
-    yield Micro("UBLKCP", place, found.detail, sources, (), row.guard)
+    yield Micro(f"UBLKCP.{str(found.detail).upper()}", place, found.detail, sources, (), row.guard)
 
 
 def _commit_bulk(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

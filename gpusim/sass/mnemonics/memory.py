@@ -99,8 +99,8 @@ add(
     kind="arrive_at_word", shape="oao",
 )  # fmt: skip
 add("SYNCS.ARRIVE.TRANS64", OPS["ATOMS"], kind="arrive_at_word", shape="oao")
-add("UBLKCP.S.G", OPS["UBLKCP"], kind="bulk_copy", detail="load", shape="ggo")
-add("UBLKCP.G.S", OPS["UBLKCP"], kind="bulk_copy", detail="store", shape="ggo")
+add("UBLKCP.S.G", OPS["UBLKCP.LOAD"], kind="bulk_copy", detail="load", shape="ggo")
+add("UBLKCP.G.S", OPS["UBLKCP.STORE"], kind="bulk_copy", detail="store", shape="ggo")
 add("UTMACMDFLUSH", OPS["UTMACMDFLUSH"], kind="commit_bulk")
 add(
     "ARRIVES.LDGSTSBAR.64",
