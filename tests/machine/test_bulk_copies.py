@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from evaluators import EVALUATORS, agree, evaluated, runs_in
 
-import gpusim
-from gpusim.errors import GpusimError, InputError, MisalignedError, OutOfBoundsError
+from gpusim.errors import GpusimError, MisalignedError, OutOfBoundsError
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeKernel, CudaSource, cuda_source
 
@@ -255,10 +254,3 @@ def test_a_phase_that_expects_more_bytes_than_come_never_ends(
     runs_in(monkeypatch, evaluator)
     with pytest.raises(GpusimError, match="livelock: blocks 0 to 0 spin"):
         kernel("counted")[1, 32](X[:32].copy(), np.zeros(32, np.int32), 256, 0)
-
-
-def test_times_of_bulk_copies_are_refused_in_a_sentence() -> None:
-    """They are run and counted."""
-    arguments = X[:32].copy(), np.zeros(64, np.int32)
-    with pytest.raises(InputError, match=r"has bulk copies \(cp.async.bulk\): they are run"):
-        gpusim.predict(kernel("unawaited")[1, 32], *arguments)

@@ -234,11 +234,10 @@ class Requests:
 
 def _access(*row: Any) -> Access:
     """Return an access from its fields as integers."""
-    cost, fresh, written, lines, passes, joins, drawn, apart, pends, pc, *kinds, words, places = (
-        row[:-1]
-    )
+    cost, fresh, written, lines, passes, joins, drawn, apart, pends, pc, *kinds, words = row[:-2]
+    places, word = row[-2:]
     is_float, is_swap, is_whole = map(bool, kinds)
     return Access(
         cost, fresh, written, lines, passes, bool(joins), drawn / LATENCY, apart, bool(pends), pc,
-        is_float, is_swap, is_whole, words, NO_ACCESS.places + places / LATENCY, row[-1],
+        is_float, is_swap, is_whole, words, NO_ACCESS.places + places / LATENCY, word,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gpusim.errors import InputError
 from gpusim.gpu.device import Device
 from gpusim.host.fast import is_wanted
 from gpusim.prediction.arithmetic.grouping import numbers
@@ -153,6 +154,11 @@ def simulate(
         from gpusim.prediction.clock.processes import play  # it imports SimPy: 20 ms
 
         play(sm)
+    if len(sm.block_ends) < len(blocks):
+        raise InputError(
+            "warps wait for mbarriers whose phases do not end in this order of arrivals: how long "
+            "that takes is not simulated"
+        )
     outcome = _outcome(sm)
     for observer in observers:
         observer.end(outcome.cycles)

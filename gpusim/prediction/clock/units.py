@@ -13,13 +13,15 @@ from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
 from gpusim.prediction.memory.measured import (
-    BULK_COPY_INTERVAL_CYCLES,
     BULK_LOAD_BYTES_PER_CYCLE,
     BULK_LOAD_CYCLES,
+    BULK_LOAD_INTERVAL_CYCLES,
     BULK_PIECE_BYTES,
     BULK_STORE_BYTES_PER_CYCLE,
     BULK_STORE_CYCLES,
+    BULK_STORE_INTERVAL_CYCLES,
     DATA_STAGE_SLOTS,
+    MBARRIER_ARRIVAL_INTERVAL_CYCLES,
     PHASE_NOTICED_CYCLES,
 )
 
@@ -34,7 +36,9 @@ class Units:
     _engine_sent: int  # and for stores
     _bulk_load: int
     _bulk_store: int
-    _bulk_copy: int
+    _bulk_load_interval: int
+    _bulk_store_interval: int
+    _mbarrier: int
     _loaded_byte: float
     _stored_byte: float
     _barrier_free: int
@@ -108,7 +112,9 @@ class Units:
         self.noticed = ticks(PHASE_NOTICED_CYCLES)
         self._bulk_load = ticks(BULK_LOAD_CYCLES)
         self._bulk_store = ticks(BULK_STORE_CYCLES)
-        self._bulk_copy = ticks(BULK_COPY_INTERVAL_CYCLES)
+        self._bulk_load_interval = ticks(BULK_LOAD_INTERVAL_CYCLES)
+        self._bulk_store_interval = ticks(BULK_STORE_INTERVAL_CYCLES)
+        self._mbarrier = ticks(MBARRIER_ARRIVAL_INTERVAL_CYCLES)
         self._loaded_byte = TICKS / BULK_LOAD_BYTES_PER_CYCLE
         self._stored_byte = TICKS / BULK_STORE_BYTES_PER_CYCLE
 
@@ -246,7 +252,14 @@ class Units:
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
         return self.memory.atomic(access, start)
 
-    # -- bulk copies -------------------------------------------------------------------
+    # -- mbarriers and bulk copies -----------------------------------------------------
+
+    def _arrive_at_mbarrier(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Serve the arrivals of a warp: its lanes' are added up before."""
+        start = self._stage(now, self._mbarrier if access.cost else 0, warp, behind)
+        return start + self._atomic_latency, start
 
     def _load_in_bulk(
         self, access: Access, warp: Requester, now: int, behind: int
@@ -259,7 +272,7 @@ class Units:
             there = max(there, self.memory.bulk_load(access, warp, at))
             at += round(min(left, BULK_PIECE_BYTES) * self._loaded_byte)
             left -= BULK_PIECE_BYTES
-        self._engine_free = max(at, begin + self._bulk_copy)
+        self._engine_free = max(at, begin + self._bulk_load_interval)
         return max(there, at) + self._bulk_load, now
 
     def _store_in_bulk(
@@ -272,7 +285,7 @@ class Units:
             at = max(at, self.memory.store(access, at))
             at += round(min(left, BULK_PIECE_BYTES) * self._stored_byte)
             left -= BULK_PIECE_BYTES
-        self._engine_sent = max(at, begin + self._bulk_copy)
+        self._engine_sent = max(at, begin + self._bulk_store_interval)
         return at + self._bulk_store, now
 
     def _wait_for_stores(
@@ -295,7 +308,7 @@ _SERVES: tuple[Callable[[Units, Access, Requester, int, int], tuple[int, int]], 
         Action.CONSTANT: Units._constant,
         Action.FENCE: Units._wait_for_stores,
         Action.MBARRIER_SET: Units._shared_store,
-        Action.MBARRIER_ARRIVE: Units._shared_atomic,
+        Action.MBARRIER_ARRIVE: Units._arrive_at_mbarrier,
         Action.MBARRIER_WAIT: Units._shared_load,
         Action.BULK_LOAD: Units._load_in_bulk,
         Action.BULK_STORE: Units._store_in_bulk,

@@ -43,21 +43,25 @@ CLUSTER_BARRIER_CYCLES = 67
 # 2, 4, 8 and 16 blocks; 196 to 216. Of its own block's by such an address, 41 to 45.
 PEER_LOAD_CYCLES = 205
 
-# -- bulk copies and mbarriers, of an H200 (CUDA 13.0, validate/clusters.csv) ------------------
+# -- bulk copies and mbarriers, of an H200 (CUDA 13.0) ---------------------------------------
 
-# A bulk copy of 16 bytes out of the L2 and the wait for it take 313 cycles, a load 281: the engine's
-# part, and from the end of a phase until a warp that waits for it goes on.
+# A bulk copy of 16 bytes out of the L2 and the wait for it take 313 cycles, a load 281: 32 are the
+# engine's, the thread's, and from the end of the phase until a warp that waits for it goes on.
 BULK_LOAD_CYCLES = 10
 PHASE_NOTICED_CYCLES = 10
-# Copies of 32 and 64 KB out of the L2, 632 and 958 cycles: one engine's rate.
+# Copies of 32 and 64 KB out of the L2 take 632 and 958 cycles: the rate of an SM's engine.
 BULK_LOAD_BYTES_PER_CYCLE = 100
 # Copies of 1 to 64 KB to global memory have been read after 51 cycles and one for each 32 bytes.
 BULK_STORE_BYTES_PER_CYCLE = 32
 BULK_STORE_CYCLES = 30
-# From one copy to the next.
-BULK_COPY_INTERVAL_CYCLES = 4
-# Bytes whose lines come out of DRAM together: copies of 16 bytes to 64 KB out of DRAM.
+# From one copy to the next: of 8 to 64 copies of 16 bytes to 1 KB, in flight together.
+BULK_LOAD_INTERVAL_CYCLES = 55
+BULK_STORE_INTERVAL_CYCLES = 16
+# Bytes whose lines come out of DRAM together: with pieces of 4 KB, copies of 16 bytes to 64 KB out
+# of DRAM, 683 to 1,559 cycles, take within 9 % as long as loads of as many near lines.
 BULK_PIECE_BYTES = 4096
+# A warp's arrivals at an mbarrier: all threads of 8 to 32 warps arrive and wait, 87 to 217 cycles.
+MBARRIER_ARRIVAL_INTERVAL_CYCLES = 5.4
 
 # -- L2 ------------------------------------------------------------------------------------
 

@@ -82,7 +82,8 @@ class PhaseRecorder(Recorder):
         self._roles = roles(prepared.program)
         self._following = prepared.program.instructions
         self._phases: dict[tuple[int, int], int] = {}  # by warp and barrier
-        self._failed: dict[tuple[int, int], int] = {}  # by warp and pc: the number of the step
+        # By warp: the barrier and phase that it did not find, and the number of the step.
+        self._failed: dict[int, tuple[tuple[int, int], int]] = {}
         self._found = np.zeros(0)
 
     def step(self, step: Step) -> None:
@@ -92,20 +93,25 @@ class PhaseRecorder(Recorder):
         super().step(step)
 
     def _note(self, step: Step, recorded: Recorded) -> None:
-        """Note whether warps find their phase, and drop what they did since they did not."""
+        """Note which warps find their phase, and drop what the others did since they last asked."""
         phase = _compared(self._following, step.pc)
-        word, asked = (
-            np.broadcast_to(step.registers(one), step.on.shape)  # type: ignore[misc]
-            for one in (step.instruction.dst[0], phase)
+        word, asked, address = (
+            np.broadcast_to(one, (1, len(step.rows), 32))[0]
+            for one in (_read(step, step.instruction.dst[0]), _read(step, phase), step.addresses)
+            if one is not None
         )
+        on = np.broadcast_to(step.on, (1, len(step.rows), 32))[0]
         differs = (word ^ asked).astype(np.uint32) >> np.uint32(31) != 0
-        self._found = (differs & step.on)[0].any(axis=1)
-        for row, is_there in zip(step.rows.tolist(), self._found.tolist(), strict=True):
-            begun = self._failed.pop((_warp(step.placement, row), step.pc), None)
-            if begun is not None:
+        self._found = (differs & on).any(axis=1)
+        for number in np.flatnonzero(on.any(axis=1)).tolist():
+            lane, row = int(on[number].argmax()), int(step.rows[number])
+            warp = _warp(step.placement, row)
+            what = int(address[number, lane]), int(asked[number, lane])
+            failed, begun = self._failed.pop(warp, (what, -1))
+            if begun >= 0 and failed == what:
                 recorded.drop(row, begun)
-            if not is_there:
-                self._failed[_warp(step.placement, row), step.pc] = len(recorded.steps)
+            if not self._found[number]:
+                self._failed[warp] = what, len(recorded.steps)
 
     def is_again(self, before: Step, step: Step) -> bool:
         """Return whether a step repeats the last one of its instruction."""
@@ -193,8 +199,13 @@ def _word(step: Step, number: int, lanes: Array) -> int:
 
 def _of_lane(step: Step, register: int, number: int, lane: int) -> int:
     """Return what a lane of a warp has in a register."""
+    shape = (1, len(step.rows), 32)
+    return int(np.broadcast_to(_read(step, register), shape)[0, number, lane])
+
+
+def _read(step: Step, register: int) -> Array:
     assert step.registers is not None
-    return int(np.broadcast_to(step.registers(register), (1, len(step.rows), 32))[0, number, lane])
+    return step.registers(register)
 
 
 def _warp(placement: Placement, row: int) -> int:

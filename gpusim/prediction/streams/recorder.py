@@ -78,7 +78,7 @@ class _Row:
             one if one.shape[-1] == 1 else one[:, left] for one in (self.contents, *self.columns)
         )
         if not left.any():
-            contents, *columns = (one[:, :0] for one in (contents, *columns))
+            contents, columns = contents[:, :0], []
         return _Row(self.is_store, self.rows[left], contents, tuple(columns), None)
 
     def of_copies(self, touched: Array, copies: int) -> Array:
@@ -109,10 +109,11 @@ class Recorded:
         self.steps.append(latest[1])
 
     def drop(self, row: int, begin: int) -> None:
-        """Drop a row's steps from a number on, but for touches of sectors."""
-        for number, step in enumerate(self.steps[begin:], begin):
-            if step.touched is None and row in step.rows:
-                self.steps[number] = step.without(row)
+        """Drop a row's steps from a number on, if all but the first are no accesses."""
+        mine = [n for n, step in enumerate(self.steps[begin:], begin) if row in step.rows]
+        if not any(self.steps[number].columns for number in mine[1:]):
+            for number in mine:
+                self.steps[number] = self.steps[number].without(row)
 
     def open(self, opened: BarrierOpened) -> None:
         """Append an opened barrier."""
@@ -333,6 +334,7 @@ class Recorder(Observer):
         return self._packed[1]
 
     def asked(self, step: Step) -> Asked:
+        """Return the columns of an access."""
         found, addresses = step.instruction.memory, step.addresses
         assert found is not None
         assert addresses is not None
