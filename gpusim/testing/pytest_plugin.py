@@ -32,7 +32,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the marks."""
+    """Describe the marks; with the option, let every test use the fixture that checks."""
+    if config.getoption("--gpusim-check"):
+        config.addinivalue_line("usefixtures", "gpusim_check")
     config.addinivalue_line(
         "markers",
         "gpusim(device='h200', **limits): check every launch of the test against limits: counters, "
@@ -57,12 +59,6 @@ def gpusim_check() -> Iterator[None]:
     end = checks_every_launch()
     yield
     end()
-
-
-@pytest.fixture(autouse=True)
-def _gpusim_check_where_asked(request: pytest.FixtureRequest) -> None:
-    if request.config.getoption("--gpusim-check"):
-        request.getfixturevalue("gpusim_check")
 
 
 @pytest.hookimpl(wrapper=True)
