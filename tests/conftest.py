@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -27,7 +27,9 @@ os.environ[THREADS] = "1"
 os.environ[SWITCH] = "0"  # on a busy machine, any command may take some seconds
 
 # How long an example takes says nothing on a busy machine.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "busy", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy")
 
 # Some 300 processes are started, each of which would compile gpusim anew: 0.5 s.
@@ -51,10 +53,11 @@ def pytest_collection() -> Generator[None, object, object]:
     return result
 
 
-@pytest.fixture(autouse=True)
-def _documents_keep_to_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _documents_keep_to_the_schema() -> Iterator[None]:
     """Hold every JSON document that a test prints to docs/schema.json."""
     if importlib.util.find_spec("jsonschema") is None:
+        yield
         return
     as_ever = options.document_of
 
@@ -63,13 +66,15 @@ def _documents_keep_to_the_schema(monkeypatch: pytest.MonkeyPatch) -> None:
         schemas.require_valid(json.loads(json.dumps(options.plain(made), default=str)))
         return made
 
-    for module in (options, ci, programs, sys.modules.get("validate.commands")):
-        if module is not None:
-            monkeypatch.setattr(module, "document_of", document_of)
+    with pytest.MonkeyPatch.context() as patched:
+        for module in (options, ci, programs, sys.modules.get("validate.commands")):
+            if module is not None:
+                patched.setattr(module, "document_of", document_of)
+        yield
 
 
-@pytest.fixture(autouse=True)
-def _modules_are_refused_for_their_size_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _modules_are_refused_for_their_size_alone() -> Iterator[None]:
     """Fail where a module is not valid: the launch would run in NumPy, and nobody notice."""
 
     def refuse(self: RefusedModuleError, reason: str) -> None:
@@ -77,7 +82,9 @@ def _modules_are_refused_for_their_size_alone(monkeypatch: pytest.MonkeyPatch) -
             pytest.fail(f"an invalid module: {reason}")
         Exception.__init__(self, reason)
 
-    monkeypatch.setattr(RefusedModuleError, "__init__", refuse)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RefusedModuleError, "__init__", refuse)
+        yield
 
 
 Run = Callable[..., tuple[int, str, str]]

@@ -46,7 +46,7 @@ def again(call: Call) -> Call:
 
 
 @every_right_kernel
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_a_kernel_gives_what_its_oracle_says(entry: Entry, data: st.DataObject) -> None:
     """For any size, block, numbers, type, operation and grid."""
@@ -77,7 +77,7 @@ def test_a_kernel_gives_the_same_without_optimisation(entry: Entry, data: st.Dat
 
 
 @every_right_kernel
-@settings(max_examples=4)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_the_machine_and_a_thread_for_each_lane_agree(entry: Entry, data: st.DataObject) -> None:
     """Bit for bit, floats too: both add in the order that the kernel says."""
@@ -130,7 +130,7 @@ def test_nan_reaches_the_sum_but_not_the_maximum(entry: Entry) -> None:
 
 
 @every_reduction
-@settings(max_examples=8)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_a_whole_reduction_leaves_what_numpy_finds(entry: Entry, data: st.DataObject) -> None:
     """For any n from 1, pass after pass."""

@@ -241,7 +241,7 @@ def hold(history: Sequence[Event]) -> None:
             assert found <= real, space
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(PLAIN)
 def test_races_are_those_of_the_whole_history_where_barriers_alone_order(
     history: list[Event],
@@ -249,7 +249,7 @@ def test_races_are_those_of_the_whole_history_where_barriers_alone_order(
     hold(history)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(EVERYTHING)
 def test_races_are_those_of_the_whole_history_with_atomics_fences_flags_and_masks(
     history: list[Event],
@@ -257,7 +257,7 @@ def test_races_are_those_of_the_whole_history_with_atomics_fences_flags_and_mask
     hold(history)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(BARRIERS)
 def test_races_are_those_of_the_whole_history_where_barriers_join_some_warps(
     history: list[Event],
@@ -265,7 +265,7 @@ def test_races_are_those_of_the_whole_history_where_barriers_join_some_warps(
     hold(history)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(EVERY_BARRIER)
 def test_races_are_those_of_the_whole_history_with_flags_and_barriers_for_some(
     history: list[Event],

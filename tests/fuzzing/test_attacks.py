@@ -16,11 +16,11 @@ import pytest
 
 ATTACK = Path(__file__).parent / "attack.py"
 SHORT = {
-    "commands": 30,
-    "devices": 30,
-    "measurements": 30,
-    "numbers": 50,
-    "journals": 20,
+    "commands": 10,
+    "devices": 10,
+    "measurements": 10,
+    "numbers": 20,
+    "journals": 8,
     "kills": 1,
     "signals": 1,
 }

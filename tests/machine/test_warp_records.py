@@ -199,7 +199,7 @@ def agree(linked: Linked, name: str, *arguments: Any) -> Any:
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(PLACES, MASKS, st.sampled_from([1, 4, 8, 16]), st.integers(0, 2), st.integers(1, 3))
 def test_records_and_marks_are_those_of_cpython(
     linked: Linked, places: list[int], on: int, width: int, kind: int, times: int
@@ -241,7 +241,7 @@ ACCESSES = st.one_of(
 KINDS = st.sampled_from(["cell_load", "cell_store", "cell_atomic", "cell_poll"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(KINDS, ACCESSES, ACCESSES, st.integers(0, 9), st.integers(0, 9), st.sampled_from([1, 40]))
 def test_races_are_those_of_cpython(
     linked: Linked, kind: str, writer: int, reader: int, passed: int, met: int, thread: int
@@ -253,7 +253,7 @@ def test_races_are_those_of_cpython(
     agree(linked, kind, Cell(SLOT), access(10, 1, thread), warp, writer, reader)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(PLACES, MASKS, st.sampled_from([1, 2]), st.sampled_from([(4, 2, 31), (3, 3, 15)]))
 def test_vector_code_computes_what_its_body_says(
     linked: Linked, places: list[int], on: int, apart: int, form: tuple[int, int, int]

@@ -189,7 +189,7 @@ def warps(draw: st.DrawFn) -> tuple[list[tuple[int, int, int, int]], list[tuple[
     return splits, draw(st.lists(given, max_size=6))
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(warps(), st.sampled_from(["release", "gather", "furthest_behind"]))
 def test_compiled_code_leaves_the_memory_as_cpython_does(
     linked: Linked,
@@ -231,7 +231,7 @@ def set_up(warp: Warp, lanes: int, row: int) -> None:
     warp.shared = ENTRIES - 64
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(LANES, st.integers(1, 3))
 def test_blocks_run_to_their_end_in_the_same_way(
     linked: Linked, lanes: list[int], blocks: int
@@ -273,7 +273,7 @@ def in_order() -> Linked:
     return Linked(IN_ORDER, ("gpusim.machine.warps",), beside)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(LANES, st.integers(1, 2), st.booleans(), st.binary(min_size=16, max_size=16))
 def test_warps_take_turns_in_the_same_order(
     in_order: Linked, lanes: list[int], blocks: int, awaits: bool, flags: bytes

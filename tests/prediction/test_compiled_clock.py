@@ -81,7 +81,7 @@ def plays(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(plays())
 def test_random_plays_leave_the_same_behind_in_both_evaluators(play: dict[str, Any]) -> None:
     """All fields of all that is left: the fixture of these tests compares them."""

@@ -59,7 +59,7 @@ def written(text: str, folder: Path) -> ModuleType:
 
 
 @settings(
-    max_examples=150,
+    max_examples=50,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(expressions(), st.lists(st.tuples(LONG, LONG), min_size=4, max_size=12))
@@ -142,7 +142,7 @@ def test_records_are_read_and_written_as_in_cpython(function: Callable[..., Any]
     held = run.memory
     start = bytes(range(256)) * 24
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(LONG, st.integers(1024, 3000))
     def compare(value: int, at: int) -> None:
         own = bytearray(start)

@@ -70,7 +70,7 @@ def chosen(a: int, b: int) -> int:
 def test_operators_of_whole_numbers_compute_as_in_python(function: Callable[..., Any]) -> None:
     run = Compiled(function)
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(WHOLE, WHOLE.filter(bool))
     @example(-7, 2)
     @example(7, -2)
@@ -133,7 +133,7 @@ def test_operators_of_floats_compute_as_in_python(function: Callable[..., Any]) 
     """To the last bit; rounding is half to even."""
     run = Compiled(function)
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(FLOATS, FLOATS)
     @example(0.5, 1.5)
     @example(2.5, -3.0)
