@@ -571,7 +571,7 @@ def grid_stride_loop_with_the_wrong_stride():
     return bug, twin
 
 
-@planted("residency", 40, 1024, zeros(1), zeros(40), device="gtx1650", step_limit=200_000)
+@planted("residency", 18, 1024, zeros(1), zeros(18), device="gtx1650", step_limit=200_000)
 def grid_barrier_of_more_blocks_than_fit():
     @cuda.jit
     def bug(count, out):
@@ -601,7 +601,7 @@ def grid_barrier_of_more_blocks_than_fit():
     return bug, twin
 
 
-@planted("residency", 40, 1024, zeros(41), device="gtx1650", step_limit=200_000)
+@planted("residency", 18, 1024, zeros(19), device="gtx1650", step_limit=200_000)
 def blocks_wait_for_the_block_after_them():
     @cuda.jit
     def bug(flags):
