@@ -47,9 +47,11 @@ def test_a_kernel_of_the_dialect_gives_what_numpy_says(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [k.name for k in KERNELS.values() if k.in_python is not None])
-def test_all_kernels_of_the_dialect_give_what_numpy_says(name: str) -> None:
-    assert wrong_in_python(name) == []
+@pytest.mark.parametrize("file", sorted({kernel.file for kernel in KERNELS.values()}))
+def test_all_kernels_of_the_dialect_give_what_numpy_says(file: str) -> None:
+    kernels = [k for k in KERNELS.values() if k.file == file and k.in_python is not None]
+    wrong = {kernel.name: wrong_in_python(kernel.name) for kernel in kernels}
+    assert {name: found for name, found in wrong.items() if found} == {}
 
 
 def wrong_in_python(name: str) -> list[str]:

@@ -91,12 +91,17 @@ MEETING = Reason(
 OF_ANY_COMPILER = SWAPS, FIRST, SPINNING, LAST_BIT, MEETING
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_results_are_what_numpy_says(name: str) -> None:
-    launch = KERNELS[name].at(KERNELS[name].small)
-    before, after = launch.filled(), launch.copied()
-    configured(launch, "nvcc")(*after)
-    assert differing(launch.plan, before, after) == []
+every_file = pytest.mark.parametrize("file", sorted({one.file for one in KERNELS.values()}))
+
+
+@every_file
+def test_results_are_what_numpy_says(file: str) -> None:
+    for kernel in KERNELS.values():
+        if kernel.file == file:
+            launch = kernel.at(kernel.small)
+            before, after = launch.filled(), launch.copied()
+            configured(launch, "nvcc")(*after)
+            assert differing(launch.plan, before, after) == [], kernel.name
 
 
 def counted(launch: Launch, kernel: Any) -> dict[str, tuple[int, int]]:
@@ -130,13 +135,19 @@ def without_excuse(
     }
 
 
-@pytest.mark.parametrize("name", [k.name for k in KERNELS.values() if k.part == SEEN])
-def test_counters_equal_nsights_but_for_reasons_that_are_named(name: str) -> None:
+@every_file
+def test_counters_equal_nsights_but_for_reasons_that_are_named(file: str) -> None:
+    for kernel in KERNELS.values():
+        if kernel.file == file and kernel.part == SEEN:
+            has_reasons(kernel.name)
+
+
+def has_reasons(name: str) -> None:
     """Each reason that is named for a kernel is needed, but that compilers may be alike."""
     launch = KERNELS[name].at(min(KERNELS[name].sizes))
     off = counted(launch, configured(launch, "nvcc"))
-    assert without_excuse(name, off, VERSION, *OF_ANY_COMPILER) == {}
-    assert bool(off) or not any(name in reason.most for reason in OF_ANY_COMPILER)
+    assert without_excuse(name, off, VERSION, *OF_ANY_COMPILER) == {}, name
+    assert bool(off) or not any(name in reason.most for reason in OF_ANY_COMPILER), name
     if name in MEETING.most and name not in VERSION.most:
         more, more_on = (off.get(counter, (0, 0)) for counter in THREADS)
         assert more[0] - more[1] == more_on[0] - more_on[1] >= 0
