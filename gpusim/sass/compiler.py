@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import signal
@@ -11,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,6 +37,7 @@ LISTING_BYTES = 1 << 26
 LISTED = ("-c", "-gi", "-gp")  # code alone, with lines of the source and of PTX
 WITHOUT_FLOW = "-ndf"  # no data flow analysis, a quarter of the time: targets of jump tables alone
 MOST_WORDS = 300
+OWN = "the compiler's output"
 # Limits on time, output and waiting: signals that end a program by force.
 OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
 INCLUDE = "--include-path="
@@ -108,17 +111,21 @@ class Headers:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code, its listing and PTX, and the name in it of each expression asked for.
+    """Machine code, its PTX, and the name in it of each expression asked for.
 
     `lookups` are the files that it depends on, None if unknown.
     """
 
     cubin: bytes
-    listing: str
     ptx: str
     names: Mapping[str, str]
     generator: str
     lookups: Sequence[Lookup] | None = None
+
+    @cached_property
+    def listing(self) -> str:
+        """The listing of the machine code, from the disassembler or the disk."""
+        return listing_of(self.cubin)
 
 
 def architecture(cc: ComputeCapability) -> str:
@@ -175,7 +182,6 @@ def compiled(
                 held = {"error": str(error), "lookups": error.lookups}
                 cache.store(name, error.lookups, held)
             raise
-        entry["listing"] = disassembled(base64.b64decode(entry["cubin"]))
         if entry["lookups"] is None:
             entry["lookups"] = _told(text, folders, options)
         if entry["lookups"] is not None:
@@ -183,9 +189,7 @@ def compiled(
     cubin, generator = base64.b64decode(entry["cubin"]), entry["generator"]
     if replaced.missing:
         generator += f", without {', '.join(replaced.missing)}"
-    return Compiled(
-        cubin, entry["listing"], entry["ptx"], entry["names"], generator, _lookups(entry)
-    )
+    return Compiled(cubin, entry["ptx"], entry["names"], generator, _lookups(entry))
 
 
 def _lookups(entry: Mapping[str, Any]) -> list[Lookup] | None:
@@ -290,7 +294,18 @@ def _explained(file: str, words: str) -> str:
     return f"{text}\n{missing[1]} comes with pip install {wheel}"
 
 
-def disassembled(cubin: bytes, name: str = "the compiler's output") -> str:
+def listing_of(cubin: bytes, name: str = OWN) -> str:
+    """Return the listing of a cubin, kept on disk; InputError as `disassembled` raises it."""
+    stamp = wheels.stamp(wheels.disassembler())
+    held = key([stamp, *LISTED, WITHOUT_FLOW, hashlib.sha256(cubin).hexdigest()])
+    entry = cache.load(held, ())
+    if entry is None:
+        entry = {"listing": disassembled(cubin, name)}
+        cache.store(held, (), entry)
+    return str(entry["listing"])
+
+
+def disassembled(cubin: bytes, name: str = OWN) -> str:
     """Return the listing of a cubin; InputError, with its `name`, where the program makes none.
 
     Its time and memory are limited in proportion to the code: on some damage it never ends.

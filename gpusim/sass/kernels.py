@@ -479,7 +479,7 @@ class CubinFile(CodeFile):
 
     @cached_property
     def _listing(self) -> str:
-        return compiler.disassembled(self._data, self.file)
+        return compiler.listing_of(self._data, self.file)
 
     def __getitem__(self, name: str) -> CodeKernel:
         return super().__getitem__(symbol_of(name, self.held_cubin.kernels, self.file))

@@ -130,6 +130,17 @@ def test_a_disassembler_that_goes_wrong_is_stopped(
     assert [file.name for file in tmp_path.iterdir()] == ["nvdisasm"]
 
 
+def test_a_cubin_is_disassembled_once(made: bytes) -> None:
+    def listed() -> tuple[str, float]:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        listing = CubinFile(made, "x.cubin")._listing
+        return listing, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    first, _ = listed()
+    assert KERNEL in first
+    assert listed() == (first, 0)  # without a process
+
+
 def test_a_jump_through_a_table_is_listed_with_its_targets() -> None:
     text = (Path(__file__).parent / "corpus" / "calls.cu").read_text(encoding="utf-8")
     made = compiler.compiled(text, "calls.cu", ["by_data"], "sm_90")

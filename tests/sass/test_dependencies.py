@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -91,7 +90,6 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return answer
 
     monkeypatch.setattr(compiler, "answered", counted)
-    monkeypatch.setattr(compiler, "disassembled", functools.cache(compiler.disassembled))
     return made
 
 
