@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import schemas
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from gpusim.cli import ci, options, programs
 from gpusim.cli.app import main
@@ -31,6 +33,8 @@ settings.register_profile(
     "busy", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("busy")
+# It would read the numbers of all 850 modules that are imported, 2 to 5 s in each worker.
+providers._get_local_constants = Constants
 
 # Some 300 processes are started, each of which would compile gpusim anew: 0.5 s.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
