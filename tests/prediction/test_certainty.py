@@ -126,7 +126,13 @@ def test_every_kind_of_pair_has_a_step() -> None:
                     assert step_of((gpu, kernels, differs), ratio).pairs >= 1
 
 
-@pytest.mark.parametrize("name", ["k40m", "v100", "gtx1650", "a100-40gb", "h100", "h200"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("k40m", "a100-40gb", "h200"),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("v100", "gtx1650", "h100")),
+    ],
+)
 def test_steps_of_the_lecture_that_are_far_apart_are_no_ties(name: str) -> None:
     found = gpusim.rank([Request(one, 2**24) for one in SEVEN], device=name, code="lowering")
     places = range(1, len(SEVEN))
