@@ -31,7 +31,7 @@ MOST_ROWS = 50  # longer tables have a row for each kernel instead of each case
 MOST_WRONG_PAIRS = 20
 WHOSE_COUNTERS = {
     LOWERING: ("Counters", "with the lowering's code of the Python kernels"),
-    NVCC: ("Counters with nvcc's code", "with nvcc's code of the twins that were counted"),
+    NVCC: ("Counters with nvcc's code", "with nvcc's code of the counted CUDA C++"),
 }
 OF_CODE = {LOWERING: "gpusim's lowering", NVCC: "nvcc's code"}
 CHOICES = (
@@ -44,25 +44,24 @@ INTRODUCTION = """# Accuracy
 
 {lead}
 
-Predicted beside measured, misses as plainly as hits. `error` is predicted over measured, less
-one. Two launches of one size have an order where their measured times differ by more than 5 %.
-No number was fitted to these launches, with one exception: of three policies of the warp scheduler
-the closest to the H200's times was chosen. Profiles of some of its kernels showed the mechanisms to
-measure with microbenchmarks. Predictions are made twice where nvcc's compiler makes code for the
-GPU: with the machine code of gpusim's lowering, from the Python kernel, and with nvcc's, from the
-measured CUDA C++. The page is written by
+Predicted and measured times. `error` is predicted over measured, less one. Two launches of one size
+are *ordered* if their measured times differ by more than 5 %. No number was fitted to these
+launches, with one exception: of three policies of the warp scheduler the closest to the H200's
+times was chosen. Profiles of some kernels showed which mechanisms to measure with microbenchmarks.
+There are two predictions if nvcc supports the GPU: with the code of gpusim's lowering, from the
+Python kernel, and with nvcc's code, from the measured CUDA C++. This command writes the page:
 
 ```sh
 {command}
 ```
 
-Exit code 1: a bar is missed. The bars of each kind of launches are in the first tables:
+Its exit code is 1 if a bar is missed. The first tables name the bars of each kind of launches:
 
 {bars}
-- counters: equal as integers, of kernels that are right; the lowering's instructions within 5 %
+- counters: equal integers for kernels with right results; the lowering's instructions within 5 %
 - choices of the fastest block, grid and coarsening factor of a kernel at a size, by predictions:
-  good ones are at most 3 % slower than the fastest launch that was measured
-- results: kernels are wrong where the catalogue has a known defect, and right elsewhere
+  good ones are at most 3 % slower than the fastest measured launch
+- results: wrong for kernels with a known defect in the catalogue, right for all others
 """
 
 
@@ -328,8 +327,8 @@ def _counters(found: Counted) -> list[str]:
     return [
         f"### {title}",
         "",
-        f"Nsight Compute's counts of {len(found.launches)} launches beside gpusim's, {whose}. The "
-        f"{held} of kernels without a defect have a bar.",
+        f"Nsight Compute's counts of {len(found.launches)} launches and gpusim's, {whose}. The bars "
+        f"apply to the {held} launches of kernels without a defect.",
         "",
         *table(("metric", "counter", "kind", "bar", "equal", "within 5%"), rows, text=4),
         "",
@@ -368,11 +367,10 @@ def _caches(found: Sequence[Caches]) -> list[str]:
         "within 5%",
     )  # fmt: skip
     return [
-        "### What caches and DRAM count",
+        "### Counters of caches and DRAM",
         "",
-        "Of the launches above, before which Nsight Compute empties the caches, beside "
-        "predictions with a cold L2, without a bar. Errors of a rate are differences, in "
-        "percentage points.",
+        "The same launches, predicted with a cold L2, as Nsight Compute flushes the caches; without "
+        "bars. Errors of a rate are differences, in percentage points.",
         "",
         *table(head, rows, text=3),
         "",
@@ -423,8 +421,8 @@ def _noise(found: Counted) -> list[str]:
         for kernel, pairs in by_kernel.items()
     )
     return [
-        "Arbitration noise: wavefronts of shared loads that the hardware counted above the number "
-        "from addresses. Its raw bank conflicts hold exactly as many more.",
+        "Arbitration noise: wavefronts of shared loads that the hardware counts beyond the number "
+        "from addresses. Its raw bank conflicts have the same excess.",
         "",
         *table(("kernel", *(f"block {block}" for block in blocks)), rows),
     ]
@@ -433,7 +431,7 @@ def _noise(found: Counted) -> list[str]:
 def _unequal(pairs: Sequence[Pair]) -> list[str]:
     """Return a row for each kernel and metric with different counts, with all of its blocks."""
     if not pairs:
-        return ["All counters with a bar of equality are equal, instructions too."]
+        return ["All counters with the bar *equal* are equal, instructions included."]
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         groups.setdefault((_name(pair), pair.metric.counter), []).append(pair)

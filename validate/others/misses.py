@@ -11,26 +11,25 @@ FAR = 0.2  # of the measured time: beyond it a launch is in the table
 
 # By kernel and size.
 REASONS: dict[Key, str] = {
-    ("saxpy_stride", 1 << 24): "rows of 128 bytes that the warps of a loop write after they have "
-    "drifted apart: DRAM takes longer for them",
-    ("convolution_5x5", 1 << 10): "windows of 25 words that warps share: how many loads may wait "
-    "at a time explains large pictures, small ones take longer",
+    ("saxpy_stride", 1 << 24): "stores of 128-byte rows by warps that have drifted apart: DRAM "
+    "takes longer for these",
+    ("convolution_5x5", 1 << 10): "warps share windows of 25 words: the number of loads in flight "
+    "explains large images, small ones take longer",
     (
         "count_distinct",
         1 << 22,
-    ): "all warps count in one word, beside atomics that fetch a table out of DRAM: each count "
-    "takes the L2 4.3 cycles then, and 1.4 where the L2 has the table",
-    ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB, twice: as much as predicted is "
-    "found in the L1, but so few warps wait less for DRAM than here",
-    ("mask_logits", 512): "warps load sectors of which a neighbour has just stored a part, in rows "
-    "that begin within one: 2^24 words updated or stored by turns of lanes take 197 us so, 64 us "
-    "where rows begin with lines",
-    ("seismic", 768): "blocks update rows that share sectors with their neighbours': 225 us, 172 "
-    "where rows begin with lines",
-    ("mri_q", 1 << 18): "64 warps of an SM go through 16 KB of constants, each at its own place: "
-    "the cache of 2 KB is taken to serve them as if all ran together",
-    ("constant_polynomial", 1 << 20): "many warps at different places of 49 KB of code and 8 KB of "
-    "constants, which share the caches of these: here each has them as if all ran together",
+    ): "all warps count in one word, beside atomics on a table in DRAM: a count takes the L2 4.3 "
+    "cycles then, and 1.4 with the table in the L2",
+    ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB twice: the L1 hit rate is right, "
+    "but so few warps wait less for DRAM than predicted",
+    ("mask_logits", 512): "loads of sectors that a neighbour has just stored in part, in unaligned "
+    "rows: 2^24 words updated or stored by alternating lanes take 197 us, in aligned rows 64 us",
+    ("seismic", 768): "blocks update rows that share sectors with neighbouring rows: 225 us, with "
+    "aligned rows 172 us",
+    ("mri_q", 1 << 18): "64 warps of an SM read 16 KB of constants, each at another position: the "
+    "model assumes that all warps share the 2 KB cache in step",
+    ("constant_polynomial", 1 << 20): "many warps at different positions of 49 KB of code and 8 KB "
+    "of constants: the model assumes that they share the caches in step",
 }
 
 
