@@ -327,8 +327,8 @@ def _counters(found: Counted) -> list[str]:
     return [
         f"### {title}",
         "",
-        f"Nsight Compute's counts of {len(found.launches)} launches and gpusim's, {whose}. The bars "
-        f"apply to the {held} launches of kernels without a defect.",
+        f"Nsight Compute's counts of {len(found.launches)} launches and gpusim's, {whose}. The "
+        f"bars apply to the {held} launches of kernels without a defect.",
         "",
         *table(("metric", "counter", "kind", "bar", "equal", "within 5%"), rows, text=4),
         "",
@@ -369,8 +369,8 @@ def _caches(found: Sequence[Caches]) -> list[str]:
     return [
         "### Counters of caches and DRAM",
         "",
-        "The same launches, predicted with a cold L2, as Nsight Compute flushes the caches; without "
-        "bars. Errors of a rate are differences, in percentage points.",
+        "The same launches, predicted with a cold L2, as Nsight Compute flushes the caches; "
+        "without bars. Errors of a rate are differences, in percentage points.",
         "",
         *table(head, rows, text=3),
         "",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpusim.advice.evidence import Evidence
-from gpusim.advice.records import NONE, Advice
+from gpusim.advice.records import LIMIT, NONE, Advice
 from gpusim.advice.registry import is_timed, mechanism_of, rules
 from gpusim.launch.removal import Removal
 from gpusim.prediction.removals.registry import REMOVALS
@@ -35,12 +35,12 @@ CERTAIN = frozenset(
 def find(
     trace: Trace, prediction: Prediction | None = None, *, grid_is_open: bool = True
 ) -> list[Advice]:
-    """Return advice on a launch, the costliest first; one of kind "none" if all is well.
+    """Return advice on a launch, its limit first, then the costliest; kind "none" without any.
 
-    One cause is one finding, of all its lines. With a prediction, rules about time and the
-    launch's shape speak too, and the first findings have gains: the launch played again without
-    the mechanism. Findings that need no prediction keep their order. A small grid is no finding
-    unless it `grid_is_open`: a kernel of the catalogue has the blocks that n asks for.
+    One cause is one finding, of all its lines. With a prediction there are findings on time and
+    the launch's shape as well, and the first ones have gains, by replays without the mechanism.
+    Findings without a need for a prediction keep their order. A small grid is no finding unless
+    it `grid_is_open`: n determines the blocks of a kernel of the catalogue.
     """
     if prediction is not None and not _is_of(trace, prediction):
         prediction = None
@@ -51,7 +51,7 @@ def find(
     found = [one for one in _each_cause_once(found) if grid_is_open or one.kind != FEW_BLOCKS]
     found = _with_all_lines(found)
     if prediction is not None:
-        found = with_gains(found, prediction)
+        found = sorted(with_gains(found, prediction), key=lambda advice: advice.kind != LIMIT)
     return found or [_nothing(evidence)]
 
 

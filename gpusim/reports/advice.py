@@ -8,7 +8,7 @@ from textwrap import wrap
 from rich.text import Text
 
 from gpusim.advice.findings import CERTAIN
-from gpusim.advice.records import NONE, Advice
+from gpusim.advice.records import LIMIT, NONE, Advice
 from gpusim.advice.registry import title
 from gpusim.reports.columns import Column, Columns
 from gpusim.reports.layout import BAD, DIM
@@ -19,13 +19,14 @@ SENTENCES = 3
 def findings_lines(
     found: Sequence[Advice], width: int, sentences: int = SENTENCES, *, whole: bool = False
 ) -> Iterator[Text]:
-    """Yield findings: the first and each kind of counted events as sentences, others as rows.
+    """Yield the limit, the first findings and each kind of counted events as sentences.
 
-    All of a `whole` report are sentences.
+    Other findings are rows of a table, unless the report is `whole`.
     """
     rest: list[Advice] = []
     said: set[str] = set()
-    for place, one in enumerate(found):
+    has_limit = bool(found) and found[0].kind == LIMIT
+    for place, one in enumerate(found, -has_limit):
         if whole or place < sentences or (one.kind in CERTAIN and one.kind not in said):
             said.add(one.kind)
             yield from finding_lines(one, width)
@@ -37,8 +38,8 @@ def findings_lines(
 
 
 def finding_lines(finding: Advice, width: int) -> list[Text]:
-    """Return a finding as a sentence with its kind before it, indented."""
-    kind = "" if finding.kind == NONE else f"{finding.kind}: "
+    """Return a finding as an indented sentence, after its kind unless it is the limit."""
+    kind = "" if finding.kind in (NONE, LIMIT) else f"{finding.kind}: "
     parts = wrap(kind + finding.sentence, width - 4)
     lines = [Text(("  " if i == 0 else "    ") + part) for i, part in enumerate(parts)]
     lines[0].stylize(BAD, 2, 2 + len(kind))

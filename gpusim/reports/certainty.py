@@ -1,4 +1,4 @@
-"""Comparisons of predicted launches in tables: how surely the order is the predicted one."""
+"""Columns of tables: the certainty that two launches are in the predicted order."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Times = tuple[float, tuple[float, float]]  # a time with its interval
 
 
 def in_order(found: Judgement) -> str:
-    """Return the part of measured pairs in the predicted order as a cell, with "tie" for one."""
+    """Return the fraction of measured pairs in the predicted order as a cell, or "tie"."""
     share = "" if found.step is None else f"{100 * found.step.share:.0f} %"
     return ", ".join(filter(None, ["tie" if found.is_tie else "", share]))
 
 
 def order_legend(found: Iterable[Judgement], width: int) -> Iterator[Text]:
-    """Yield the meaning of the cells of `in_order`, with the pairs that they rest on."""
+    """Yield the legend of the column `in order`, with its number of pairs."""
     steps = [one for one in found if one.step is not None]
     if not steps:
         return
@@ -29,8 +29,9 @@ def order_legend(found: Iterable[Judgement], width: int) -> Iterator[Text]:
     fewest = min((one.step for one in steps if one.step), key=lambda step: step.pairs)
     gpus = f"{fewest.gpus} GPU{'' if fewest.gpus == 1 else 's'}"
     text = (
-        f"in order: of measured pairs with {' or '.join(differs)} predicted as far apart, the part "
-        f"in this order ({fewest.pairs:,} pairs or more, of {gpus}); a tie below {CERTAIN:.0%}"
+        f"in order: fraction of measured pairs in the predicted order, with {' or '.join(differs)} "
+        f"and the same predicted ratio ({fewest.pairs:,} pairs or more, of {gpus}); a tie below "
+        f"{CERTAIN:.0%}"
     )
     for part in wrap(text, width):
         yield Text(part, DIM)

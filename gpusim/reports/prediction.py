@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
-from gpusim.advice.records import LIMIT, NONE, Advice
+from gpusim.advice.records import NONE, Advice
 from gpusim.advice.stalls import STALLS
 from gpusim.gpu.device import ABLATIONS
 from gpusim.prediction.bounds import SPINNING
@@ -117,11 +117,9 @@ def _launch(answer: Answer, width: int) -> Iterator[Text]:
 
 
 def _findings(answer: Answer, width: int, whole: bool) -> Iterator[Text]:
-    """Yield the nearest limit, then the first findings with their gains, and ablations."""
+    """Yield the first findings with their gains, and ablations."""
     yield heading("Findings")
-    for advice in [one for one in answer.findings if one.kind == LIMIT]:
-        yield from _wrapped(advice.sentence, width)
-    found = [one for one in answer.findings if one.kind not in (LIMIT, NONE)]
+    found = [one for one in answer.findings if one.kind != NONE]
     is_full = answer.ablations or answer.forecast.first.timeline is not None
     yield from findings_lines(found, width, 1 if is_full else SENTENCES, whole=whole)
     if answer.ablations:

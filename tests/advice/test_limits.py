@@ -14,6 +14,7 @@ from gpusim.catalogue import Request
 from gpusim.launch.arguments import array_spec
 from gpusim.prediction.predict import predict
 from gpusim.prediction.sweeps.jobs import catalogue_job
+from gpusim.reports.advice import findings_lines
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,16 @@ def test_exposed_latency_has_its_longest_stall_with_the_line(block: int) -> None
     assert ("Limiter latency" in said) == (block == 512)
     assert "the longest stall is long_scoreboard" in said
     assert "at line 227. Fix: more loads in flight per thread." in said
+
+
+def test_the_limit_is_the_first_sentence_and_three_findings_follow_it() -> None:
+    """In `trace`, `predict` and the page, by one order of findings."""
+    found = forecast_advice(catalogue_job(Request("reduce2", n=2**22, block=128)).on("h200"))
+    assert [place for place, one in enumerate(found) if one.kind == LIMIT] == [0]
+    lines = [line.plain for line in findings_lines([found[0], *4 * [found[1]]], 80)]
+    assert lines[0].startswith(f"  {found[0].message[:30]}")
+    assert [line[:20] for line in lines].count(f"  {found[1].kind}: {found[1].message}"[:20]) == 3
+    assert lines[-1] == "  in full: --all"
 
 
 @cuda.jit

@@ -20,10 +20,11 @@ REASONS: dict[Key, str] = {
         1 << 22,
     ): "all warps count in one word, beside atomics on a table in DRAM: a count takes the L2 4.3 "
     "cycles then, and 1.4 with the table in the L2",
-    ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB twice: the L1 hit rate is right, "
-    "but so few warps wait less for DRAM than predicted",
-    ("mask_logits", 512): "loads of sectors that a neighbour has just stored in part, in unaligned "
-    "rows: 2^24 words updated or stored by alternating lanes take 197 us, in aligned rows 64 us",
+    ("rmsnorm", 1 << 22): "eight warps of an SM read rows of 16 KB twice: the L1 hit rate is "
+    "right, but so few warps wait less for DRAM than predicted",
+    ("mask_logits", 512): "loads of sectors that a neighbour has just stored in part, in "
+    "unaligned rows: 2^24 words updated or stored by alternating lanes take 197 us, in "
+    "aligned rows 64 us",
     ("seismic", 768): "blocks update rows that share sectors with neighbouring rows: 225 us, with "
     "aligned rows 172 us",
     ("mri_q", 1 << 18): "64 warps of an SM read 16 KB of constants, each at another position: the "
