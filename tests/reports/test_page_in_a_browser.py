@@ -322,11 +322,14 @@ def test_all_banks_and_the_line_of_the_first_finding_are_in_view(three: Path, wi
     assert ">32 wavefronts, ideal 1</p>" in document
 
 
-def test_sixty_columns_of_source_have_room_at_1400_pixels(three: Path) -> None:
-    """In reduce2 too, with a column of the threads that pass a condition; wider panes show it."""
+@pytest.mark.parametrize(
+    ("width", "columns", "shown"), [(1024, 57, "true true"), (1400, 60, "false true")]
+)
+def test_columns_of_source_have_room(three: Path, width: int, columns: int, shown: str) -> None:
+    """Below 1,200 pixels above the stepper; wide panes show the threads that pass a condition."""
     script = """
     const line = document.createElement("pre");
-    line.textContent = "x".repeat(60);
+    line.textContent = "x".repeat(COLUMNS);
     line.style.display = "inline-block";
     line.style.whiteSpace = "pre";
     document.body.append(line);
@@ -334,13 +337,14 @@ def test_sixty_columns_of_source_have_room_at_1400_pixels(three: Path) -> None:
     const room = (work) => work.lines.querySelector("td.text pre").getBoundingClientRect().width;
     const heads = () => [...works[0].lines.querySelectorAll("thead th")]
       .filter((head) => head.offsetWidth).map((head) => head.textContent);
-    const said = works.map((work) => room(work) >= least || room(work) / least * 60);
+    const said = works.map((work) => room(work) >= least || room(work) / least * COLUMNS);
     said.push(heads().includes("threads passing"));
     works[0].section.querySelector(".work").style.setProperty("--left", "950px");
     document.title = [...said, heads().includes("threads passing")].join(" ");
     """
-    made = with_script(three, "columns.html", script)
-    assert title(opened(made, width=1400)[0]) == "true true true false true"
+    script = script.replace("COLUMNS", str(columns))
+    made = with_script(three, f"columns-{width}.html", script)
+    assert title(opened(made, width=width)[0]) == f"true true true {shown}"
 
 
 def test_each_term_has_its_text_beside_it(three: Path) -> None:
