@@ -1,9 +1,8 @@
 """The SIMT machine: runs a `Program` for a launch and reports each step to observers.
 
-Launches begin in compiled code (`compiled/`); NumPy runs those that it does not serve, and blocks
-that do not end there. Blocks run in chunks, so memory does not grow with the grid. A chunk that
-keeps waiting is joined by the next one: blocks may wait for others, as they do on a GPU that holds
-many.
+Launches begin in compiled code (`compiled/`); NumPy runs unsupported launches, and blocks with
+faults. Blocks run in chunks, so memory does not grow with the grid. A chunk that keeps waiting is
+joined by the next one, because its blocks may wait for later blocks.
 """
 
 from __future__ import annotations
@@ -62,17 +61,17 @@ def chunk_blocks(program: Program, launch: Launch) -> int:
 
 
 def quantum(step_limit: int) -> int:
-    """Return the steps of a chunk before others may join it."""
+    """Return the number of steps after which the next chunk joins a waiting one."""
     return min(QUANTUM, step_limit // TURNS + 1)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Which blocks run at a time, and in which order.
+    """The blocks that run at a time, and their order.
 
-    Blocks run in chunks of `chunk`, by default as many as suit NumPy. At most `resident` blocks are
-    run at a time: others start where some end. With `turns` warps and blocks take turns in another
-    order.
+    Blocks run in chunks of `chunk`, by default of a size that suits NumPy. At most `resident`
+    blocks run at a time; further blocks start when some end. `turns` is another order of warps and
+    blocks.
     """
 
     chunk: int | None = None
@@ -107,11 +106,11 @@ def run(
 ) -> None:
     """Run every block of a launch, or only `blocks`. Arrays among its arguments hold the results.
 
-    `step_limit` is the most instructions that one block may run; NoProgressError beyond.
-    `on_fault` is called with each fault instead of raising it, and the rest goes on: lanes skip the
-    access, blocks in deadlock are abandoned.
+    `step_limit` is the most instructions that one block may run; NoProgressError beyond. `on_fault`
+    is called with each fault instead of raising it; then lanes skip the access, and blocks in
+    deadlock are abandoned.
 
-    A launch that has a rehearsal has it before it runs as a whole: faults there are its own.
+    The rehearsal of a launch, if any, runs first, with its own faults.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
     if prepared.rehearsal is not None and blocks is None:
@@ -187,7 +186,7 @@ def _begun(
     observers: Sequence[Observer],
     step_limit: int,
 ) -> CompiledLaunch | None:
-    """Return a launch in compiled code, None for one that is left to NumPy."""
+    """Return a launch in compiled code, None for one that NumPy has to run."""
     if not fast.is_wanted():
         return None
     from gpusim.machine.compiled import evaluator

@@ -39,7 +39,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
 def _loaded(
     touched: Sequence[LaneElements | UniformLaneElements], position: int, memory: Memory
 ) -> Array:
-    """Return the elements that lanes load, at `position` behind their first ones."""
+    """Return the elements that lanes load, at `position` after their first ones."""
     value = np.zeros((1, 1, 1), dtype=memory.dtype)
     for number, one in enumerate(touched):
         there = one.loaded(position)
@@ -307,7 +307,7 @@ def _has_no_block(
 def _found(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
 ) -> tuple[list[LaneElements | UniformLaneElements], Array]:
-    """Return the arrays that lie at the addresses; lanes where there is none are faults."""
+    """Return the arrays at the addresses; lanes without one are faults."""
     on = _aligned(context, group, instruction, addresses, on)
     touched: list[LaneElements | UniformLaneElements] = []
     good = np.zeros_like(on)
@@ -338,7 +338,7 @@ def _aligned(
 def _within(
     context: Context, group: Group, instruction: Instruction, index: Array, on: Array, size: int
 ) -> Array:
-    """Return the lanes with a valid access; the others are faults."""
+    """Return the lanes with a valid access; all others are faults."""
     memory, line = _memory(instruction), instruction.line
     who = partial(generic_addressing.lanes_of, group)
     inside = 1 if instruction.may_overhang else memory.count

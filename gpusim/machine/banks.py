@@ -1,4 +1,4 @@
-"""Constant banks: the bytes that a launch gives a kernel beside its registers."""
+"""Constant banks: arguments, launch parameters and constants of a kernel, as bytes."""
 
 from __future__ import annotations
 
@@ -135,6 +135,6 @@ def _bytes_of(value: Any, allocation: Allocation | None) -> Array:
 
 
 def word(held: Mapping[int, Array], bank: int, offset: int) -> np.uint32:
-    """Return 32 bits of a bank; zeros behind its end."""
+    """Return 32 bits of a bank; zeros after its end."""
     found = held[bank][offset : offset + 4]
     return np.uint32(int.from_bytes(found.tobytes(), "little"))

@@ -21,7 +21,7 @@ RESULTS: Mapping[str, Callable[[Array, Array], Array]] = {
 
 
 def barrier(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the active lanes until all threads of their blocks arrive."""
+    """Block the active lanes until all threads of their blocks arrive."""
     group.decided(on)  # all blocks of the batch have to do the same
     context.report(group, instruction, on)
     held(context, group, on, AT_BARRIER)
@@ -30,7 +30,7 @@ def barrier(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def held(context: Context, group: Group, on: Array, state: int) -> None:
-    """Hold the active lanes, and let the others of the group go on."""
+    """Block the active lanes; the rest of the group continues."""
     splits = context.batch.splits
     waits, goes = group.decided(on), group.decided(group.mask & ~on)
     splits.pc[group.which] = np.where(waits, group.pc, group.pc + 1)

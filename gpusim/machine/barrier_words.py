@@ -36,7 +36,7 @@ def _expected(now: Array) -> Array:
 def arrive(now: Array, count: Array) -> Array:
     """Return the words after `count` arrivals.
 
-    With pending transactions, the last one leaves the phase as it is, and sets the lowest bit.
+    With pending transactions, the last arrival does not end the phase; it sets the lowest bit.
     """
     after = now + (count << PENDING)
     anew = after + _expected(now)

@@ -1,8 +1,8 @@
-"""Bulk copies between global and shared memory (`cp.async.bulk`), until somebody waits for them.
+"""Bulk copies between global and shared memory (`cp.async.bulk`), completed at the wait.
 
-A copy to shared memory lands where a thread asks for the phase of its barrier, once all arrivals
-have come; one to global memory where its warp waits for its group. Either is as late as it may be
-(PTX ISA, cp.async.bulk): what is read before the wait is what was there before.
+A copy to shared memory completes when a thread tests the phase of its mbarrier after all arrivals;
+a copy to global memory when its warp waits for its group. Either is as late as possible (PTX ISA,
+cp.async.bulk): reads before the wait return the old contents.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _fault(
     *,
     stores: bool,
 ) -> tuple[str | None, Allocation | None]:
-    """Return what is wrong with a copy, None for nothing, and the array that it touches."""
+    """Return the fault of a copy, or None, and the accessed array."""
     batch = group.batch
     most = batch.program.addressable_shared(batch.launch.dynamic_shared_bytes)
     if place % UNIT or address % UNIT:
@@ -131,12 +131,12 @@ def await_groups(context: Context, group: Group, instruction: Instruction, on: A
 
 
 def _values(copies: Sequence[Bulk]) -> tuple[Array, ...]:
-    """Return copies as a step tells them: a row each."""
+    """Return the copies of a step, a row each."""
     return (np.array([one.told for one in copies], dtype=np.int64).reshape(-1, 7),)
 
 
 def land(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Land the copies that a phase waits for alone, which lanes ask for."""
+    """Complete the copies of tested phases that lack only these."""
     batch, copies = group.batch, group.batch.bulk_copies
     told: list[Bulk] = []
     if copies.pending:

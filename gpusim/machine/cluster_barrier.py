@@ -24,7 +24,7 @@ def arrive(context: Context, group: Group, instruction: Instruction, on: Array) 
 
 
 def wait(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the active lanes until the phase is over that they have arrived for."""
+    """Block the active lanes until the phase of their arrival ends."""
     context.report(group, instruction, on)
     held(context, group, on, AT_CLUSTER)
     release(context)

@@ -140,14 +140,14 @@ class Context:
                 listener(opened)
 
     def tell_arrived(self, numbers: Array) -> None:
-        """Report to observers that the last step's threads arrived at barriers and go on."""
+        """Report to observers that the last step's threads arrived at barriers and continue."""
         if self._arrival_listeners:
             assert self._last_step is not None
             for listener in self._arrival_listeners:
                 listener(BarrierArrived(self._last_step, numbers))
 
     def fault(self, fault: KernelFault) -> None:
-        """Raise a fault, or report it if the other lanes are to go on."""
+        """Raise a fault, or report it if the other lanes continue."""
         if self.on_fault is None:
             raise fault
         self.on_fault(fault)

@@ -43,7 +43,7 @@ def _send(
     on: Array,
     ways: tuple[Array, Array],
 ) -> None:
-    """Move some lanes to the target, others behind: `ways` tell the splits that have either."""
+    """Move some lanes to the target, others to the next instruction, by the `ways` of splits."""
     splits = context.batch.splits
     goes, stays = ways
     splits.pc[group.which] = np.where(goes, instruction.target, group.pc + 1)
@@ -58,7 +58,7 @@ def _send(
 
 
 def leave(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """End the lanes with a true predicate; lanes that waited for them may go on."""
+    """End the lanes with a true predicate; lanes that waited for them may continue."""
     splits = context.batch.splits
     leave, stay = group.decided(on), group.decided(group.mask & ~on)
     context.report(group, instruction, on)
@@ -120,7 +120,7 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def part(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Divide lanes by their masks: each set of lanes with the same mask goes on by itself."""
+    """Split lanes by their masks: lanes with the same mask continue together."""
     named = agreed_words(group, instruction, group.mask)
     context.report(group, instruction, on)
     diverge_by(group, named, group.pc + 1)
@@ -128,7 +128,7 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Report the lanes that end the kernel with a trap; where others go on, they have left."""
+    """Report the lanes that end the kernel with a trap; if others continue, they have exited."""
     return _end(context, group, instruction, on, on, "the kernel gives up with a trap")
 
 

@@ -1,8 +1,8 @@
 """Convergence barriers: diverged lanes of a warp become one split again.
 
-BSSY gives the lanes that run it a token, BREAK takes it away, and BSYNC holds a split until
-all live lanes of its warp that have its token are there. A token in a register, where a function
-uses the barrier itself, is one that its lanes still have: they come to the BSYNC once they return.
+BSSY gives its lanes a token, BREAK removes it, and BSYNC blocks a split until all live lanes of its
+warp with the token arrive. Lanes keep a token that is saved in a register while a function uses the
+barrier: they reach the BSYNC after they return.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def get_token(context: Context, group: Group, instruction: Instruction, on: Arra
 
 
 def set_token(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Give the lanes back the token that a register holds."""
+    """Restore the lanes' token from a register."""
     token = group.read(instruction.src[0], np.uint32).astype(np.int64)
     _take_back(group, token, on)
     _give(group, int(instruction.detail), token, on)
@@ -55,7 +55,7 @@ def set_token(context: Context, group: Group, instruction: Instruction, on: Arra
 
 
 def bsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold a diverged warp's splits until all lanes with their token arrive."""
+    """Block a diverged warp's splits until all lanes with their token arrive."""
     context.report(group, instruction, on)
     if not context.batch.is_diverged():
         return False
@@ -107,7 +107,7 @@ def release(context: Context, rows: Array) -> None:
 
 
 def _go_on(batch: Batch, going: Array, tokens: Array) -> None:
-    """Continue splits behind their BSYNC; splits of a warp with equal tokens reconverge."""
+    """Continue splits after their BSYNC; splits of a warp with equal tokens reconverge."""
     splits = batch.splits
     splits.pc[going] += 1
     batch.splits = splits.joined(going, tokens, splits.pc[going], splits.row[going])
@@ -146,11 +146,11 @@ def _waited_for(batch: Batch, tokens: Array, here: Array, live: Array) -> tuple[
 
 
 def let_go(context: Context) -> bool:
-    """Let splits go on at a BSYNC for which lanes of their warp wait; return whether any did.
+    """Release splits at a BSYNC that lanes of their warp wait for; return whether any did.
 
-    A spin loop yields to other lanes by YIELD, and lanes wait at a warp barrier, a shuffle or a
-    vote for those in its mask: also to and for lanes of their own warp that wait for them at a
-    convergence barrier (independent thread scheduling; on an H200, these go on together).
+    YIELD in a spin loop, warp barriers, shuffles and votes may need lanes of the same warp that
+    wait at a convergence barrier (independent thread scheduling; on an H200, these continue
+    together).
     """
     batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_CONVERGENCE)
@@ -176,9 +176,9 @@ def _rows_that_wait_for_lanes(batch: Batch) -> Array:
 
 
 def _tell_of_barriers(context: Context, rows: Array) -> None:
-    """Report warp barriers of whole warps, in some rows, whose other lanes are let go.
+    """Report warp barriers of whole warps, in some rows, that release without all lanes.
 
-    Those that a compiler puts before a barrier of the block are left to the rules of barriers.
+    A warp barrier that the compiler adds before a block barrier is a matter of the barrier rules.
     """
     splits = context.batch.splits
     barriers = {one.line for one in context.instructions if OPS[one.op].kind == "barrier"}

@@ -1,7 +1,7 @@
 """The output of printf in a kernel: a format with the arguments of a lane, as C's printf has it.
 
-Arguments lie one behind the other in a buffer, each at a multiple of its size: 4 bytes for int and
-char, 8 for long, pointers and floating point (CUDA C++ Programming Guide, "Formatted output").
+Arguments follow each other in a buffer, each at a multiple of its size: 4 bytes for int and char, 8
+for long, pointers and floating point (CUDA C++ Programming Guide, "Formatted output").
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Arguments:
 
 
 def formatted(text: bytes, held: Bytes, text_at: Text) -> bytes:
-    """Return a format with its arguments; conversions that C lacks stay as they are."""
+    """Return a format with its arguments; unknown conversions are unchanged."""
     return b"".join(_parts(text, _Arguments(held), text_at))
 
 

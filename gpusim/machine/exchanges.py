@@ -22,7 +22,7 @@ class Exchange(NamedTuple):
 def exchanged(
     instruction: Instruction, mask: Array | None, operands: Sequence[Array], on: Array
 ) -> Exchange:
-    """Return what lanes give each other: those that are on, of each lane's mask if there is one."""
+    """Return the values exchanged among active lanes, within each lane's mask if it has one."""
     return _EXCHANGES[OPS[instruction.op].kind](instruction, mask, operands, on)
 
 

@@ -1,8 +1,8 @@
 """Lanes of a warp that wait for each other: at a shuffle, a vote or a warp barrier with a mask.
 
-They go on once all live lanes of the mask are there. Lanes with the same mask at another such
-instruction of the same kind are there as well. Where no lane of a warp can run, lanes at a shuffle
-or vote go on with those present: undefined in CUDA, and reported to checks.
+They continue once all live lanes of the mask have arrived; another instruction of the same kind
+with the same mask counts as well. If no lane of a warp can run, lanes at a shuffle or vote continue
+without the missing ones: undefined in CUDA, and reported to checks.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def misses_lanes(group: Group, mask: Array, here: Array | None = None) -> Array:
 
 
 def waits(context: Context, group: Group, mask: Array) -> bool:
-    """Hold splits of diverged warps until the lanes that the mask names are together.
+    """Block splits of diverged warps until all lanes of the mask arrive.
 
-    Returns whether it held one; others of the group then come again to this instruction.
+    Returns whether it blocked one; the rest of the group then repeats this instruction.
     """
     batch, is_gathered = context.batch, group.is_gathered
     group.is_gathered = False
@@ -79,7 +79,7 @@ def waits(context: Context, group: Group, mask: Array) -> bool:
 
 
 def gives_way(context: Context, group: Group) -> bool:
-    """End the turn of a group that came here in it if other lanes of its warps are behind."""
+    """End the turn of a group at this instruction if other lanes of its warps are at lower pcs."""
     splits = context.batch.splits
     if int(splits.pc[group.which[0]]) == group.pc or not context.batch.is_diverged():
         return False
@@ -96,9 +96,9 @@ def release(context: Context) -> None:
     """Join and release the splits with all live lanes of their mask present.
 
     Lanes with equal masks at the same instruction join. Lanes with the same mask at another warp
-    barrier are present as well, and go on by themselves (CUDA C++ Programming Guide,
-    `__syncwarp`: any of that mask corresponds, from compute capability 7.0 on), and so are lanes
-    at another shuffle or vote of the same kind: they exchange values with all of them.
+    barrier count as present and continue separately (CUDA C++ Programming Guide, `__syncwarp`: any
+    of that mask corresponds, from compute capability 7.0 on). Lanes at another shuffle or vote of
+    the same kind exchange values with all of them.
     """
     batch, splits = context.batch, context.batch.splits
     waiting = np.flatnonzero(splits.state == AT_WARP)
@@ -135,7 +135,7 @@ def _named_by(context: Context, waiting: Array) -> Array:
 
 
 def _pass(context: Context, which: Array, beside: Array, bits: Array) -> None:
-    """Continue splits behind barriers at several pcs, which the lanes `beside` have reached.
+    """Continue splits after barriers at several pcs, which the lanes `beside` have reached.
 
     The masks of all of them have the same `bits`.
     """
@@ -149,7 +149,7 @@ def _pass(context: Context, which: Array, beside: Array, bits: Array) -> None:
 
 
 def _exchange(context: Context, which: Array, run: Array) -> None:
-    """Continue splits behind the exchange of values that those of a run have at several pcs."""
+    """Continue splits of a run after an exchange of values at several pcs."""
     if not len(which):
         return
     batch, alike = context.batch, dict[tuple[int, ...], list[Array]]()

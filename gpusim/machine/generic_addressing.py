@@ -61,7 +61,7 @@ def places(
 
 
 def _holder_of_all(context: Context, addresses: Array, memory: Memory) -> Allocation | None:
-    """Return the array that holds all addresses, also the addresses of lanes that are off."""
+    """Return the array with all addresses, those of inactive lanes included."""
     found = _holder(context, int(addresses.min()), memory)
     if found is None:
         return None
@@ -70,7 +70,7 @@ def _holder_of_all(context: Context, addresses: Array, memory: Memory) -> Alloca
 
 
 def _holder(context: Context, address: int, memory: Memory) -> Allocation | None:
-    """Return the array that an address lies in, of overlapping ones one that counts from there."""
+    """Return the array of an address; of overlapping arrays the one that starts closest."""
     width, item = memory.width_bytes, memory.dtype.itemsize
     for one in context.allocations.values():
         inside = one.start <= address <= one.stop - width

@@ -47,7 +47,7 @@ class Group:
         self.is_full = self._lanes == self.mask.size
 
     def joined(self, others: Sequence[Group]) -> Group:
-        """Return a group of the same rows that has the lanes of others, elsewhere, too."""
+        """Return a group of the same rows with the lanes of further splits added."""
         whole = Group(self.batch, self.which)
         for other in others:
             whole.mask = whole.mask | other.mask

@@ -1,9 +1,8 @@
-"""The interpreter: selects the group to run, by default the splits that are furthest behind.
+"""The interpreter: selects the group to run, by default the splits at the lowest pc.
 
-All splits at the lowest pc run together until they branch, exit or join others, so that warps meet
-again where the shorter of their paths ends. Lanes of a warp that part run in the same order,
-whatever other warps do. Instructions are executed by the `handlers`; here groups are chosen and
-deadlock is reported.
+All splits at the lowest pc run together until they branch, exit or join others, so that warps run
+together again after the shorter path. The order of a warp's diverged lanes does not depend on other
+warps. Instructions are executed by the `handlers`; here groups are chosen and deadlock is reported.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ class Interpreter:
         return self._together(_by_row(batch.splits, (begins + group.which).reshape(-1)))
 
     def _together(self, which: Array) -> Group:
-        """Return splits as a group: all of them stand in its order."""
+        """Return splits as a group, in its order."""
         splits = self.batch.splits
         if len(which) == len(splits) and (which[1:] < which[:-1]).any():
             self.batch.splits = splits.take(which)
@@ -149,7 +148,7 @@ class Interpreter:
         return True
 
     def _lets_go(self) -> bool:
-        """Release lanes at convergence barriers, or else lanes at a mask with those present."""
+        """Release lanes at convergence barriers, else lanes that wait for others of their mask."""
         if convergence.let_go(self.context):
             return True
         group = gathering.with_those_present(self.context)
@@ -180,9 +179,10 @@ class Interpreter:
         return self._together(which)
 
     def _longest_waiting(self, ready: Array) -> Array:
-        """Return the splits at the pc of the one that has waited longest: nobody waits for ever.
+        """Return the splits at the pc of the one that has waited longest.
 
-        Splits in pure loops go before all others, but for a round of loops that swap.
+        Splits in loops without memory accesses run first, except in a round of compare-and-swap
+        loops.
         """
         splits, first = self.batch.splits, ready
         following = self._rounds.following(splits, ready)

@@ -94,7 +94,7 @@ class UniformLaneElements:
 
 
 def _run(places: Array) -> Array | slice:
-    """Return places that are evenly apart, upwards, as a slice; others as they are."""
+    """Return evenly spaced ascending places as a slice, others unchanged."""
     if len(places) == 1:
         return slice(int(places[0]), int(places[0]) + 1)
     steps = places[1:] - places[:-1]

@@ -1,8 +1,8 @@
-"""Detection of infinite loops: a batch that has returned to an earlier state repeats for ever.
+"""Detection of infinite loops: a batch that returns to an earlier state repeats forever.
 
-The path of a batch depends only on pcs of lanes, memory, and the registers that decide: if all are
-unchanged, the batch waits for a change that only others could make. The state is kept anew
-after 1, 2, 4 ... times as many instructions (Brent), and looked at again at the same pc.
+The path of a batch depends only on pcs of lanes, memory, and registers that affect branches: if all
+are unchanged, only other blocks could end the loop. The state is saved after 1, 2, 4 ... times as
+many instructions (Brent), and compared at the same pc.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def product(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def to_fragments(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Give each lane its elements of matrices whose rows lanes have loaded."""
+    """Distribute matrix rows loaded by lanes to the fragments of all lanes."""
     count, transposed = instruction.detail
     words = _words(group, instruction)
     _give(group, instruction, matrices.from_rows(words, count, transposed=transposed), on)

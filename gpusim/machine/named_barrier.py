@@ -20,7 +20,7 @@ _MOST_NUMBER = NAMED_BARRIERS - 1
 
 
 def sync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the active lanes until enough threads arrive."""
+    """Block the active lanes until enough threads arrive."""
     number, wanted = _asked(group, instruction)
     if not number.any() and not wanted.any():
         return barrier(context, group, instruction, on)

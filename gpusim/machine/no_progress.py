@@ -1,4 +1,4 @@
-"""Launches that make no progress: the errors of those that repeat themselves or take too long."""
+"""Errors of launches without progress: a repeated state, or too many steps."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Checks of the lanes that take part in a shuffle, a vote or a warp barrier, against its mask.
+"""Checks of the participating lanes of a shuffle, a vote or a warp barrier against its mask.
 
-The faults here are undefined in CUDA (CUDA C++ Programming Guide, "Warp Vote Functions" and
-"Warp Shuffle Functions"): a lane that is not in its own mask, a mask that names lanes that do not
-come there, a value read from a lane that the mask does not name or that is not there. They are
-faults for every compute capability, also where the hardware looks at no mask, as below 7.0. Only
-checks report lanes of the block that do not come: GPUs go on without them, and their value is 0.
-Lanes that the block does not have may be named; they hold no value.
+The faults here are undefined in CUDA (CUDA C++ Programming Guide, "Warp Vote Functions" and "Warp
+Shuffle Functions"): a lane outside its own mask, lanes of a mask that do not arrive, a value read
+from a lane outside the mask or a missing one. They are faults for every compute capability,
+although hardware below 7.0 ignores masks. Only checks report lanes of the block that do not arrive:
+GPUs continue without them, and their value is 0. A mask may name lanes beyond the block; they have
+no value.
 """
 
 from __future__ import annotations

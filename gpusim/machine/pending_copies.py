@@ -1,8 +1,8 @@
-"""Asynchronous copies to shared memory: elements that are on their way until threads wait for them.
+"""Asynchronous copies to shared memory: elements in flight until threads wait for them.
 
-Until the thread that issued a copy waits for its group, its place holds what it held before, as
-reads before the wait find it on an H200, most often (PTX ISA, cp.async; families of pairs in
-`tests/checking`). Lanes are numbered throughout the blocks of a batch, folded or not.
+Until the thread that issued a copy waits for its group, its destination has the old contents, as in
+most runs on an H200 (PTX ISA, cp.async; families of pairs in `tests/checking`). Lanes are numbered
+throughout the blocks of a batch, folded or not.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PendingCopies:
             self._committed[lanes] += 1
 
     def land(self, lanes: Array, allowed: int) -> bool:
-        """Store what lanes wait for, all but their last `allowed` groups; say whether it is any."""
+        """Store the awaited groups, all but the last `allowed`; return whether there were any."""
         if not self._pending:
             return False
         ended = np.zeros_like(self._committed)
@@ -116,7 +116,7 @@ class Bulk:
 
     @property
     def told(self) -> tuple[int, ...]:
-        """The copy as observers are told of it, with an address."""
+        """The copy as reported to observers, with an address."""
         address = self.array.start + self.begin
         where = self.number, self.row, self.place, self.size, self.barrier
         return (*where, address, self.group)

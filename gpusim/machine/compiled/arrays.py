@@ -1,9 +1,9 @@
-"""The arrays of a launch in the linear memory of a module: brought at once, or as they are touched.
+"""The arrays of a launch in the linear memory of a module, copied at once or on first access.
 
-They keep their distances: one shift maps each address of global memory to its place. NumPy's arrays
-stay untouched until a run has ended. A large array, or one that the program does not name, is
-brought in chunks, each on the first access to it (`$is_there` of `runtime.wat`): a launch that
-touches little of a program's memory copies little of it, wherever that lies.
+One shift maps each global address to linear memory. NumPy's arrays are unchanged until a run has
+ended. A large array, or one that the program does not name, is copied in chunks on first access
+(`$is_there` of `runtime.wat`), so that a launch copies little more of a program's memory than it
+accesses.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
 
 
 def arrays_begin(made: Translation) -> int:
-    """Return where the first array lies, aligned as in the launch."""
+    """Return the address of the first array, aligned as in the launch."""
     return -(-made.end // 512) * 512
 
 
@@ -59,9 +59,10 @@ def first_address(allocations: Mapping[str, Allocation]) -> int:
 
 @dataclass
 class Chunks:
-    """An array that comes in chunks of 1 << CHUNK_BITS bytes, to linear memory from `begin` on.
+    """An array copied in chunks of 1 << CHUNK_BITS bytes, to linear memory from `begin` on.
 
-    `number` is that of its entries; `there` is where a byte tells for each chunk that it was.
+    `number` is the index of its entries; at `there` is a byte for each chunk, set once it is
+    copied.
     """
 
     one: Allocation
@@ -76,7 +77,7 @@ class Chunks:
         return -(-(self.one.stop - self.one.start) >> CHUNK_BITS)
 
     def bring(self, memory: Array, chunk: int) -> None:
-        """Copy a chunk, and of as many behind it as there are before it those not there; or all."""
+        """Copy a chunk, and missing ones of as many chunks after it as before it; or all."""
         self.calls += 1
         if self.calls > MOST_CALLS * self.count:
             self.bring_all(memory)
@@ -93,13 +94,13 @@ class Chunks:
         entry[3] = 0
 
     def give(self, memory: Array) -> None:
-        """Copy the chunks that are there back into NumPy's array."""
+        """Copy the present chunks back into NumPy's array."""
         for first, end in runs(self._there(memory) != 0):
             begin, stop = self._bytes(first, end)
             self.one.copy_from(memory[self.begin + begin : self.begin + stop], begin)
 
     def _copy_missing(self, memory: Array, first: int, end: int) -> None:
-        """Copy some chunks but those that are there: these may have been stored to."""
+        """Copy the missing chunks of some; present ones may have been stored to."""
         for missing in runs(self._there(memory)[first:end] == 0):
             begin, stop = self._bytes(first + missing[0], first + missing[1])
             self.one.copy_to(memory[self.begin + begin : self.begin + stop], begin)
@@ -199,14 +200,14 @@ def _apart(allocations: Mapping[str, Allocation]) -> set[str]:
 def _table(memory: Array) -> Array:
     """Return the entries of arrays: address, bytes, writable bytes, and whether stored to.
 
-    Those of an array in chunks have no bytes, so that each access to it asks for its chunks.
+    An array in chunks has entries of 0 bytes, so that each access to it requests its chunks.
     """
     held = memory[ARRAYS:][: ARRAY_BYTES * MOST_ARRAYS]
     return held.view(np.int64).reshape(-1, 4)
 
 
 def _brought(memory: Array) -> Array:
-    """Return the other entries: bytes, writable bytes, where chunks tell that they came, bits."""
+    """Return the further entries: bytes, writable bytes, the address of chunk flags, bits."""
     held = memory[BROUGHT:][: ARRAY_BYTES * MOST_ARRAYS]
     return held.view(np.int64).reshape(-1, 4)
 

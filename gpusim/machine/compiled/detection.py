@@ -1,9 +1,8 @@
 """Race detection in compiled code: each access is compared with earlier ones where it is made.
 
-Happens-before order of barriers and of lanes that meet, with the last writer and the last reader
-of each element in linear memory. Sums of floating-point numbers are told; a launch with anything
-else that a rule might report, or that only fences and flags order, ends here with arrays untouched:
-it is examined step by step.
+The order is happens-before by block and warp barriers; the last writer and reader of each element
+are in linear memory. Floating-point sums are recorded. A launch with any other possible finding, or
+with an order by fences and flags, ends here with unchanged arrays and is checked step by step.
 """
 
 from __future__ import annotations
@@ -25,14 +24,13 @@ _OF_BLOCKS = 4
 
 @dataclass(frozen=True)
 class Detection:
-    """Questions about a program's instructions, by pc.
+    """The checked instructions of a program, by pc.
 
     `accesses` are compared, with the binary logarithm of the bytes of an element of their memory;
     `polls` are loads that atomics may race with, `sums` atomics that add floating-point numbers,
-    with the addition (else -1) where they swap it in.
-    At `meetings` the lanes of a warp meet; `gathers` are those with masks, whose lanes must all be
-    there, `exchanges` those that must have 32 lanes, `whole` those that must have the lanes that
-    the warp has. `conditions` must not be true. Accesses `of_unknown_arrays` are counted.
+    with the addition (else -1) where they swap it in. `meetings` synchronise lanes of a warp:
+    `gathers` need all lanes of their masks, `exchanges` 32 lanes, `whole` all lanes of the warp.
+    `conditions` must not be true. Accesses `of_unknown_arrays` are counted.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -61,7 +59,7 @@ class Cells:
     local_elements: int
 
     def size(self, warps: int, blocks: int = 1) -> int:
-        """Return their bytes in linear memory, with so many blocks of so many warps at a time."""
+        """Return their bytes in linear memory, for some warps of a block and blocks at a time."""
         stamps = 32 * warps * self.local_elements
         own = CELL_BYTES * self.shared_elements + STAMP_BYTES * stamps
         return CELL_BYTES * self.global_elements + own * blocks
@@ -84,9 +82,9 @@ class Cells:
 class Examined(NamedTuple):
     """A launch without races: its accesses, and the pairs with an earlier one.
 
-    Those are `ordered`, or `free` of any order. Accesses `of_unknown_arrays` have other bounds than
-    their array's. `ran` tells which instructions ran for some lane, `shared_sums` the lowest
-    element to which several threads add, by the pc of the addition.
+    Pairs are `ordered`, or need no order (`free`). Accesses `of_unknown_arrays` have other bounds
+    than their array's. `ran` has the instructions that ran for some lane, `shared_sums` the lowest
+    element with additions of several threads, by the pc of the addition.
     """
 
     accesses: int

@@ -94,9 +94,9 @@ class CompiledLaunch:
     def has_run(self, blocks: Array, chunk: int, steps: int, *, is_last: bool) -> bool:
         """Run blocks from their start; return False, with arrays as they were, if they do not end.
 
-        The launch is then closed, and NumPy has to run them, or goes on with a module whose warps
-        take turns: that runs at most `chunk` blocks at a time, as NumPy does, which lets others
-        join them after `steps`, unless these are the last.
+        The launch is then closed and NumPy runs these blocks, or a module with NumPy's scheduling
+        order does: at most `chunk` blocks at a time; further ones join them after `steps`, as in
+        NumPy.
         """
         self._is_last, self._steps_alone = is_last, min(steps, self._step_limit)
         try:
@@ -224,7 +224,7 @@ class CompiledLaunch:
 
 
 def most_blocks(made: Translation, warps: int) -> int:
-    """Return the number of blocks of so many warps to run at a time, where no steps are kept."""
+    """Return the number of blocks to run at a time, without recording, by their warps."""
     most = min(MOST_WARPS, MOST_SUMS_BYTES // (8 * made.sum_count + 16))
     return max(1, most // warps)
 
@@ -283,7 +283,7 @@ def launched(
     observers: Sequence[Observer],
     step_limit: int,
 ) -> CompiledLaunch | None:
-    """Return a launch in compiled code, None for one that is left to NumPy."""
+    """Return a launch in compiled code, None for one that NumPy has to run."""
     if not serves(observers, prepared.cc.major):
         return None
     program, launch = prepared.program, prepared.launch

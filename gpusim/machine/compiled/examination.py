@@ -1,7 +1,7 @@
 """Launches in compiled code with race detection, before a check step by step.
 
-Compiled code compares each access where it is made. Of findings it tells sums of floating-point
-numbers: a launch with anything else to report is left to the steps, from its start.
+Compiled code compares each access with the last ones to its element, and reports only
+floating-point sums. A launch with any other possible finding runs again step by step.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def close_all() -> None:
 
 
 class LeftError(Exception):
-    """A run that goes on in NumPy: a fault, or an instruction without a form."""
+    """A run that NumPy has to repeat: a fault, or an instruction without compiled form."""
 
 
 class Instance:
@@ -150,7 +150,7 @@ class Instance:
         file: str = "",
         added: TakesAdditions | None = None,
     ) -> None:
-        """Run a batch to its end; LeftError if it does not come there.
+        """Run a batch to its end; LeftError otherwise.
 
         At least `most_notes` steps of watched blocks are noted, if there are so many; or `added`
         takes the additions to sums, as they are made.
@@ -246,7 +246,7 @@ class Instance:
         self._begin_records()
 
     def _drain(self) -> None:
-        """Take what is written down; with enough steps, no more are wanted."""
+        """Take the recorded notes; stop recording when there are enough."""
         place = self._place
         assert place is not None
         held = self.memory[place.notes_at : self.value("notes")]

@@ -1,7 +1,6 @@
 """Code of operations among the lanes of a warp: shuffles, votes, matches and reductions.
 
-Their meaning stands in `isa.lanes`; the machine's handlers serve what has no code here, and masks
-that do not name a whole warp.
+`isa.lanes` defines them; the machine's handlers serve all others, and partial masks.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _vote(row: Instruction, predicate: int) -> str:
 
 
 def _match(row: Instruction, first: int, words: int) -> str:
-    """Return the code of a match: values of several words are operands beside each other."""
+    """Return the code of a match; a value of several words is several operands."""
     places = {result: layout.result(number) for number, result in enumerate(row.detail)}
     out = places.get("any", places.get("all", SCRATCH))
     call = (

@@ -64,8 +64,8 @@ def vector_code() -> str:
 def runtime(*, recording: bool, detecting: bool, in_order: bool) -> str:
     """Return the functions that the modules of all programs share.
 
-    With `recording` they are those of modules that tell steps too, with `detecting` those of race
-    detection, not both; with `in_order` those of turns.
+    `recording` adds the recording of steps, `detecting` race detection (not both), `in_order`
+    NumPy's scheduling order.
     """
     text = vector_code() + warps.text(recording=recording, detecting=detecting, in_order=in_order)
     if not recording and not detecting:
@@ -78,10 +78,10 @@ def runtime(*, recording: bool, detecting: bool, in_order: bool) -> str:
 
 
 def operand(number: int) -> int:
-    """Return where an operand of an instruction lies."""
+    """Return the address of an operand of an instruction."""
     return IN + OPERAND_BYTES * number
 
 
 def result(number: int) -> int:
-    """Return where a result of an instruction lies."""
+    """Return the address of a result of an instruction."""
     return OUT + OPERAND_BYTES * number

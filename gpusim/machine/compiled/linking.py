@@ -57,7 +57,7 @@ def shared_text(variant: Shared) -> str:
 
 
 def text(code: str, data: str, end: int, variant: Shared) -> str:
-    """Return the module of a program, whose `data` lie below an address, from its functions."""
+    """Return the module of a program from its functions, with its `data` below an address."""
     there = {**_headers(HOST), **_shared_headers(variant)}
     called, own = dict.fromkeys(_CALLED.findall(code)), _headers(code)
     imported = {name: there[name] for name in called if name not in own}

@@ -1,6 +1,6 @@
 """Blocks in the linear memory of a module: warps, their registers, the constants of the launch.
 
-They lie behind the arrays (`arrays.py`).
+They follow the arrays (`arrays.py`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NO_BANK = np.zeros(0, np.uint8)
 
 
 class BatchMemory:
-    """Where a batch lies in linear memory, behind the arrays.
+    """The addresses of a batch in linear memory, after the arrays.
 
-    Clusters run one after the other, in the memory of one; blocks whose warps take turns in order
-    have memory of their own each. There is room for the sums of all warps.
+    Clusters run one after the other, in the memory of one; in NumPy's scheduling order each block
+    has its own. There is room for the sums of all warps.
     """
 
     def __init__(self, made: Translation, context: Context, arrays_end: int, blocks: Array) -> None:
@@ -233,7 +233,7 @@ def bring_batch(memory: Array, place: BatchMemory, batch: Batch, watched: Collec
 
 
 def _bring_warps(place: BatchMemory, batch: Batch, warps: Array) -> None:
-    """Copy what warps have at their start."""
+    """Copy the initial state of warps."""
     made, words, number = place.made, warps.view(np.int32), np.arange(place.held)
     # A warp that begins anew goes on to its row of the next block.
     words[:, layout.ROW // 4] = number - place.held

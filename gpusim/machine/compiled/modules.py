@@ -1,7 +1,7 @@
-"""Compiled modules of programs: kept in this process, and on disk by the content of a program.
+"""Compiled modules of programs, cached in this process and on disk by the content of a program.
 
-What is on disk is loaded as machine code: from a folder that nobody else can write to, and
-undamaged. The sources of the evaluators belong to the key: an edited row is translated anew.
+Machine code is loaded only from a folder that no other user can write to, and only undamaged. The
+key includes the sources of the evaluators.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class RefusedModuleError(NotDerivedError):
 class Compiled:
     """A program's translation and module, with an instance that no launch uses.
 
-    `instructions_each` is the count of a block's warp instructions, the mean of those that last ran
-    one after the other; 0 before that, or where it is not asked for. `is_dependent` tells that
-    blocks of a launch touched what others had written.
+    `instructions_each` is the mean number of warp instructions of a block in the last sequential
+    run, 0 without one. `is_dependent` if blocks of a launch have accessed sectors that others
+    wrote.
     """
 
     made: Translation
@@ -88,7 +88,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Variant:
-    """What of a launch changes the code of its program, beside the types of its constants."""
+    """Properties of a launch that change its program's code, besides the types of constants."""
 
     program: Program
     constants: tuple[tuple[int, DType], ...]
@@ -122,7 +122,7 @@ def engine() -> wasmtime.Engine | None:
 
 
 def forget() -> None:
-    """Drop the modules of this process; those on disk stay."""
+    """Drop the modules of this process, not those on disk."""
     _kept.clear()
     _shared.cache_clear()
     close_all()
@@ -159,15 +159,15 @@ def loaded(variant: Variant) -> Compiled | None:
 
 
 def compiled(variant: Variant) -> Compiled:
-    """Return the module of a program; NotDerivedError for one that is left to NumPy."""
+    """Return the module of a program; NotDerivedError for one that NumPy has to run."""
     found = loaded(variant)
     return _made(variant, in_order=needs_order(variant.program)) if found is None else found
 
 
 def reordered(variant: Variant) -> Compiled:
-    """Return the module of a program whose warps take turns, also where it seems not to need that.
+    """Return the module of a program with NumPy's scheduling order, even if none seems needed.
 
-    It takes the place of the other one; NotDerivedError for a program that is left to NumPy.
+    It replaces the other one; NotDerivedError for a program that NumPy has to run.
     """
     return _made(variant, in_order=True)
 
@@ -284,7 +284,7 @@ class _NotKeptError(Exception):
 
 
 def _name(variant: Variant) -> str:
-    """Return the name of a variant's entry, "" for one that is not kept."""
+    """Return the name of a variant's entry, "" for one that is not cached."""
     parts = (
         variant.constants, variant.pairs, variant.counting, variant.watching, variant.recording,
         variant.detection,
@@ -362,7 +362,7 @@ class _Content:
         return f"{name}{self._inner(value)}" if "<" in name else name
 
     def _inner(self, value: Callable[..., Any]) -> str:
-        """Return what distinguishes a function without a name of its own: its code and closure."""
+        """Return the identity of a nested function: its code and closure."""
         if not isinstance(value, FunctionType) or not value.__module__.startswith(_SOURCES):
             raise _NotKeptError
         code, cells = value.__code__, [one.cell_contents for one in value.__closure__ or ()]

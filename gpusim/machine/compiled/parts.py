@@ -1,8 +1,8 @@
 """Blocks of a launch in several threads, where their results cannot depend on each other.
 
-Each part of the blocks runs in an instance of its own, with a copy of the arrays; wasmtime releases
-the interpreter's lock meanwhile. The marks of sectors say afterwards what a part has read and
-written: if another has written any of it, no part counts, and the blocks run one after the other.
+Each part of the blocks runs in its own instance, with a copy of the arrays; wasmtime releases the
+interpreter's lock. Marks of sectors record the accesses of a part: if another part has written any
+accessed sector, the results are discarded and the blocks run one after the other.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ def instructions_each(instance: Instance, place: BatchMemory) -> float:
 
 @dataclass
 class Part:
-    """Some blocks, and the instance with the arrays as they leave them."""
+    """Some blocks, and the instance with their results."""
 
     instance: Instance
     place: BatchMemory
 
     def touched(self, made: Translation) -> tuple[Array, Array]:
-        """Return the sectors that are written, and those that are read or written."""
+        """Return the written sectors, and the accessed ones."""
         size, held = self.place.mark_bytes, self.instance.memory
         written, any_ = np.zeros((2, size), np.bool_)
         for number, key in enumerate(made.touched):
@@ -118,7 +118,7 @@ def run_parts(
 
 
 def _merged(parts: Sequence[Part]) -> bool:
-    """Bring what parts have written to the first one's arrays, if none has touched another's."""
+    """Merge written sectors into the arrays of the first part, unless a part depends on another."""
     made = parts[0].place.made
     found = [part.touched(made) for part in parts]
     all_written, all_touched = (np.zeros_like(one) for one in found[0])

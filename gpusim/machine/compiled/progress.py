@@ -1,8 +1,8 @@
-"""Warps that go round loops for long: whether they repeat themselves, or take too long.
+"""Detection of endless loops in compiled code: a repeated state, or too many iterations.
 
-A module asks for each warp after some backward branches, where warps take turns after many turns
-in which none writes memory. A state that comes again while memory stays as it is never ends: NumPy
-then tells who waits for whom. Any other loop may go on, up to a limit.
+A module calls `Progress` for each warp after some backward branches, or after many turns of all
+warps without a store. A repeated state with unchanged memory is endless: NumPy then names the
+waiting threads. Any other loop may continue up to a limit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TIMES_THE_LIMIT = 512
 
 
 class EndlessError(Exception):
-    """Warps go round for ever, or until others join them."""
+    """Warps in an endless loop, unless further blocks end it."""
 
 
 def most_turns(step_limit: int) -> int:
@@ -36,7 +36,7 @@ def most_turns(step_limit: int) -> int:
 
 
 class Progress:
-    """The looks at the warps of one run, which lie in linear memory at a `place`."""
+    """The samples of the warps of one run, at a `place` in linear memory."""
 
     def __init__(self, program: Program, file: str, place: BatchMemory, step_limit: int) -> None:
         self._program, self._file, self._place = program, file, place
@@ -64,10 +64,10 @@ class Progress:
         return 0 if watched.left else self._left
 
     def of_all(self, memory: Array) -> int:
-        """Return how many more steps all warps may take, in turns, before the next look at them.
+        """Return the number of steps of all warps, in turns, before the next sample.
 
-        Looks begin anew after one call, two, four and so on. Raises EndlessError as `of_warp` does,
-        and for blocks that others join.
+        The state is sampled after one call, two, four and so on. Raises EndlessError as `of_warp`
+        does, and for blocks that further blocks may join.
         """
         place, at = self._place, state.place("steps")
         steps = int(memory[at : at + 4].view(np.uint32)[0])
@@ -117,7 +117,7 @@ class _Watched:
         self._held: bytes | None = None
 
     def look(self, found: bytes, held: Callable[[], bytes | None]) -> None:
-        """Compare a state with the first one; EndlessError if it came twice with equal memory."""
+        """Compare a state with the first one; EndlessError if both are equal, memory included."""
         self.left -= 1
         if self._state is None:
             self._state = found

@@ -161,9 +161,9 @@ class _Reader:
 
 
 class _Alone:
-    """Tells where a warp goes on long after all others of its block have come to their end.
+    """A warp that runs long after all others of its block have ended.
 
-    What warps do at one time depends on each other; only such a warp's iterations are omitted.
+    Concurrent warps depend on each other; only such a warp's iterations are omitted.
     """
 
     def __init__(

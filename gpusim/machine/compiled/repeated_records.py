@@ -1,8 +1,7 @@
-"""Iterations of a loop among records of steps: those in its midst are told by count.
+"""Repeated iterations of a loop among records of steps: stored once, with their count.
 
-They are like the ones before them, at addresses that move on by whole lines, the same way each
-time. So a loop of millions of iterations takes no more memory, nor time behind the machine, than
-one of hundreds.
+They equal the iterations before, with addresses shifted by a constant number of lines. A loop of
+millions of iterations then takes no more memory than one of hundreds.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ _LOWEST, _RUNS = 5, 7
 class Repeated(NamedTuple):
     """Records from `begin` up to `end` that repeat the `period` records before, `times` times.
 
-    Twice `kept` iterations more are before, and behind. `strides` is by how many bytes each stretch
-    of a period moves on each time.
+    Twice `kept` further iterations precede and follow. `strides` are the bytes by which each
+    address range of a period moves per iteration.
     """
 
     begin: int

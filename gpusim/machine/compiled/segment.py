@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """A value that the instruction behind a segment reads from a fixed address."""
+    """A value that the instruction after a segment reads from a fixed address."""
 
     address: int
     value: Any
@@ -246,7 +246,7 @@ class _Writer:
         return name
 
     def bits(self, value: Any) -> str:
-        """Return a predicate as 32 bits, known behind the loop."""
+        """Return a predicate as 32 bits, known after the loop."""
         if not isinstance(value, Symbol):
             return f"(i32.const {-1 if value else 0})"
         name = self._bits.get(id(value))
@@ -278,7 +278,7 @@ class _Writer:
             self._vectors.code.append(f"(v128.store offset={place.offset + n} {base} {part})")
 
     def text(self, after: Sequence[str]) -> str:
-        """Return the code before the loop, the loop, and the code behind it."""
+        """Return the code before the loop, the loop, and the code after it."""
         parts = list(self._before)
         if self._vectors.code:
             code = list(self._vectors.code)

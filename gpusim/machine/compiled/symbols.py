@@ -1,4 +1,4 @@
-"""Symbolic arrays: the NumPy function of an op, called with symbols, leaves its graph behind.
+"""Symbolic arrays: calling the NumPy function of an op with symbols records its graph.
 
 A symbol stands for the 32 lanes of a register. It takes part in NumPy's protocols, so that an
 evaluator of `isa` or of a form runs unchanged; a node names the NumPy function, the type of the
@@ -389,7 +389,7 @@ class _TracedNumPy:
         return np.where(condition, *values)
 
     class logical_or:  # noqa: N801 - NumPy's name
-        """`numpy.logical_or`, whose `reduce` takes symbols side by side."""
+        """`numpy.logical_or` with a `reduce` for symbols."""
 
         def __new__(cls, *values: Any) -> Any:
             """Return the function's value."""

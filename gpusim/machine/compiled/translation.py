@@ -1,8 +1,8 @@
 """A program as a module of WebAssembly: one function that runs the lanes of a split.
 
-Basic blocks are the targets of one table of branches. What an instruction computes is vector code
-of its evaluator's graph; accesses and control are written here; all others call the machine's own
-handler. An instruction without a form ends the run: the launch goes on in NumPy.
+Basic blocks are the targets of one table of branches. Arithmetic is vector code from its
+evaluator's graph; accesses and control flow are written here; other instructions call the NumPy
+machine's handler. An unsupported instruction ends the run, and NumPy repeats it.
 """
 
 from __future__ import annotations
@@ -162,13 +162,13 @@ def translated(
     detection: Detection | None = None,
     in_order: bool = False,
 ) -> Translation:
-    """Return a program's module; NotDerivedError for one that is left to NumPy.
+    """Return a program's module; NotDerivedError for one that NumPy has to run.
 
-    `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts
-    may serve twice the lanes (compute capability 7.0). With `counting`, sums are kept
-    and sectors marked; with `watching`, steps of some warps are written down, with `recording`
-    those of all, as columns. With `detection` accesses are compared, to find races. With `in_order`
-    warps take turns as in NumPy's machine.
+    `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts may
+    serve twice the lanes (compute capability 7.0). With `counting`, sums are stored and sectors
+    marked; with `watching`, steps of some warps are written down, with `recording` those of all, as
+    columns. With `detection` accesses are compared, to find races. With `in_order` warps take turns
+    as in NumPy's machine.
     """
     with tracing():
         return _Translator(
@@ -225,10 +225,10 @@ class _Translator:
     # -- places ------------------------------------------------------------------------
 
     def _place(self, register: int) -> Place:
-        """Return a register's place: of the warp, or one that all warps share within a block.
+        """Return a register's place: in the warp, or one shared by all warps within a block.
 
-        Splits stop where a basic block begins. A register that is live at none of these is nobody's
-        else meanwhile: lanes that do not run need not keep it.
+        Splits stop only between basic blocks. A register that is not live there needs no place in
+        each warp.
         """
         known = self._made.registers if register in self._crossing else self._between
         found = known.get(register)
@@ -239,7 +239,7 @@ class _Translator:
         return found
 
     def _reserved_between(self, dtype: DType) -> Place:
-        """Return a place within a basic block: others use it again."""
+        """Return a place within a basic block, to be reused by others."""
         _fitting(dtype)
         place = Place(self._between_at, dtype, "absolute")
         self._between_at += place.bytes
@@ -285,7 +285,7 @@ class _Translator:
                     self._uniform[register] = place
 
     def _place_of_constant(self, pc: int, row: Instruction, kind: str, number: int) -> Place | None:
-        """Return the place of a value that an instruction gives in every warp or launch alike."""
+        """Return the place of an instruction's value that is equal in every warp or launch."""
         if kind == "special":
             return self._special(pc, row)
         if kind == "constant":
@@ -389,7 +389,7 @@ class _Translator:
         return made
 
     def _keep_order(self) -> None:
-        """Make places for the turns of warps; NotDerivedError where more is asked of them."""
+        """Make places for the turns of warps; NotDerivedError where they do not suffice."""
         if self._made.queue_at:
             raise NotDerivedError("asynchronous copies in order")
         self._made.keys_at = self._at
@@ -415,19 +415,19 @@ class _Translator:
         return f'(data (i32.const {self._made.flags_at}) "{held}")'
 
     def _reserve_arrivals(self) -> None:
-        """Make a place for arrivals at named barriers; NotDerivedError where more is asked."""
+        """Make a place for arrivals at named barriers; NotDerivedError if it does not suffice."""
         if self._in_order or self._recording or self._detection is not None:
             raise NotDerivedError("named barriers")
         self._made.arrivals_at, self._at = self._at, self._at + barriers.ARRIVALS_BYTES
 
     def _reserve_cluster(self) -> None:
-        """Make a place for a warp's part of a cluster; NotDerivedError where more is asked."""
+        """Make a place for a warp's part of a cluster; NotDerivedError if it does not suffice."""
         if self._detection is not None:
             raise NotDerivedError("clusters")
         self._made.cluster_at, self._at = self._at, self._at + MEMBER_BYTES
 
     def _reserve_bulk(self) -> None:
-        """Make places for bulk copies; NotDerivedError where more is asked of them."""
+        """Make places for bulk copies; NotDerivedError where they do not suffice."""
         if self._detection is not None:
             raise NotDerivedError("bulk copies")
         self._cell = -(-self._cell // 64) * 64
@@ -446,7 +446,7 @@ class _Translator:
         return f'(data (i32.const {self._made.reductions_at}) "{text}")'
 
     def _reserve_queue(self) -> None:
-        """Make a place for asynchronous copies; NotDerivedError where more is asked of them."""
+        """Make a place for asynchronous copies; NotDerivedError where it does not suffice."""
         if self._detection is not None:
             raise NotDerivedError("asynchronous copies")
         self._made.queue_at, self._at = self._at, self._at + QUEUE_BYTES
@@ -556,7 +556,7 @@ class _Translator:
     # -- instructions that only compute ------------------------------------------------
 
     def _is_computed(self, segment: Segment, pc: int, row: Instruction, kind: str) -> bool:
-        """Add an instruction to a segment; return False for one that stands alone."""
+        """Add an instruction to a segment; return False for one that cannot be in a segment."""
         values: tuple[Any, ...]
         has_no_effect = kind in ("commit_copies", "await_copies") and not self._made.queue_at
         if kind == "fence" or has_no_effect or (kind == "compute" and not row.dst):
@@ -629,7 +629,7 @@ class _Translator:
     def _alone(
         self, segment: Segment, number: int, pc: int, row: Instruction, kind: str
     ) -> tuple[str, Segment]:
-        """Return the code of a segment and of the instruction behind it, and a new segment."""
+        """Return the code of a segment and of the instruction after it, and a new segment."""
         guard = None if row.guard is None else segment.read(row.guard)
         operands, bits = self._operands(segment, pc, row, kind), []
         if guard is not None:
@@ -788,7 +788,7 @@ class _Translator:
         return _atomic_operands(numbers, _memory(row).dtype, by_address=True)
 
     def _added(self, pc: int, row: Instruction) -> str:
-        """Return code that notes what lanes have added to a sum."""
+        """Return code that records the additions of lanes to a sum."""
         memory = _memory(row)
         is_swapped = self._sums.get(pc, -1) >= 0
         if pc not in self._sums or not (is_swapped or memory.dtype.kind == "f"):
@@ -804,7 +804,7 @@ class _Translator:
         )
 
     def _beyond(self, segment: Segment, pc: int, row: Instruction) -> Any:
-        """Return whether an index lies outside its axis."""
+        """Return whether an index is outside its axis."""
         _, space, shape = row.detail
         beyond: Any = np.bool_(False)
         for axis, register in enumerate(row.src):
@@ -822,7 +822,7 @@ class _Translator:
         return beyond
 
     def _noted(self, pc: int, row: Instruction, kind: str, condition: str = "") -> str:
-        """Return code that writes a step down, where the warp's steps are wanted."""
+        """Return code that records a step of a watched warp."""
         space = 0
         if row.memory is not None:
             space = 1 if row.memory.space in WIDE_SPACES else 2
@@ -844,9 +844,9 @@ class _Translator:
         return f"(i32.store8 {at} {some})"
 
     def _detected(self, asked: Detection, pc: int, row: Instruction, condition: str) -> str:
-        """Return code that compares an access, and traps where a rule might have a finding.
+        """Return code that compares an access, and traps at a possible finding.
 
-        Of instructions that name lanes, $x are those that some lane names, $z those that all do.
+        For masks, $x are the lanes named by any mask, $z the lanes named by every mask.
         """
         on, parts = "(local.get $on)", []
         if row.guard is not None:
@@ -886,9 +886,9 @@ class _Translator:
         return " ".join(parts)
 
     def _tells(self, row: Instruction) -> bool:
-        """Return whether an instruction's own lanes are told: of a computation they do not count.
+        """Return whether an instruction's lanes are recorded: not for arithmetic.
 
-        Accesses and loads of constants at offsets in registers have more to tell.
+        Accesses, and loads of constants at offsets in registers, have further records.
         """
         op = OPS[row.op]
         is_more = op.kind in ("load", "store", "atomic") or (op.kind == "bank" and bool(row.src))
@@ -899,7 +899,7 @@ class _Translator:
         return f"(call $decided (i32.const {pc}) {on} {taken})"
 
     def _told(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
-        """Return code that tells an access, once it is done: its addresses are no longer needed."""
+        """Return code that records an access after it is done and its addresses are free."""
         memory = row.memory
         assert memory is not None
         if not self._recording or not OPS[row.op].issued:
@@ -938,7 +938,7 @@ class _Translator:
 
     @staticmethod
     def _detail(here: str, passes: str) -> str:
-        """Return code that tells an access that the memory behind the L1 does not have."""
+        """Return code that records an access that does not reach the L1."""
         zeros = " ".join(["(i32.const 0)"] * 3)
         return (
             f"(call $detail {here} {passes} {zeros} (i32.const -1) (i32.const 0)"
@@ -1172,9 +1172,9 @@ class _Translator:
         )
 
     def _yield(self, block: int, *, settles: bool = False) -> str:
-        """Return code before a basic block that ends the turn where another split is behind.
+        """Return code before a basic block that ends the turn if another split is at a lower pc.
 
-        In order it ends in any case; it `settles` where others may wait for lanes that leave.
+        In NumPy's order it always ends; it `settles` if other lanes may wait for exiting ones.
         """
         if self._in_order:
             note = _SETTLES if settles else ""
@@ -1185,7 +1185,7 @@ class _Translator:
         )
 
     def _meeting(self, block: int, pc: int) -> str:
-        """Return code before a basic block that all warps of a group come to before any goes on."""
+        """Return code before a basic block that all warps of a group reach before any continues."""
         if pc >= len(self._rows) or not (pc in self._meetings or _waits(self._rows[pc])):
             return ""
         if pc in swapping(self._program):  # others load before it
@@ -1196,13 +1196,13 @@ class _Translator:
         )
 
     def _asking(self, number: int) -> str:
-        """Return code that only asks whether lanes miss others, if the group is asked."""
+        """Return code that tests for missing lanes, if the group requests it."""
         return f"""(if {state.read("asks")} (then {self._named()}
 (if (i32.eqz {self._missing("(local.get $M)")}) (then {self._undone(number)}
 (local.set $pc (i32.const {number})) (br $yield)))))"""
 
     def _undone(self, number: int) -> str:
-        """Return code that takes back what a basic block has counted."""
+        """Return code that undoes the counts of a basic block."""
         undone = ""
         if self._counting:
             at = 16 * number
@@ -1218,7 +1218,7 @@ class _Translator:
         return undone
 
     def _turned(self, block: str) -> str:
-        """Return code that notes a turn to a block in the path, where that is kept."""
+        """Return code that adds a branch to the path, if paths are kept."""
         if not self._is_ordered:
             return ""
         return f"(local.set $h {self._path(block)})"
@@ -1233,7 +1233,7 @@ class _Translator:
         )
 
     def _path(self, block: str) -> str:
-        """Return the path of lanes that leave for a block."""
+        """Return the path of lanes that branch to a block."""
         if not self._is_ordered:
             return "(i32.const 0)"
         mixed = f"(i32.mul (i32.const 0x01000193) (i32.xor (local.get $h) {block}))"
@@ -1296,7 +1296,7 @@ class _Translator:
         return f"(i32.and (i32.and (local.get $x) {live}) (i32.xor {here} (i32.const -1)))"
 
     def _waiting(self, number: int, row: Instruction, kind: str) -> str:
-        """Return code that holds a split until all live lanes of its mask are there."""
+        """Return code that blocks a split until all live lanes of its mask arrive."""
         waits = state.AT_WARP if kind == "warpsync" else state.AT_MASK
         undone = "" if OPS[row.op].is_replayed else self._undone(number)
         misses = state.written("misses", "(i32.const 1)") if self._in_order else ""
@@ -1313,7 +1313,7 @@ class _Translator:
 {undone} {misses} {hold} (call $gather (local.get $W)) (return)))"""
 
     def _parted(self, block: int) -> str:
-        """Return code that ends a turn: lanes with equal operands go on by themselves."""
+        """Return code that ends a turn with a split for each set of lanes with equal operands."""
         if self._in_order:
             return "(unreachable)"
         split = f"(local.get $W) (local.get $i) (i32.const {block}) (local.get $M)"
@@ -1386,7 +1386,7 @@ class _Translator:
         )
 
     def _reduced(self, number: int, pc: int, row: Instruction, predicate: str) -> str:
-        """Return code that keeps the predicates for a barrier's result."""
+        """Return code that stores the predicates for a barrier's result."""
         register, kept = row.dst[0], self._reserved(np.dtype(np.bool_))
         dtype, is_read = self._types[register], self._live.is_live(register, pc + 1)
         if self._types.get(row.src[0], kept.dtype).kind != "b" or dtype.itemsize not in (1, 4):
@@ -1410,7 +1410,7 @@ class _Translator:
         return self._held_at_barrier(number, row, self._hold(number, state.AT_CLUSTER))
 
     def _held_at_barrier(self, number: int, row: Instruction, hold: str) -> str:
-        """Return code that lets the lanes that are on `hold`, and the others go on."""
+        """Return code that blocks the active lanes by `hold`; all others continue."""
         wait = f"{hold} (return)"
         if self._in_order:
             wait = f"{_SETTLES} {wait}"
@@ -1465,7 +1465,7 @@ def _shows_order(row: Instruction) -> bool:
 
 
 def _has_several(rows: Sequence[Instruction], ordered: frozenset[int]) -> bool:
-    """Return whether other atomics may be of elements whose order one of them shows."""
+    """Return whether several atomics may access an element, and one shows their order."""
     atomics = [(pc, row) for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic"]
     return any(
         other != pc and _memory(row).may_touch(_memory(rows[pc]).places)
@@ -1494,7 +1494,7 @@ def _meetings(rows: Sequence[Instruction]) -> frozenset[int]:
 
 
 def _ends_turn(kind: str) -> bool:
-    """Return whether a turn of NumPy's machine ends behind an instruction, whatever it does."""
+    """Return whether a turn of NumPy's machine always ends after an instruction."""
     return kind in CONTROL | LEFT and kind not in ("bsync", "call_driver")
 
 
