@@ -15,11 +15,11 @@ from gpusim.typing import Array
 class Access:
     """A memory instruction of the program, with its traits for the rules.
 
-    It `polls` where a loop repeats it until its value changes; it `is_optimistic` where an
-    atomic compare-and-swap sees whether its value is still true. It `must_be_volatile` where the
-    program does not say so, and nothing else can be. It `is_tested` where a branch depends on its
-    value and a fence follows; a poll `is_signal` whose value goes nowhere else. It `swaps_sum`
-    where it is a compare-and-swap of a floating-point sum.
+    It `polls` if a loop repeats it until its value changes; it `is_optimistic` if an atomic
+    compare-and-swap sees whether its value is still true. It `must_be_volatile` where the program
+    does not say so, and nothing else can be. It `is_tested` where a branch depends on its value and
+    a fence follows; a poll `is_signal` whose value goes nowhere else. It `swaps_sum` where it is a
+    compare-and-swap of a floating-point sum.
     """
 
     pc: int

@@ -50,7 +50,7 @@ class Layout:
     """The division of a launch's memories into elements, one per entry of a shadow.
 
     An element has as many bytes as the narrowest access to its memory. Arrays named in
-    `uninitialised` hold nothing yet, or where their `Values` say so.
+    `uninitialised` have no values yet, wholly or by their `Values`.
     """
 
     program: Program
@@ -116,7 +116,7 @@ class Layout:
 
     @cached_property
     def own_shared(self) -> int:
-        """Elements of a block's own shared memory: behind them lie the system's, or padding."""
+        """Elements of a block's own shared memory, without the system's and padding after them."""
         own = self.program.shared_bytes + self.launch.dynamic_shared_bytes
         return -(-own // self.element_bytes["shared"])
 
@@ -164,7 +164,7 @@ class Layout:
         return self.name(memory, location & ((1 << LOCATION_SHIFT) - 1))
 
     def _holder(self, address: int) -> str:
-        """Return the array that an address lies in, or that begins last before it."""
+        """Return the array of an address, or the last one that begins before it."""
         before = [one for one in self.allocations.values() if one.address <= address]
         return max(before, key=lambda one: one.address).name
 

@@ -1,10 +1,10 @@
 """Asynchronous copies from global to shared memory: pending copies, and waits for them.
 
-A copy (PTX cp.async) comes after all that its thread did before, and reads and writes at any time
+A copy (PTX cp.async) follows the earlier accesses of its thread, and reads and writes at any time
 until that thread waits for its group; until then nothing orders it, not even for the thread itself.
-From then on it counts as an access that the thread makes at the wait, and is passed on as others
-are. Copies that arrive at a barrier in shared memory (cp.async.mbarrier.arrive) are pending until a
-thread of the block has asked for that barrier's phase, and then count as accesses at the arrival.
+Then it counts as an access of the thread at the wait. Copies that arrive at an mbarrier
+(cp.async.mbarrier.arrive) are pending until a thread of the block tests the barrier's phase, and
+then count as accesses at the arrival.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def wait_for(text: str, line: int) -> str:
 
 
 class Pending(NamedTuple):
-    """Why a copy has not ended: what is `missing`, in words; `left` groups came behind its own.
+    """Why a copy is pending: what is `missing`, in words; `left` groups were committed after it.
 
-    `line` is that of a wait that leaves too many, or 0.
+    `line` is the line of a wait that allows too many pending groups, or 0.
     """
 
     missing: str
@@ -78,8 +78,8 @@ UNCOMMITTED = "the copy is in no group that its thread has committed"
 class Groups:
     """The number of committed copy groups of each lane of a batch, by its place there.
 
-    Of each lane's last wait, `waited` has the groups committed until then, `left` those that it
-    left pending at most, and `line` its source line.
+    For each lane's last wait, `waited` is the number of groups committed until then, `left` the
+    most that it allows to be pending, and `line` its source line.
     """
 
     def __init__(self, lanes: int) -> None:
@@ -162,9 +162,9 @@ class Copy:
 
 
 class InFlight:
-    """Copies that read or write one memory: `begun` is the last one of each element, packed.
+    """Pending copies of one memory: `begun` is the last one of each element, packed.
 
-    Copies that arrive at `barriers`, the elements with such words, are kept with their accesses.
+    Copies that arrive at mbarriers, the elements `barriers`, are kept with their accesses.
     """
 
     def __init__(self, elements: int) -> None:
@@ -174,7 +174,7 @@ class InFlight:
         self._arriving: list[tuple[Copy, ElementAccess]] = []
 
     def arrive(self, copy: Copy, touch: ElementAccess) -> None:
-        """Keep copies that have arrived at a barrier pending until somebody waits for it."""
+        """Keep copies that have arrived at a barrier pending until a thread waits for it."""
         self.begun[copy.element] = copy.packed
         self._arriving.append((copy, touch))
 
@@ -220,7 +220,7 @@ class InFlight:
         return found
 
     def _keep(self, left: list[Copy], found: list[Copy]) -> None:
-        """Keep pending copies, some perhaps of the same elements as the completed ones."""
+        """Keep pending copies, perhaps of the same elements as completed ones."""
         for copy in found:
             self.begun[copy.element] = 0
         for copy in left:

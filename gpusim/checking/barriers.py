@@ -111,10 +111,10 @@ class Barriers:
             copies[step.rows] = np.where(some, first, copies[step.rows])
 
     def _is_skipped(self, pc: int, place: int) -> bool:
-        """Return whether threads that exited at a place went around an instruction.
+        """Return whether threads that exited at a place branched around an instruction.
 
-        Others have taken an early return. Where the source does not tell, the ones that exit behind
-        the instruction went around it.
+        Otherwise they took an early return. If the source does not tell, threads that exit after
+        the instruction branched around it.
         """
         if (pc, place) not in self._skipped:
             known = self._left_early(self._lines[pc], self._lines[place])

@@ -28,9 +28,9 @@ from gpusim.typing import Array
 class Batch:
     """State of a batch. `threads` are packed, `gone_at` is the pc of each lane's exit.
 
-    `local` tells the written elements of threads' local memory, `origins` the registers that
-    hold values from uninitialised memory. `groups` are present where copies are asynchronous.
-    `joined` has the lanes that met last for each atomic that one of them makes, (copies, rows, 32).
+    `local` has the written elements of threads' local memory, `origins` the registers with values
+    from uninitialised memory. `groups` are present with asynchronous copies. `joined` has the lanes
+    that last shared each warp-aggregated atomic, (copies, rows, 32).
     """
 
     clocks: Clocks
@@ -70,7 +70,7 @@ class Batch:
         self._copy_local(copies)
 
     def join(self, step: Step, number: int) -> None:
-        """Record the lanes that meet to make one atomic of theirs, by its number."""
+        """Record the lanes that share a warp-aggregated atomic, by its number."""
         shape = step.placement.copies, len(self.gone_at), 32
         lanes = self.joined.setdefault(number, np.zeros(shape, dtype=bool))
         lanes[:, step.rows] = step.on

@@ -1,4 +1,4 @@
-"""Knowledge of threads that barriers, and lanes that meet, pass on within their block."""
+"""Propagation of acquired accesses within a block, at block and warp barriers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ K = TypeVar("K", bound=Joined)
 
 
 class Together(NamedTuple, Generic[K]):
-    """What many threads of a block have come to know at one time: each, and all of them."""
+    """Accesses known to many threads of a block at one time: to each, and to all."""
 
     time: int
     each: Callable[[], Iterator[tuple[Row, K]]]
@@ -54,7 +54,7 @@ class _Warp(Generic[K]):
     lanes: dict[int, list[tuple[int, K]]] = field(default_factory=dict)
 
     def settle(self, met: int) -> None:
-        """Give all lanes what each knew before they met."""
+        """Give all lanes the knowledge of each before they synchronised."""
         self.met = met
         for lane, entries in list(self.lanes.items()):
             count = sum(time <= met for time, _ in entries)
@@ -71,7 +71,7 @@ class _Warp(Generic[K]):
 
 
 class BlockFlow(Generic[K]):
-    """What threads have come to know, and when; others know it behind barriers between them."""
+    """Accesses known to threads, and since when; known to others after a barrier between them."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, _Block[K]] = {}
@@ -110,7 +110,7 @@ class BlockFlow(Generic[K]):
         return None if block is None else self._of(block, row)
 
     def take(self, row: Row) -> K | None:
-        """Return the knowledge of a thread, and forget what nobody else knows."""
+        """Return the knowledge of a thread, and drop the rest of its own."""
         known = self.of(row)
         if known is not None:
             block = self._blocks[row[KEY]]
@@ -145,7 +145,7 @@ class BlockFlow(Generic[K]):
 
 
 def _settle(block: _Block[K], barrier: int) -> None:
-    """Give all threads what each knew before a barrier."""
+    """Give all threads the knowledge of each before a barrier."""
     block.barrier = barrier
     for number, warp in list(block.warps.items()):
         warp.settle(barrier)
@@ -171,7 +171,7 @@ def _met(block: _Block[K], row: Row) -> Iterator[K | None]:
 
 
 def joined(known: K | None, more: K | None) -> K | None:
-    """Return what either of two knows, if they know anything."""
+    """Return the union of two states of knowledge, if there are any."""
     if known is None or more is None:
         return more if known is None else known
     return known.join(more)

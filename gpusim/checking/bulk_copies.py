@@ -1,9 +1,9 @@
-"""Bulk copies in a check: elements on their way, and fences between stores and the engine.
+"""Bulk copies in a check: elements in flight, and fences between stores and the async proxy.
 
-A copy to shared memory comes after all that its thread did before, and is on its way until its
-barrier's phase is over for some thread; others learn of it as they learn of a phase. A copy to
-global memory reads shared memory until its group is awaited; what threads have stored there needs a
-fence between the proxies (fence.proxy.async) before it (PTX ISA, async proxy).
+A copy to shared memory follows the earlier accesses of its thread, and is in flight until a thread
+sees the end of its mbarrier's phase; other threads are ordered after that thread. A copy to global
+memory reads shared memory until its group is awaited; stores to its source need a proxy fence
+(fence.proxy.async) before it (PTX ISA, async proxy).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WAIT = {
 
 
 class Begun(NamedTuple):
-    """A copy as the machine tells it: sizes and places in bytes, its group or 0."""
+    """A copy as the machine reports it: sizes and places in bytes, its group or 0."""
 
     number: int
     row: int

@@ -103,7 +103,7 @@ def check_call(
     blocks: Sequence[int] | None = None,
     code: str | None = None,
 ) -> Findings:
-    """Check a launch of the catalogue, also for elements that its sums leave out or hold twice.
+    """Check a launch of the catalogue, also for elements missing or repeated in its sums.
 
     The sums of a racing kernel are not examined.
     """
@@ -222,7 +222,7 @@ def source_of(prepared: Prepared) -> SourceText:
 
 
 def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
-    """Return whether compiled code has examined a launch and left nothing to be told."""
+    """Return whether compiled code has checked a launch and no finding is possible."""
     checker.begin(prepared.program, prepared.launch)
     asked = checker.detection()
     if asked is None:
@@ -236,7 +236,7 @@ def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
 
 
 def _other_orders(program: Program) -> list[Turns]:
-    """Return the orders of warps and blocks that show what the usual one may hide."""
+    """Return orders of warps and blocks that may show further races."""
     if refills(program):
         return [Turns(), Turns(ascending=True)]
     return [Turns()] if any(map(takes_lock, program.instructions)) else []

@@ -1,4 +1,4 @@
-"""The observer of a check: it keeps clocks and shadow memory, and applies the rules."""
+"""The observer of a check: updates clocks and shadow memory, and applies the rules."""
 
 from __future__ import annotations
 
@@ -334,21 +334,21 @@ class Checker(Observer):
             action(step, batch)
 
     def _multiply(self, step: Step) -> None:
-        """Keep the first index of an instruction that leaves its 32 bits."""
+        """Keep the first index of an instruction that exceeds 32 bits."""
         threads = self._batch(step.placement).threads
         found = overflow(step, threads, signed=self._products[step.pc])
         if found is not None:
             self._overflows[step.pc] = found
 
     def tell_overflows(self) -> None:
-        """Tell indices beyond 32 bits, where accesses or arrays show that they are no hashes."""
+        """Report indices beyond 32 bits, if accesses or arrays show that they are not hashes."""
         is_large = any(one.elements > MAX_ELEMENTS for one in self._allocations.values())
         if is_large or self._sink.has("bounds"):
             for found in self._overflows.values():
                 self._sink.add(found)
 
     def tell_sums(self) -> None:
-        """Tell what only the end of the launch shows: how much floating-point sums have lost."""
+        """Report lost additions of floating-point sums, at the end of the launch."""
         wrong = self._float_sums.wrong()
         for pc, (lowest, memory) in self._shared_sums.items():
             note = order_of_sums(self._accesses[pc], *self._layout.name(memory, lowest))
@@ -663,7 +663,7 @@ class Checker(Observer):
                     (shadow.read if copy.access.kind == "load" else shadow.write)(touch)
 
     def _land(self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight) -> None:
-        """Note barriers in shared memory; end their copies where a thread asks for a phase."""
+        """Record mbarriers; complete their copies when a thread tests a phase."""
         memory = access.instruction.memory
         if access.kind == "atomic" and memory is not None and memory.of_block:
             copies.barriers[touch.element] = True
@@ -689,7 +689,7 @@ class Checker(Observer):
         return np.arange(begin // each, -(-(begin + size) // each))
 
     def _begin_bulk(self, step: Step, batch: Batch) -> None:
-        """Compare copies that begin with the accesses before, and keep them on their way."""
+        """Compare new copies with earlier accesses, and keep them in flight."""
         flights, shadow = self._bulk(batch)
         access, warps = self._accesses[step.pc], step.placement.warps_per_block
         for told in step.values[0].tolist():
@@ -709,7 +709,7 @@ class Checker(Observer):
             flights.begin(flight)
 
     def _land_bulk(self, step: Step, batch: Batch) -> None:
-        """Enter copies whose phase is over as stores that those learn of who ask for it."""
+        """Enter copies of ended phases as stores known to the threads that test the phase."""
         flights, shadow = self._bulk(batch)
         arrivals = [one for one in self._accesses.values() if _is_arrival(one)]
         memory = int(step.placement.blocks[0]) + 1
@@ -826,7 +826,7 @@ def _is_arrival(access: Access) -> bool:
 
 
 def _repeated_fences(program: Program) -> frozenset[int]:
-    """Return the fences directly behind another one of their scope, as compilers write them."""
+    """Return the fences directly after another one of their scope, as compilers write them."""
     rows, begins = program.instructions, leaders(all_successors(program))
     return frozenset(
         pc
@@ -841,8 +841,8 @@ def _repeated_fences(program: Program) -> frozenset[int]:
 def _polls_of_shared(program: Program, polls: Collection[int]) -> frozenset[int]:
     """Return the loads of shared memory that spin loops repeat, in a compiler's code.
 
-    The compiler drops the volatile qualifier, but leaves no other load in such loops. The loop's
-    first one may stand before it, by the same line.
+    The compiler drops the volatile qualifier, but a plain load would not stay in such a loop. The
+    first load may precede the loop, with the same line.
     """
     rows = program.instructions
     loads = [

@@ -1,10 +1,9 @@
 """Order between the threads of a block: its barriers, and the warp barriers of its warps.
 
-Time is the number of a step. An access is ordered after another of its block where a barrier
-opened in between, and after another of its warp where both lanes met at a `syncwarp` or
-`*_sync`. Each row of a batch (a warp) keeps when its block's barrier opened last and when all
-its lanes met last; only with partial masks is it kept for each pair of lanes, and only with
-barriers for some warps of a block for each pair of warps.
+Time is the number of a step. An access is ordered after another of its block if a barrier opened in
+between, and after another of its warp if both lanes took part in a `syncwarp` or `*_sync`. Each row
+of a batch (a warp) has the times of its block's last barrier and of the last synchronisation of all
+its lanes; partial masks add times for each pair of lanes, named barriers for each pair of warps.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class Clocks:
 
 
 def participants(step: Step) -> Array:
-    """Return the lanes that meet, (rows, lane): also those at other barriers that correspond."""
+    """Return the lanes that synchronise, (rows, lane), at corresponding barriers too."""
     lanes = step.on if step.beside is None else step.beside
     return np.asarray(lanes.all(axis=0))
 

@@ -1,8 +1,8 @@
-"""Order between the threads of a thread block cluster, and the lives of its blocks.
+"""Order between the threads of a thread block cluster, and the lifetimes of its blocks.
 
-`barrier.cluster` orders what threads do before they arrive before what the others of their cluster
-do behind their wait. A block's shared memory is there from its start to its end: an access from
-another block needs a barrier behind the start, and one before the end (CUDA C++ Programming Guide,
+`barrier.cluster` orders accesses before the arrival of a thread before accesses of its cluster
+after their wait. A block's shared memory exists from its start to its end: an access from another
+block needs a barrier after the start, and one before the end (CUDA C++ Programming Guide,
 distributed shared memory).
 """
 
@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class ClusterHeard:
-    """Until when threads know of others of their cluster: `rows` are those of the entries."""
+    """Times up to which threads know accesses of their cluster; `rows` are those of the entries."""
 
     clocks: ClusterClocks
     rows: Array
@@ -68,7 +68,7 @@ class ClusterClocks:
         self.settle()
 
     def settle(self) -> None:
-        """End the phase of each cluster whose threads have all arrived, or exited."""
+        """End the phase of each cluster after all threads have arrived or exited."""
         missing = (self._live & ~self._came).any(axis=1).reshape(-1, self.size).any(axis=1)
         over = np.repeat(~missing, self.size) & self._came.any(axis=1)
         self._ended[over] = self._arrived[over]
@@ -79,7 +79,7 @@ class ClusterClocks:
         self.known[rows] = self._ended.reshape(-1, self.size)[rows // self.size]
 
     def heard(self, rows: Array) -> ClusterHeard:
-        """Return what the threads of some rows know."""
+        """Return the times known to the threads of some rows."""
         return ClusterHeard(self, rows)
 
     def block_of(self, rows: Array, ranks: Array) -> Array:

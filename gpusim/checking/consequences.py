@@ -1,7 +1,7 @@
-"""Consequences of a race: an index, or a number of iterations, that a racing word decides.
+"""Consequences of a race: an index, or a trip count, that depends on a racing word.
 
-They belong to the race, whose message names their lines: they are gone, or are errors of their own,
-once it is mended.
+They are part of the race, and its message names their lines: fixing the race removes them, or shows
+them as separate errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a check has compared: accesses, pairs that are ordered, and pairs that need no order."""
+"""Coverage of a check: compared accesses, ordered pairs, and pairs without need of an order."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ REASONS = {
 class Coverage:
     """Counts of a check: element accesses of threads, and pairs of them on one element.
 
-    A pair is an access and the last earlier one that may conflict. `ordered` ones have
-    happens-before order; `not_compared` counts pairs or accesses that no order was asked of, and
-    instructions with an unknown mask.
-    `lines_not_run` have machine code that no thread has run. Of some blocks alone, `blocks` are the
-    first and the last one, and those of the grid.
+    A pair is an access and the last earlier conflicting one. `ordered` ones have happens-before
+    order; `not_compared` counts pairs or accesses without need of an order, and instructions with
+    an unknown mask. `lines_not_run` have machine code that no thread executed. For a check of some
+    blocks, `blocks` are the first, the last, and the number in the grid.
     """
 
     accesses: int = 0
@@ -44,7 +43,7 @@ class Coverage:
         return ", ".join([words, *left, *lines_not_run(sorted(self.lines_not_run)), *some])
 
     def __add__(self, other: Coverage) -> Coverage:
-        """Return what two checks of a kernel have compared: lines that ran in neither are left."""
+        """Return the coverage of two checks of a kernel; `lines_not_run` ran in neither."""
         return Coverage(
             self.accesses + other.accesses,
             self.ordered + other.ordered,

@@ -1,8 +1,8 @@
-"""The memory of a GPU over a whole program: which bytes have values, and who touched them last.
+"""The memory of a GPU over a whole program: initialised bytes, and the last access to each.
 
-Kernels, copies and memsets on different streams race where nothing orders them and one of them
-writes; so do they with the host, in memory that both reach. Atomics and volatile accesses are held
-to race with plain stores alone, as flags are read while others wait for them.
+Unordered kernels, copies and memsets on different streams race if one of them writes; so do they
+with the host, in shared memory. Atomics and volatile accesses race only with plain stores, as they
+may be flags.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Stamp(Protocol):
 
     @property
     def clock(self) -> Mapping[int, int]:
-        """What is over before it, and itself."""
+        """The work that has ended before it, and itself."""
 
     def is_before(self, clock: Mapping[int, int]) -> bool:
         """Return whether it is over for whoever has this clock."""
@@ -142,7 +142,7 @@ class DeviceMemory:
     # -- work on streams
 
     def write(self, rows: Iterable[tuple[int, int]], work: Work) -> Iterator[Finding]:
-        """Enter what a copy or memset writes, as addresses with sizes; yield races."""
+        """Enter the writes of a copy or memset, as addresses with sizes; yield races."""
         for address, size in rows:
             one = self._at(address)
             if one is None:
@@ -153,7 +153,7 @@ class DeviceMemory:
                 one.has_values[part] = True
 
     def read(self, rows: Iterable[tuple[int, int]], work: Work) -> Iterator[Finding]:
-        """Enter what a copy reads; yield races."""
+        """Enter the reads of a copy; yield races."""
         for address, size in rows:
             one = self._at(address)
             if one is not None:
@@ -199,7 +199,7 @@ class DeviceMemory:
             target.has_values[part] = origin.has_values[taken]
 
     def launched(self, work: Work, touched: Iterable[tuple[int, Touched]]) -> Iterator[Finding]:
-        """Enter what a kernel has touched, by the addresses of allocations; yield races."""
+        """Enter the accesses of a kernel, by the addresses of allocations; yield races."""
         for address, marks in touched:
             one = self._regions.get(address)
             if one is None:
@@ -220,7 +220,7 @@ class DeviceMemory:
                 one.has_values[part] |= (found & (WRITTEN | UPDATED)) != 0
 
     def launched_unseen(self) -> None:
-        """Take note of a launch whose stores nobody saw: any memory may have values now."""
+        """Enter a launch with unknown stores: any memory may have values now."""
         for one in self._all:
             one.has_values = None
 
@@ -334,7 +334,7 @@ class DeviceMemory:
 
 
 def _does(work: Work, mark: int, lines: Lines) -> tuple[str, tuple[int, ...]]:
-    """Return what work does to an element, and the lines of a kernel."""
+    """Return the access of some work to an element, in words, and the lines of a kernel."""
     if mark == READ and READ not in lines and UPDATED in lines:
         mark = UPDATED
     verb = {READ: "reads", WRITTEN: work.verb or "writes", UPDATED: "updates"}[mark]

@@ -77,15 +77,15 @@ class ClusterHeard(Protocol):
 
 @dataclass(frozen=True)
 class ElementAccess:
-    """The elements that a step touches, one entry for each lane and element.
+    """The elements that a step accesses, one entry for each lane and element.
 
     `element` is the place in the shadow, `thread` the accessing thread, `barrier` and `warp_sync`
-    the times when the thread's barrier opened last and when its warp met last (one number where
-    that is the same for all), `pairs` when it last met the lanes of its warp, where that differs
-    by lane. `values` gives the stored values, (copies, entries): one copy, or one for each of the
-    identical blocks. An entry represents `blocks` of them.
-    `memory` is 0 for global memory, and tells blocks' shared memory apart. `heard` is present
-    where barriers join some warps of a block, `of_cluster` where blocks are in clusters.
+    the times of the thread's last block barrier and warp synchronisation (one number if equal for
+    all), `pairs` those with each lane of its warp, where they differ. `values` gives the stored
+    values, (copies, entries): one copy, or one for each of the identical blocks. An entry
+    represents `blocks` of them. `memory` is 0 for global memory, and tells blocks' shared memory
+    apart. `heard` is present where barriers join some warps of a block, `of_cluster` where blocks
+    are in clusters.
     """
 
     time: int
@@ -102,7 +102,7 @@ class ElementAccess:
 
     @property
     def packed(self) -> Array:
-        """The touch as the shadow keeps it."""
+        """The access as packed in the shadow."""
         return np.int64(self.time << TIME_SHIFT) | (self.thread << THREAD_SHIFT)
 
     @property
@@ -142,7 +142,7 @@ class ElementAccess:
         return np.asarray(np.maximum(self.barrier, self.heard.of(other)))
 
     def met(self, other: Array) -> Array:
-        """Return when each thread last met another one of its warp."""
+        """Return the time of each thread's last synchronisation with another one of its warp."""
         if self.pairs is None:
             return self.warp_sync
         known = np.take_along_axis(self.pairs, (other & 31)[:, None], axis=1)[:, 0]
@@ -151,7 +151,7 @@ class ElementAccess:
 
 @dataclass(frozen=True)
 class Unordered:
-    """Entries of a touch that no barrier orders after an earlier access, by how far apart."""
+    """Entries of an access that no barrier orders after an earlier one, by their distance."""
 
     within_warp: Array
     apart: Array

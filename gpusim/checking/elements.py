@@ -1,7 +1,7 @@
-"""Input elements that a kernel of the catalogue leaves out or adds more than once.
+"""Input elements that a kernel of the catalogue omits or adds more than once.
 
-A sum is linear: if each input number has bits of its own, the result tells how often every
-element was added. A run on random numbers decides first whether the search is needed.
+A sum is linear: with distinct bits in each input number, the result shows how often every element
+was added. The search runs only if a run on random numbers has a wrong result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WIDE = ("int64", "uint64")
 
 
 def findings(setup: Setup) -> list[Finding]:
-    """Return findings for elements that sums leave out or repeat."""
+    """Return findings for elements that sums omit or repeat."""
     entry = setup.entry
     wide = next((name for name in WIDE if name in entry.dtypes), None)
     if wide is None:
@@ -90,7 +90,7 @@ def _named(setup: Setup) -> list[Finding]:
 
 
 def _fields(sums: Array) -> Array:
-    """Return the counts that results hold, (results, elements)."""
+    """Return the counts in results, (results, elements)."""
     shifts = np.arange(0, 64, FIELD_BITS, dtype=np.uint64)
     counts: Array = (sums[:, None] >> shifts) & np.uint64(2**FIELD_BITS - 1)
     return counts

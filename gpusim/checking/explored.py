@@ -23,7 +23,7 @@ class Tried:
 
 
 def alike(finding: Finding) -> tuple[Any, ...]:
-    """Return what findings of several launches have in common: rule and lines."""
+    """Return the identity of a finding across launches: rule and lines."""
     return finding.rule, finding.lines
 
 
@@ -51,7 +51,7 @@ class Explored:
 
     @property
     def smallest(self) -> list[Tried]:
-        """The smallest launches of the findings, each with those that no smaller one has."""
+        """The smallest launches of the findings, each with the findings of no smaller one."""
         known: set[tuple[Any, ...]] = set()
         found = []
         for one in self.ran:

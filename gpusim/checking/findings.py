@@ -114,7 +114,7 @@ class Finding:
         return tuple(sorted({place.line for place in self.places}))
 
     def callers(self, line: int) -> str:
-        """Return in words who calls the device function with one of the lines; "" for none."""
+        """Return in words the callers of the device function with one of the lines; "" if none."""
         paths = dict.fromkeys(place.calls for place in self.places if place.line == line)
         return "; or ".join(filter(None, map(call_path, paths)))
 

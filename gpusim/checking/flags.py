@@ -54,7 +54,7 @@ class Flags:
             self.log.visit(self._releases.visit(touch, flag), flag)
 
     def _sees(self, access: Access) -> bool:
-        """Return whether an access is ordered: without fences, behind atomics of its element."""
+        """Return whether an access is ordered: without fences, after atomics of its element."""
         return self._has_fences or _memory(access).may_touch(self._updated)
 
     def _publishes(self, access: Access) -> bool:

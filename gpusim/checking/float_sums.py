@@ -1,7 +1,7 @@
-"""Floating-point sums by atomics, beside the same sums with more digits: how much is lost.
+"""Floating-point sums by atomics, compared with the same sums in more digits.
 
-An addition that is small beside the sum changes nothing: a float32 that counts by ones stops at
-2^24, whatever the order. Of each atomic, the sums of some elements are followed.
+An addition that is too small changes nothing: a float32 that counts by ones stops at 2^24, in any
+order. For each atomic, the sums of some elements are tracked.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Exact = np.longdouble
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum: its value, the `exact` one, its additions, and those of them that changed nothing.
+    """A sum: its value, the `exact` one, its additions, and the number without effect.
 
-    `magnitude` adds up absolute values, `lost` those of the additions without effect.
+    `magnitude` adds up absolute values, `lost` the absolute values of additions without effect.
     """
 
     value: np.generic
@@ -134,7 +134,7 @@ class FloatSums:
 
 
 def signed(row: Instruction, added: Array) -> Array:
-    """Return what an instruction adds: less where it subtracts."""
+    """Return the addend of an instruction, negated if it subtracts."""
     return -added if str(row.detail).startswith("sub") else added
 
 

@@ -1,10 +1,9 @@
 """Earlier accesses overwritten in a shadow, kept by the row that made them.
 
-Where barriers alone order a kernel's accesses, and any two of them that meet on an element (one
-storing) conflict, flags beside the last access say enough: another one that is not ordered is a
-race, whoever made it. Fences, flags, atomics beside plain stores, volatile memory and masks that
-name some lanes, and barriers for some warps, make it matter who that was: then all are kept that
-may yet race alone.
+If barriers alone order a kernel's accesses, and any two accesses to an element (one a store)
+conflict, flags of the last access suffice: any other unordered access is a race. With fences,
+flags, atomics mixed with plain stores, volatile memory, partial masks or named barriers the
+accessing thread matters: then all accesses that may race are kept.
 """
 
 from __future__ import annotations

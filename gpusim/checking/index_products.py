@@ -1,7 +1,7 @@
-"""Products of indices that leave their 32 bits: `row * columns` beyond 2^31.
+"""Products of indices that exceed 32 bits: `row * columns` beyond 2^31.
 
-Only a launch with accesses out of bounds, or arrays of more elements, is told of them: elsewhere
-a hash may wrap on purpose.
+They are reported only with out-of-bounds accesses or larger arrays: elsewhere a hash may wrap on
+purpose.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _is_product(row: Instruction) -> bool:
 
 
 def _is_signed(row: Instruction, readers: Mapping[int, Iterable[Instruction]]) -> bool:
-    """Return whether a result is read as a signed number, also behind a sum."""
+    """Return whether a result is read as a signed number, also after a sum."""
     if not row.text:
         return row.dtype is not None and row.dtype.kind == "i"
     direct = list(readers.get(row.dst[0], ()))

@@ -1,8 +1,8 @@
-"""Vector clocks of a whole grid as immutable trees: up to when accesses of threads are known.
+"""Vector clocks of a whole grid as immutable trees: the times up to which accesses are known.
 
-A node has the time up to which all of its threads are known, and those of its parts that are known
-for longer: lanes of a warp, warps of a block, and above them up to 256 blocks or groups of blocks
-each. Trees share parts, and a join passes by what both share: it takes as long as they differ.
+A node has the time for all of its threads, and children with later times: lanes of a warp, warps of
+a block, and above them up to 256 blocks or groups of blocks each. Trees share subtrees, and a join
+skips shared ones: it costs as much as they differ.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class KnownTimes:
         return until
 
     def join(self, other: KnownTimes) -> KnownTimes:
-        """Return what either knows: this or the other one itself where it knows all of that."""
+        """Return the maximum of both; the same object if one of them includes the other."""
         if self is other or other.latest <= self.time:
             return self
         if self.latest <= other.time:
@@ -88,10 +88,10 @@ class Version(NamedTuple):
 
 
 class ReleasedTimes:
-    """What the threads know that have released to one place of memory: it only grows.
+    """The times released to one memory location, which only grow.
 
-    Later states include earlier ones, and those of other places that were joined: of the last
-    `MOST_INCLUDED` it is remembered, so that threads which take a flag in turns join in no time.
+    Later states include earlier ones, and states of other locations joined into them. The last
+    `MOST_INCLUDED` of these are remembered, to make joins of threads that alternate on a flag fast.
     """
 
     def __init__(self) -> None:
@@ -121,9 +121,9 @@ def of_thread(
     lanes: Mapping[int, int],
     warps: Mapping[int, int],
 ) -> KnownTimes:
-    """Return what a thread knows of its block: itself until now, others until barriers.
+    """Return the times that a thread knows in its block: its own until now, others until barriers.
 
-    Some `lanes` of its warp, and `warps` of its block, it may know for longer.
+    It may know later times of some `lanes` of its warp and `warps` of its block.
     """
     mine = (thread >> WARP[0]) & WARP[1]
     met = max(warp_sync, warps.get(mine, 0))
@@ -135,9 +135,9 @@ def of_thread(
 
 
 def of_warps(rows: Sequence[tuple[int, int, int]], time: int, barrier: int) -> KnownTimes:
-    """Return what threads know together, from one time on: a warp's first, lanes and last meeting.
+    """Return the common times of threads: a warp's first, its lanes and its last synchronisation.
 
-    They are of one block, and have no news of others since its barrier.
+    They are of one block, without later times of others since its barrier.
     """
     parts = {}
     for thread, lanes, warp_sync in rows:
@@ -148,7 +148,7 @@ def of_warps(rows: Sequence[tuple[int, int, int]], time: int, barrier: int) -> K
 
 
 def _of_block(thread: int, barrier: int, parts: dict[int, KnownTimes]) -> KnownTimes:
-    """Return what is known of a thread's block: of some of its warps more."""
+    """Return the known times of a thread's block, with later times of some warps."""
     known = KnownTimes(barrier, parts, max([barrier, *(part.latest for part in parts.values())]))
     for shift, mask in BLOCKS:
         known = KnownTimes(0, {(thread >> shift) & mask: known}, known.latest)

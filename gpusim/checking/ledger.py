@@ -12,7 +12,7 @@ from gpusim.typing import Array
 class Ledger:
     """Rows in a few sorted parts, each more than twice as long as the next: adding stays cheap.
 
-    `kept` selects, from sorted rows, the ones to keep where parts are joined.
+    `kept` selects, from sorted rows, the ones to keep when parts are merged.
     """
 
     def __init__(self, kept: Callable[[Array], Array] | None = None) -> None:

@@ -58,7 +58,7 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Handover:
-    """A flag that one thread sets and another reads, the fences beside it, and what is missing."""
+    """A flag set by one thread and read by another, its fences, and the missing operation."""
 
     missing: str
     place: int
@@ -98,7 +98,7 @@ class Rows:
 
 
 class FlagLog:
-    """All fences, releases and acquisitions of a launch, for the search for what is missing."""
+    """All fences, releases and acquisitions of a launch, to search for a missing one."""
 
     def __init__(self) -> None:
         self._fences, self._released, self._acquired = Rows(), Rows(), Rows()
@@ -161,7 +161,7 @@ class FlagLog:
                 yield seen, one
 
     def _between(self, access: Point, made: Array, seen: Array, now: Array) -> Handover:
-        """Return what is missing around a flag set behind an access and read before `now`."""
+        """Return the missing operation around a flag set after an access and read before `now`."""
         is_far = int(made[THREAD] ^ seen[THREAD]) >> BLOCK_SHIFT != 0
         missing, fence = self._release_side(access, made, is_far=is_far)
         behind = None

@@ -1,4 +1,4 @@
-"""What would order two accesses at a flag, in words: for messages, fixes and pictures."""
+"""The missing order of two accesses at a flag, in words: for messages, fixes and pictures."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def unequal(race: Finding, before: Access, now: Access) -> Finding:
 
 
 def unawaited(race: Finding, line: int) -> Finding:
-    """Return the race behind a copy that its own thread awaited in a line."""
+    """Return the race after a copy that its own thread awaited in a line."""
     why = f"the wait in line {line} is for the copies of its own thread, and no barrier follows"
     fix = f"put {{syncthreads}}() after the wait in line {line}"
     return replace(race, message=_because(race, why), missing=BARRIER, fix_text=fix)
@@ -105,7 +105,7 @@ class Reporter:
     def explained(
         self, finding: Finding, accesses: tuple[Access, Access], found: Handover
     ) -> Finding:
-        """Return a race with what is missing in its message, fix and picture."""
+        """Return a race with the missing operation in its message, fix and picture."""
         first, second = finding.places
         setting, reading = (self.access_at(one.time) for one in (found.released, found.acquired))
         array, index = self.element(setting, found.place)

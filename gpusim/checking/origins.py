@@ -3,8 +3,8 @@
 A compiler may load several words to use some of them: an uninitialised load alone is no finding,
 its use is. As in MemorySanitizer, each register keeps for each lane the origin of its value,
 results inherit it from their operands, also through shared and local memory, and a finding is
-reported where an address, a branch or global memory depends on it. A result that comes out the
-same for all tried values of such operands does not depend on them.
+reported where an address, a branch or global memory depends on it. A result that is equal for all
+tried values of such operands does not depend on them.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ def _values(step: Step) -> tuple[int, ...]:
 
 
 def _probe(values: list[Array], place: int, turn: int) -> Array:
-    """Return what is tried for an operand: bits of all kinds, and the other operands' values."""
+    """Return trial values for an operand: patterns of bits, and the other operands' values."""
     mine = values[place]
     which = (turn + place) % (len(PROBES) + len(values))
     if which >= len(PROBES):

@@ -52,7 +52,7 @@ Name = Callable[[int], tuple[str, int]]
 
 
 class Beside(NamedTuple):
-    """Of elements, accesses by other threads beside the last one, and the last bits stored."""
+    """Accesses to elements by threads other than the last one, and the last bits stored."""
 
     others: Array
     stored: Array
@@ -305,7 +305,7 @@ class Races:
     def _explained(
         self, race: Finding, accesses: tuple[Access, Access], point: Point, touch: ElementAccess
     ) -> Finding:
-        """Return a race with what would have ordered it, where a flag stands between the two."""
+        """Return a race with the missing operation, if a flag is between the two."""
         before, now = accesses
         if before.is_asynchronous:
             return unawaited(race, self._timeline.waits[point.time])
@@ -478,7 +478,7 @@ def _is_flag(before: Access, now: Access) -> bool:
 
 
 def _is_plain_flag(before: Access, now: Access) -> bool:
-    """Return whether a plain store meets a strong load that waits for it."""
+    """Return whether a plain store conflicts with a polling strong load."""
     for store, wait in ((before, now), (now, before)):
         if store.kind == "store" and not store.is_strong and wait.polls and wait.is_strong:
             return True

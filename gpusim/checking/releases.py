@@ -1,10 +1,10 @@
 """Order between threads by fences and flags: release and acquire operations.
 
-A thread that runs a fence and then an atomic operation (or stores to a flag that others wait for)
-releases its earlier accesses up to the fence; a thread whose atomic or waiting load comes to that
-place later, and that runs a fence behind it, acquires them (PTX ISA, release and acquire patterns).
-Each fence counts in its scope. Barriers add order on all sides: the fence may be another thread's,
-if a barrier stands between the two.
+A thread that runs a fence and then an atomic operation (or a store to a polled flag) releases its
+earlier accesses up to the fence; a thread whose atomic or waiting load comes to that place later,
+and that runs a fence behind it, acquires them (PTX ISA, release and acquire patterns). Each fence
+counts in its scope. Barriers add order on all sides: the fence may be another thread's, if a
+barrier stands between the two.
 
 Two strong accesses behind a flag need no second fence: they cannot find old data in a cache. A
 lock, taken by a compare-and-swap, needs it; with `lenient` neither does.
@@ -82,7 +82,7 @@ class FlagPair:
 
     @property
     def needs(self) -> int:
-        """The acquisitions that need a fence: all, or those of locks between strong accesses."""
+        """The acquisitions that need a fence: all, or only locks between strong accesses."""
         return LOCKS if self.is_strong and self.is_now_strong else FENCED | LOCKS
 
 
@@ -163,9 +163,9 @@ class Releases:
         return True
 
     def visit(self, touch: ElementAccess, flag: FlagAccess) -> Array:
-        """Record accesses to flags; lanes of one step take turns.
+        """Record accesses to flags, lane by lane.
 
-        Returns their clocks, without those of loads that see nothing new.
+        Returns their clocks, without loads of unchanged values.
         """
         rows = clock_rows(touch)
         rows[:, PLACE] = locations(touch)
@@ -219,7 +219,7 @@ class Releases:
                 flow.forget(block)
 
     def _is_news(self, rows: Array) -> Array:
-        """Return a mask of the loads that see a flag's new value: others only wait."""
+        """Return a mask of the loads that read a flag's new value."""
         news = []
         for thread, place, narrow in rows[:, [THREAD, PLACE, NARROW]].tolist():
             there = self._last_released.get(place, 0)
@@ -257,7 +257,7 @@ class Releases:
         return found
 
     def are_fenced(self, touch: ElementAccess, thread: Array, time: Array, readers: Array) -> Array:
-        """Return a mask of stores to a touch's elements behind a fence that reaches readers."""
+        """Return a mask of stores to accessed elements after a fence that reaches readers."""
         self._catch_up()
         is_near = ((thread ^ readers) >> BLOCK_SHIFT) == 0
         scopes = self._of_released(locations(touch), thread, time, 3, 0)
@@ -292,7 +292,7 @@ class Releases:
         pair: FlagPair,
         now: int,
     ) -> Array:
-        """Return a mask of strong accesses whose places threads have seen since, by their turns."""
+        """Return a mask of strong accesses to locations that threads have read since."""
         found = np.zeros(len(where), dtype=bool)
         last: int | None = FIRST_LOOKED_AT
         while True:
@@ -329,9 +329,9 @@ def _until(known: Sequence[KnownTimes | None], thread: Array) -> Array:
 
 
 class Fenced:
-    """What a thread knew at its last fence: by its block's barriers, and `acquired` in each order.
+    """The times known to a thread at its last fence: by barriers, and `acquired` in each order.
 
-    Others' fences that it knew are in `before`. Of most fences nobody asks for more.
+    `before` has the fences of other threads known to it.
     """
 
     __slots__ = ("acquired", "before", "made", "row")
@@ -399,14 +399,14 @@ class Order:
             (self.acquired if is_complete else self._pending[scope]).add(row, released.known)
 
     def release(self, row: Row, scope: int, known: Sequence[KnownTimes | None]) -> None:
-        """Record the release of what a thread knew at its fences."""
+        """Record the release of the times known to a thread at its fences."""
         released = self._released.setdefault(_place(row, scope), ReleasedTimes())
         for one in known:
             if one is not None:
                 released.join(one)
 
     def known_to(self, who: Array) -> list[KnownTimes | None]:
-        """Return what threads have acquired, entry by entry."""
+        """Return the times acquired by threads, entry by entry."""
         if not self.acquired:
             return [None] * len(who)
         _, first, which = np.unique(who[:, THREAD], return_index=True, return_inverse=True)
@@ -433,7 +433,7 @@ def _place(row: Row, scope: int) -> tuple[int, int]:
 
 
 def _own(row: Row) -> KnownTimes:
-    """Return what a thread knows of its block by barriers."""
+    """Return the times of its block that a thread knows by barriers."""
     lanes = dict(enumerate(row[PAIRS:HEARD]))
     warps = dict(enumerate(row[HEARD:]))
     return of_thread(row[THREAD], row[TIME], row[WARP_SYNC], row[BARRIER], lanes, warps)

@@ -1,7 +1,7 @@
 """Blocks that wait for blocks: deadlock on a GPU that cannot hold all blocks at once.
 
-Where a kernel has loops that wait for a value, and more blocks than fit, it is run once more with
-no more blocks at a time than the GPU holds.
+A kernel with spin loops, and more blocks than fit, is run once more with at most as many blocks at
+a time as the GPU holds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _StuckError(Exception):
 
 
 def copied(prepared: Prepared) -> Mapping[str, Any]:
-    """Return a launch's arguments with arrays of their own, as they are before it runs."""
+    """Return a launch's arguments with copies of the arrays, before it runs."""
     return {
         name: value.copy() if isinstance(value, np.ndarray) else value
         for name, value in prepared.arguments.items()
@@ -44,7 +44,7 @@ def held_blocks(prepared: Prepared, device: Device) -> int:
 
 
 def may_be_stuck(prepared: Prepared, device: Device) -> bool:
-    """Return whether blocks might wait for others that the GPU has not started."""
+    """Return whether blocks might wait for blocks that have not started."""
     return bool(polls(prepared.program)) and prepared.launch.blocks > held_blocks(prepared, device)
 
 

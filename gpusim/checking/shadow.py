@@ -33,10 +33,9 @@ ANY = LANES | WARPS | BLOCKS
 class Shadow:
     """The shadow of one memory: `writer` and `reader` of each element.
 
-    Without a `history` flags say of the accesses that others took the place of that there were
-    some, and `other_writer` and `other_reader` keep one of those; with one all are kept there
-    instead. `stored` has the bits of the last stores whose lanes differ. With `by_segment` regular
-    segments take less memory.
+    Without a `history`, flags record that there were earlier accesses, and `other_writer` and
+    `other_reader` keep one of them; a history keeps all. `stored` has the bits of the last stores
+    if lanes differ. With `by_segment` regular segments take less memory.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class Shadow:
 
     @staticmethod
     def _replace(history: History, slot: Array | Segments, touch: ElementAccess, mark: int) -> None:
-        """Enter a touch, and keep the accesses it overwrites if they are still needed."""
+        """Enter an access, and keep the accesses it overwrites if they are still needed."""
         known = slot[touch.element]
         outlived = history.outlive(known, touch)
         if outlived.any():

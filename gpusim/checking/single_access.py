@@ -75,7 +75,7 @@ def lost(note: Finding, array: str, index: int, found: Sum) -> Finding:
 
 
 def undefined(step: Step, threads: Array) -> Finding | None:
-    """Return the finding for lanes that meet behaviour undefined in C; the detail is the rule."""
+    """Return the finding for lanes with behaviour undefined in C; the detail is the rule."""
     assert step.taken is not None
     if not step.taken.any():
         return None

@@ -45,8 +45,8 @@ class Sink:
     def sorted(self) -> tuple[Finding, ...]:
         """Return all findings, errors first, then by line, without consequences of others.
 
-        A flag without a fence is one of its own only where no race of its data names it. Races of
-        one place are one, of the widest scope; words that a race leaves uninitialised belong to it.
+        A flag without a fence is a separate finding only if no race of its data names it. Races of
+        one place are one, of the widest scope; words uninitialised because of a race belong to it.
         """
         every = self._found.values()
         named = {one.flag for one in every if one.missing != UNFENCED}
@@ -72,6 +72,6 @@ class Sink:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """Return what repeated findings share: of a tail in volatile memory, all steps are one."""
+    """Return the identity of repeated findings: all steps of a volatile tail are one."""
     lines = () if finding.rule == VOLATILE else finding.lines
     return finding.rule, lines, finding.array

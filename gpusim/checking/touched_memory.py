@@ -42,7 +42,7 @@ class _Range(NamedTuple):
 
 
 class TouchedMemory(Observer):
-    """Marks what a launch touches of memory between two addresses."""
+    """Marks the bytes between two addresses that a launch accesses."""
 
     def __init__(self, begin: int, end: int) -> None:
         self._begin, self._end = begin, end
@@ -89,7 +89,7 @@ class TouchedMemory(Observer):
             self._seen.append(_Range(address, last, WRITTEN, step.instruction.line))
 
     def of(self, address: int, size: int) -> Touched | None:
-        """Return what the launch touched of an allocation; None for nothing."""
+        """Return the accessed bytes of an allocation; None for none."""
         end = address + size
         seen = [one for one in self._ranges() if one.first < end and one.last >= address]
         if not seen:
@@ -105,7 +105,7 @@ class TouchedMemory(Observer):
         return Touched(begin, self.each, marks, {m: tuple(sorted(n)) for m, n in lines.items()})
 
     def _ranges(self) -> list[_Range]:
-        """Return what was seen, with neighbours of a line put together."""
+        """Return the recorded ranges, with neighbours of a line merged."""
         held: dict[tuple[int, int, int], _Range] = {}
         for one in self._seen:
             key = one.first >> _NEAR_BITS, one.mark, one.line

@@ -1,9 +1,9 @@
 """Vector clocks of warps, for barriers that join some warps of a block.
 
-A numbered barrier orders only the threads that take part in one of its phases; threads that
-arrive without waiting release their accesses and acquire none (PTX ISA, bar.sync and bar.arrive).
-Each row of a batch (a warp) keeps for each warp of its block up to when it knows of it. All
-threads of a warp take part in such barriers (else behaviour is undefined): lanes share a clock.
+A named barrier orders only the threads that take part in one of its phases; threads that arrive
+without waiting release their accesses and acquire none (PTX ISA, bar.sync and bar.arrive). Each row
+of a batch (a warp) has a known time for each warp of its block. All threads of a warp take part in
+such barriers (else behaviour is undefined): lanes share a clock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class VectorClocks:
         np.maximum.at(self._released, self._phases(rows, numbers), self._told(rows, time))
 
     def meet(self, rows: Array, numbers: Array, time: int) -> None:
-        """Join the clocks of the warps that meet at a barrier, and its pending releases."""
+        """Join the clocks of the warps at a barrier, and its pending releases."""
         phases = self._phases(rows, numbers)
         order = np.argsort(phases, kind="stable")
         mine, which = rows[order], phases[order]
