@@ -156,8 +156,8 @@ def simulate(
         play(sm)
     if len(sm.block_ends) < len(blocks):
         raise InputError(
-            "warps wait for mbarriers whose phases do not end in this order of arrivals: how long "
-            "that takes is not simulated"
+            "warps wait for mbarrier phases that do not end in this order of arrivals: "
+            "their time is not simulated"
         )
     outcome = _outcome(sm)
     for observer in observers:
