@@ -191,8 +191,8 @@ def _word(step: Step, number: int, lanes: Array) -> int:
     own = np.unique(np.broadcast_to(step.addresses, shape)[0, number, lanes] // 8)
     if len(own) > 1:
         raise InputError(
-            f"line {step.instruction.line}: lanes of a warp ask for several mbarriers at once: how "
-            "long that takes is not simulated"
+            f"line {step.instruction.line}: lanes of a warp test several mbarriers at once: "
+            "their time is not simulated"
         )
     return int(own[0]) + 1
 
