@@ -29,7 +29,7 @@ from gpusim.launch.events import Observer
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
-from gpusim.machine.compiled.examination import Limits, examined
+from gpusim.machine.compiled.examination import Limits, examined, reports, written_down
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
@@ -154,23 +154,32 @@ def check_prepared(
     _require_arrays(uninitialised or (), allocations)
     waits = blocks is None and residency.may_be_stuck(prepared, device)
     before = residency.copied(prepared) if waits else None
-    sink, other_orders = Sink(), Sink()
-    source = source_of(prepared)
-    checker = Checker(sink, prepared.cc, allocations, uninitialised, lenient=lenient, source=source)
+    other_orders, source = Sink(), source_of(prepared)
+
+    def new() -> Checker:
+        known = prepared.cc, allocations, uninitialised
+        return Checker(Sink(), *known, lenient=lenient, source=source)
+
+    checker = new()
     is_alone = not observers and order is None and before is None
     is_alone &= blocks is None and not refills(program)
     finished = [] if progress is None else [machine.Finished(progress)]
     if not is_alone or not _is_clean(prepared, checker, step_limit):
         for turns in _other_orders(program) if blocks is None else ():
             _run_again(prepared, other_orders, turns, step_limit, uninitialised, lenient=lenient)
-        machine.run(
-            prepared,
-            observers=(checker, *observers, *finished),
-            step_limit=step_limit,
-            on_fault=lambda fault: sink.add(finding_of(fault)),
-            blocks=blocks,
-            schedule=machine.Schedule(turns=None if order is None else Turns(order)),
-        )
+        checker = new()
+        if not is_alone or not _is_written_down(prepared, checker, step_limit):
+            checker = new()
+            sink = checker.sink
+            machine.run(
+                prepared,
+                observers=(checker, *observers, *finished),
+                step_limit=step_limit,
+                on_fault=lambda fault: sink.add(finding_of(fault)),
+                blocks=blocks,
+                schedule=machine.Schedule(turns=None if order is None else Turns(order)),
+            )
+    sink = checker.sink
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
@@ -227,12 +236,25 @@ def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
     asked = checker.detection()
     if asked is None:
         return False
-    chunk = machine.chunk_blocks(prepared.program, prepared.launch)
-    limits = Limits(step_limit, chunk, machine.quantum(step_limit))
-    found = examined(prepared, *asked, limits, checker.added)
+    found = examined(prepared, *asked, _limits(prepared, step_limit), checker.added)
     if found is not None:
         checker.take(found)
     return found is not None
+
+
+def _limits(prepared: Prepared, step_limit: int) -> Limits:
+    chunk = machine.chunk_blocks(prepared.program, prepared.launch)
+    return Limits(step_limit, chunk, machine.quantum(step_limit))
+
+
+def _is_written_down(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
+    """Return whether compiled code has written the steps of a launch down for the checker."""
+    checker.begin(prepared.program, prepared.launch)
+    asked = checker.asked_steps()
+    if asked is None or not (checker.detection() is None or reports(prepared.program)):
+        return False
+    limits = _limits(prepared, step_limit)
+    return written_down(prepared, asked, limits, checker.added, checker, checker.take_steps)
 
 
 def _other_orders(program: Program) -> list[Turns]:

@@ -50,6 +50,7 @@ from gpusim.launch.arguments import MAX_ELEMENTS
 from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.languages import CUDA_CPP
+from gpusim.machine.compiled.checked_steps import kept_operands
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
@@ -92,7 +93,7 @@ class Checker(Observer):
     ) -> None:
         self._lenient = lenient
         self._source = source
-        self._sink = sink
+        self.sink = sink
         self._cc = cc
         self._allocations = allocations
         self._uninitialised = uninitialised or {}
@@ -135,6 +136,8 @@ class Checker(Observer):
         self._products, self._swaps = index_products(program), swaps
         self._shared_sums: dict[int, tuple[int, Memory]] = {}  # the lowest element, by pc
         self._float_sums = FloatSums()
+        # Loads, without registers, of elements never written.
+        self._never_written: list[tuple[Access, Array]] = []
         self._joined = program.joined
         self._of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         images = {} if program.layout is None else program.layout.images
@@ -153,12 +156,12 @@ class Checker(Observer):
         has_fences = any(OPS[row.op].kind == "fence" for row in rows)
         self._flags = None if releases is None else Flags(releases, accesses, has_fences=has_fences)
         lockstep = self._cc.major < INDEPENDENT_THREADS
-        self._barriers = Barriers(self._sink, program, self._source, is_lockstep=lockstep)
+        self._barriers = Barriers(self.sink, program, self._source, is_lockstep=lockstep)
         lines = [row.line for row in rows]
         self._accessing = {access.line for access in accesses.values()}
         self.coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0}
         self._races = Races(
-            self._sink,
+            self.sink,
             self._timeline,
             accesses,
             lines,
@@ -286,9 +289,59 @@ class Checker(Observer):
         asked_of = accesses, polls, sums, meetings, masked, exchanges, whole, conditions, unknown
         return Detection(*asked_of), cells
 
+    def asked_steps(self) -> Detection | None:
+        """Return the steps that rules ask of compiled code; None where it cannot give them."""
+        program, lockstep = self._layout.program, self._cc.major < INDEPENDENT_THREADS
+        if self._uninitialised or self._has_copies or lockstep or program.mask_registers:
+            return None
+        if self._launch.blocks >= MOST_BLOCKS or self._has_many_narrow:
+            return None
+        rows, steps, conditions = program.instructions, {}, []
+        for pc, action in enumerate(self._actions):
+            name = "" if action is None else _WRITTEN.get(action.__name__)
+            if name is None:
+                return None
+            if name == "conditions":
+                conditions.append(pc)
+            elif action is not None and name != "looked up":
+                steps[pc] = kept_operands(rows[pc])
+            elif pc in self._joined and OPS[rows[pc].op].orders_lanes:
+                steps[pc] = 0
+        sums = tuple(
+            (pc, self._swaps.get(pc, -1))
+            for pc, one in self._accesses.items()
+            if pc in steps and adds_floats(one)
+        )
+        if any(self._accesses[pc].space == "generic" for pc, _ in sums):
+            return None
+        exchanges = tuple(
+            pc for pc in steps if getattr(self._actions[pc], "__name__", "") == "_exchange"
+        )
+        looked_up = tuple(pc for pc in self._of_unknown_arrays if rows[pc].looks_up_constants)
+        asked = (), (), sums, (), (), exchanges, (), tuple(conditions), looked_up
+        return Detection(*asked, steps=tuple(steps.items()))
+
+    def take_steps(self, found: Examined) -> bool:
+        """Take over what a launch, of which steps were written down, has counted beside them.
+
+        Return whether its findings are whole: values without an origin are not followed.
+        """
+        self.coverage.accesses += found.accesses
+        if found.of_unknown_arrays:
+            self.coverage.not_compared[ARRAYS] += found.of_unknown_arrays
+        self._take_lines(found)
+        raced = self.sink.raced()
+        for access, elements in self._never_written:
+            named = (
+                self._layout.name(_memory(access), one) for one in np.unique(elements).tolist()
+            )
+            if any((array, access.line) not in raced for array, _ in named):
+                return False
+        return True
+
     def take(self, found: Examined) -> None:
         """Take over the counts of a launch that race detection has examined."""
-        coverage, rows = self.coverage, self._layout.program.instructions
+        coverage = self.coverage
         coverage.accesses, coverage.ordered = found.accesses, found.ordered
         if found.free:
             coverage.not_compared[STRONG] = found.free
@@ -298,12 +351,17 @@ class Checker(Observer):
             coverage.not_compared[LOCAL] = found.local_accesses
         if found.of_unknown_arrays:
             coverage.not_compared[ARRAYS] = found.of_unknown_arrays
+        self._take_lines(found)
+
+    def _take_lines(self, found: Examined) -> None:
+        rows = self._layout.program.instructions
         counted = (
             row.line
             for row, ran in zip(rows, found.ran.tolist(), strict=True)
             if ran and (row.memory is not None or row.line not in self._accessing)
         )
-        coverage.lines_not_run = {row.line for row in rows if OPS[row.op].issued} - {0, *counted}
+        issued = {row.line for row in rows if OPS[row.op].issued}
+        self.coverage.lines_not_run = issued - {0, *counted}
 
     def added(self, made: Array) -> None:
         """Follow additions to sums in compiled code, in their order."""
@@ -322,7 +380,8 @@ class Checker(Observer):
         self.steps += 1
         if self.coverage.lines_not_run:
             self._note(step)
-        if step.pc in self._products and step.pc not in self._overflows:
+        has_registers = step.registers is not None
+        if has_registers and step.pc in self._products and step.pc not in self._overflows:
             self._multiply(step)
         action = self._actions[step.pc]
         batch = self._batch(step.placement)
@@ -343,9 +402,9 @@ class Checker(Observer):
     def tell_overflows(self) -> None:
         """Report indices beyond 32 bits, if accesses or arrays show that they are not hashes."""
         is_large = any(one.elements > MAX_ELEMENTS for one in self._allocations.values())
-        if is_large or self._sink.has("bounds"):
+        if is_large or self.sink.has("bounds"):
             for found in self._overflows.values():
-                self._sink.add(found)
+                self.sink.add(found)
 
     def tell_sums(self) -> None:
         """Report lost additions of floating-point sums, at the end of the launch."""
@@ -508,6 +567,8 @@ class Checker(Observer):
 
     def _add_up(self, step: Step, batch: Batch, element: Array) -> None:
         """Follow the floating-point sum that a step adds to."""
+        if step.registers is None:
+            return  # compiled code tells these by themselves
         if step.pc in self._swaps:
             step = with_addends(step, self._layout.program.instructions[self._swaps[step.pc]])
         memory, block = step.instruction.memory, np.zeros((1, 1, 1), np.int64)
@@ -568,7 +629,9 @@ class Checker(Observer):
         if not (never.any() or carried.any()):
             return
         name = self._name(access, touch.element)
-        if access.kind == "load":
+        if step.registers is None and access.kind == "load":
+            self._never_written.append((access, touch.element[never]))
+        elif access.kind == "load":
             batch.origins.read(step, Reading(touch, access, name, never), carried)
         else:
             for found in batch.origins.used(carried):
@@ -617,7 +680,7 @@ class Checker(Observer):
 
     def _tell(self, found: Finding | None) -> None:
         if found is not None:
-            self._sink.add(found)
+            self.sink.add(found)
 
     def _ask(self, step: Step, batch: Batch) -> None:
         self._tell(undefined(step, batch.threads))
@@ -806,7 +869,7 @@ _DETECTED = {
     "_access_global": "accesses",
     "_access_shared": "accesses",
     "_access_local": "accesses",
-    "_look_up": "",
+    "_look_up": "looked up",
     "_ask": "conditions",
     "_sync_warp": "meetings",
     "_gather": "gathers",
@@ -816,6 +879,7 @@ _DETECTED = {
     "_fence": "",
     "_leave": "",
 }
+_WRITTEN = {**_DETECTED, "_access_generic": "accesses"}
 
 
 def _is_arrival(access: Access) -> bool:

@@ -42,6 +42,11 @@ class Sink:
         """Return whether a rule has findings."""
         return any(finding.rule == rule for finding in self._found.values())
 
+    def raced(self) -> set[tuple[str, int]]:
+        """Return the arrays with races, each with the lines of their accesses."""
+        races = (one for one in self._found.values() if one.rule in SCOPES)
+        return {(one.array, line) for one in races for line in one.lines}
+
     def sorted(self) -> tuple[Finding, ...]:
         """Return all findings, errors first, then by line, without consequences of others.
 
@@ -50,8 +55,7 @@ class Sink:
         """
         every = self._found.values()
         named = {one.flag for one in every if one.missing != UNFENCED}
-        races = [one for one in every if one.rule in SCOPES]
-        raced = {(one.array, line) for one in races for line in one.lines}
+        races, raced = [one for one in every if one.rule in SCOPES], self.raced()
         widest: dict[tuple[object, ...], Finding] = {}
         for one in sorted(races, key=lambda race: SCOPES.index(race.rule)):
             known = widest.setdefault((one.lines, one.array), one)

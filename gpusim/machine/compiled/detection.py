@@ -20,6 +20,8 @@ CELL_BYTES, STAMP_BYTES = 16, 4  # of an element; of one of local memory
 # The bits of an access's block, thread, thread and flags; the flag of accesses by several blocks.
 _BLOCK, _THREAD, _WHO = ((1 << 24) - 1) << 14, ((1 << 34) - 1) << 4, (1 << 38) - 1
 _OF_BLOCKS = 4
+# Ends the run: a rule might report something.
+REPORTED = f"{written('reports', '(i32.const 1)')} (unreachable)"
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Detection:
     `polls` are loads that atomics may race with, `sums` atomics that add floating-point numbers,
     with the addition (else -1) where they swap it in. `meetings` synchronise lanes of a warp:
     `gathers` need all lanes of their masks, `exchanges` 32 lanes, `whole` all lanes of the warp.
-    `conditions` must not be true. Accesses `of_unknown_arrays` are counted.
+    `conditions` must not be true. Accesses `of_unknown_arrays` are counted. With `steps`, these are
+    written down in place of comparisons, each with so many operands.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -42,6 +45,7 @@ class Detection:
     whole: tuple[int, ...]
     conditions: tuple[int, ...]
     of_unknown_arrays: tuple[int, ...]
+    steps: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -293,7 +297,7 @@ class Comparison:
             if self.kind != "store":
                 parts.append(
                     f"(if (i64.eqz {writer}) (then (if (i32.lt_u (i32.add (local.get $e)"
-                    f" (i32.const {number})) {read('own_empty')}) (then (unreachable)))))"
+                    f" (i32.const {number})) {read('own_empty')}) (then {REPORTED}))))"
                 )
         cell = f"(i32.add (local.get $p) (i32.const {at}))"
         if self.lowest_at:

@@ -1,13 +1,14 @@
-"""Launches in compiled code with race detection, before a check step by step.
+"""Checks of launches in compiled code.
 
 Compiled code compares each access with the last ones to its element, and reports only
-floating-point sums. A launch with any other possible finding runs again step by step.
+floating-point sums. A launch with any other possible finding runs a second time, and the steps that
+rules need are written down. Faults, and instructions without compiled form, are left to NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpusim.errors import GpusimError, KernelFault
 from gpusim.host import fast
 from gpusim.host.kept import Recent
 from gpusim.isa.ops import Instruction, Program
+from gpusim.launch.events import Observer
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
@@ -35,13 +37,19 @@ from gpusim.typing import Array
 # elements in linear memory.
 STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
 MOST_PROGRAMS = 256
+NO_CELLS = Cells(0, 0, 0, 0, 0)
 
-_refused: Recent[Program, None] = Recent(MOST_PROGRAMS)
+_refused: Recent[Program, bool] = Recent(MOST_PROGRAMS)
 
 
 def forget() -> None:
     """Forget which programs had something to report."""
     _refused.clear()
+
+
+def reports(program: Program) -> bool:
+    """Return whether a rule might report something in a program that was examined."""
+    return _refused.get(program, False)
 
 
 class Limits(NamedTuple):
@@ -72,11 +80,40 @@ def examined(
     with np.errstate(all="ignore"):
         variant = evaluator.variant_of(context, prepared.cc.major, (), detection)
         found = _attempted(context, variant, cells, limits, added)
-    if found is None:
-        _refused[program] = None
-    else:
-        prepared.give_back()
+    if isinstance(found, bool):
+        _refused[program] = found
+        return None
+    prepared.give_back()
     return found
+
+
+def written_down(
+    prepared: Prepared,
+    asked: Detection,
+    limits: Limits,
+    added: TakesAdditions,
+    observer: Observer,
+    takes: Callable[[Examined], bool],
+) -> bool:
+    """Run a launch and tell an observer the steps asked for; False, with arrays as they were.
+
+    `added` takes the additions to floating-point sums, `takes` says at the end whether that is all.
+    """
+    if not fast.is_wanted() or not loop_bodies(prepared.program):  # NumPy has few steps then
+        return False
+    allocations = allocated(prepared)
+    if not _is_possible(prepared, allocations.values(), NO_CELLS):
+        return False
+    liveness = Liveness(prepared.program)
+    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), liveness)
+    context = Context(one, prepared.arguments, allocations, on_fault=_end)
+    with np.errstate(all="ignore"), suppress(GpusimError, NotDerivedError, LeftError):
+        compiled = modules.reordered(evaluator.variant_of(context, prepared.cc.major, (), asked))
+        with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
+            if isinstance(run.result(added, observer, takes), Examined):
+                prepared.give_back()
+                return True
+    return False
 
 
 def _end(fault: KernelFault) -> None:
@@ -104,17 +141,16 @@ def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) 
 
 def _attempted(
     context: Context, variant: Variant, cells: Cells, limits: Limits, added: TakesAdditions
-) -> Examined | None:
-    found = None
+) -> Examined | bool:
     try:
         with closing(_Examination(context, modules.compiled(variant), cells, limits)) as one:
             found = one.result(added)
-            if found is not None or not one.is_disordered:
+            if isinstance(found, Examined) or not one.is_disordered:
                 return found
         with closing(_Examination(context, modules.reordered(variant), cells, limits)) as one:
             return one.result(added)
     except (GpusimError, NotDerivedError):
-        return None
+        return True
 
 
 class _Examination:
@@ -135,24 +171,28 @@ class _Examination:
         """Whether the order of warps has turned out to show."""
         return self._instance.is_disordered
 
-    def result(self, added: TakesAdditions) -> Examined | None:
+    def result(
+        self,
+        added: TakesAdditions,
+        observer: Observer | None = None,
+        takes: Callable[[Examined], bool] = bool,
+    ) -> Examined | bool:
+        """Run the launch; whether a rule might report something, if it does not come to its end."""
         launch, instance = self._context.batch.launch, self._instance
         most = self._at_once
         if not self._made.shared.in_order:
             most = evaluator.most_blocks(self._made, launch.warps_per_block)
         try:
             for first in range(0, launch.blocks, most):
-                self._run(np.arange(first, min(first + most, launch.blocks)), added)
+                self._run(np.arange(first, min(first + most, launch.blocks)), added, observer)
         except LeftError:
-            return None
-        if instance.arrays is not None:
-            instance.arrays.give(instance.memory)
+            return bool(instance.value("reports"))
         rows = self._context.batch.program.instructions
         lowest = {
             pc: int(instance.memory[at : at + 8].view(np.int64)[0]) - 1
             for pc, at in self._made.lowest_at.items()
         }
-        return Examined(
+        found = Examined(
             instance.value("accesses"),
             instance.value("ordered"),
             instance.value("free"),
@@ -161,14 +201,21 @@ class _Examination:
             _ran(instance.memory, self._made, rows),
             {pc: element for pc, element in lowest.items() if element >= 0},
         )
+        if not takes(found):
+            return True
+        if instance.arrays is not None:
+            instance.arrays.give(instance.memory)
+        return found
 
     def close(self) -> None:
         """Free the memory."""
         self._instance.close()
 
-    def _run(self, blocks: Array, added: TakesAdditions) -> None:
+    def _run(self, blocks: Array, added: TakesAdditions, observer: Observer | None) -> None:
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, blocks)
+        if observer is not None:
+            place.check(context, observer)
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         instance.reach(
@@ -185,6 +232,8 @@ class _Examination:
         steps = self._limits.steps
         place.most_steps = steps if place.is_last else min(self._limits.quantum, steps)
         instance.run(place, context, 0, steps, added=added)
+        if place.checked is not None:
+            place.checked.finish()
 
 
 def _ran(held: Array, made: Translation, rows: Sequence[Instruction]) -> Array:

@@ -16,9 +16,11 @@ from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import Arrays, arrays_begin
+from gpusim.machine.compiled.checked_steps import CheckedSteps
 from gpusim.machine.compiled.linking import LEAST_PAGES, NAME, PAGE, pages
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.progress import EndlessError, Progress
+from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
@@ -229,18 +231,21 @@ class Instance:
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)
 
-    def _begin_records(self) -> None:
+    @property
+    def _written(self) -> Records | CheckedSteps | None:
         assert self._place is not None
-        if self._place.records is not None:
-            self.set(self._place.records.begins)
+        return self._place.records or self._place.checked
+
+    def _begin_records(self) -> None:
+        if self._written is not None:
+            self.set(self._written.begins)
 
     def _take_steps(self) -> None:
         """Take the records of steps; LeftError for more than an observer should have."""
-        assert self._place is not None
-        if self._place.records is None:
+        if self._written is None:
             return
         ends = {name: self.value(name) for name in ("runs", "details", "touched")}
-        self._recorded_blocks += self._place.records.take(self.memory, ends)
+        self._recorded_blocks += self._written.take(self.memory, ends)
         if self._recorded_blocks > MOST_RECORDED:
             raise LeftError("too many steps to be kept")
         self._begin_records()

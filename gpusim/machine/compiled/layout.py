@@ -61,16 +61,18 @@ def vector_code() -> str:
     return text
 
 
-def runtime(*, recording: bool, detecting: bool, in_order: bool) -> str:
+def runtime(*, recording: bool, detecting: bool, checking: bool, in_order: bool) -> str:
     """Return the functions that the modules of all programs share.
 
-    `recording` adds the recording of steps, `detecting` race detection (not both), `in_order`
-    NumPy's scheduling order.
+    `recording` adds the recording of steps, `detecting` race detection, `checking` the steps of a
+    check (one of the three), `in_order` NumPy's scheduling order.
     """
-    text = vector_code() + warps.text(recording=recording, detecting=detecting, in_order=in_order)
-    if not recording and not detecting:
+    text = vector_code() + warps.text(
+        recording=recording, detecting=detecting, checking=checking, in_order=in_order
+    )
+    if not recording and not detecting and not checking:
         text += "\n(func $opened (param $W i32))"
-    if not detecting:
+    if not detecting and not checking:
         text += "\n(func $begins (param $W i32))"
     if not in_order:
         text += _WITHOUT_ORDER

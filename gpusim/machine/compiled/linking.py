@@ -30,14 +30,18 @@ _CALLED = re.compile(r"\(call (\$[\w.]+)")
 
 
 class Shared(NamedTuple):
-    """A variant of the shared module: that records steps, that finds races, with turns in order."""
+    """A variant of the shared module: that records steps, that finds races, with turns in order.
+
+    With `checking` it writes down the steps of a check.
+    """
 
     recording: bool
     detecting: bool
+    checking: bool
     in_order: bool
 
 
-PLAIN = Shared(recording=False, detecting=False, in_order=False)
+PLAIN = Shared(recording=False, detecting=False, checking=False, in_order=False)
 
 
 @cache

@@ -12,11 +12,12 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES, marked
 from gpusim.isa.ops import Instruction
-from gpusim.launch.events import Placement
+from gpusim.launch.events import Observer, Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import arrays_begin
+from gpusim.machine.compiled.checked_steps import CheckedSteps
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -78,9 +79,16 @@ class BatchMemory:
             self.end = self.group_at + (KEY_BYTES + words) * len(made.starts)
             self.end += LISTED_BYTES * 32 * self.rows
         self.records: Records | None = None
+        self.checked: CheckedSteps | None = None
         if made.shared.recording:
             self.records = Records(made, _aligned(self.end, 64))
             self.end = self.records.end
+
+    def check(self, context: Context, observer: Observer) -> None:
+        """Make room for the steps of a check, which an observer is told."""
+        begin, blocks = _aligned(self.end, 64), self.placement.blocks
+        self.checked = CheckedSteps(self.made, context, blocks, begin, observer)
+        self.end = self.checked.end
 
     def entries(self, memory: Array) -> Array:
         """Return the blocks' places on the grid's axes, and whether they are watched."""

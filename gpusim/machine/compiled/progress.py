@@ -135,7 +135,8 @@ class _Warp:
         words = held.view(np.int32)
         self.row = int(words[layout.ROW // 4])
         count = int(words[0])
-        splits = words[SPLITS // 4 :][: count * SPLIT_BYTES // 4].reshape(count, -1)[:, :3]
+        words = words[SPLITS // 4 :][: count * SPLIT_BYTES // 4]
+        splits = words.reshape(count, SPLIT_BYTES // 4)[:, :3]
         self.pcs = [place.made.starts[block] for block in splits[:, 0].tolist()]
         registers = place.made.registers.values()
         parts = (held[at.offset : at.offset + at.bytes] for at in registers if at.base == "warp")

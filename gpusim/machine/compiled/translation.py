@@ -27,7 +27,7 @@ from gpusim.machine.compiled.accesses import (
     Access,
     Constants,
 )
-from gpusim.machine.compiled.detection import Comparison, Detection
+from gpusim.machine.compiled.detection import REPORTED, Comparison, Detection
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.linking import Shared
 from gpusim.machine.compiled.register_types import WORD, register_types
@@ -167,8 +167,8 @@ def translated(
     `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts may
     serve twice the lanes (compute capability 7.0). With `counting`, sums are stored and sectors
     marked; with `watching`, steps of some warps are written down, with `recording` those of all, as
-    columns. With `detection` accesses are compared, to find races. With `in_order` warps take turns
-    as in NumPy's machine.
+    columns. With `detection` accesses are compared, to find races, or the steps of a check written
+    down. With `in_order` warps take turns as in NumPy's machine.
     """
     with tracing():
         return _Translator(
@@ -203,6 +203,7 @@ class _Translator:
         self._detection = detection
         self._shifts = {} if detection is None else dict(detection.accesses)
         self._sums = {} if detection is None else dict(detection.sums)
+        self._steps = {} if detection is None else dict(detection.steps)
         self._program = program
         self._rows = program.instructions
         self._constants = constants
@@ -210,7 +211,11 @@ class _Translator:
         self._counting = counting
         self._types = register_types(program, constants)
         self._live = Liveness(program)
-        self._made = Translation(shared=Shared(recording, detection is not None, in_order))
+        self._made = Translation(
+            shared=Shared(
+                recording, detection is not None and not self._steps, bool(self._steps), in_order
+            )
+        )
         self._at = state.TOKENS + state.MOST_TOKENS_BYTES * program.barriers
         self._cell = layout.CELLS
         self._accesses: dict[str, Access | Comparison | Constants] = {}
@@ -586,8 +591,11 @@ class _Translator:
             lanes = np.bool_(True) if guard is None else guard
             meets = "(call $meets (local.get $W) {0})"
             if pc in self._detection.whole:
-                meets = f"(if (i32.ne {{0}} {_EVERY}) (then (unreachable))) {meets}"
+                meets = f"(if (i32.ne {{0}} {_EVERY}) (then {REPORTED})) {meets}"
             segment.count(lanes, guard is not None and row.negated, meets)
+        if pc in self._steps:
+            lanes = np.bool_(True) if guard is None else guard
+            segment.count(lanes, guard is not None and row.negated, self._checked(pc, "{}"))
         for register, value in zip(row.dst, values, strict=True):
             segment.write(register, value, self._types[register], guard, row.negated)
         return True
@@ -753,7 +761,7 @@ class _Translator:
         if memory is not None:
             address = values[0] if values else np.int64(0)
             wide = memory.space in WIDE_SPACES
-            if memory.space == "generic" and self._detection is not None:
+            if memory.space == "generic" and self._made.shared.detecting:
                 raise NotDerivedError("race detection by generic addresses")
             address = _converted(address, WIDE if wide else NARROW)
             if memory.offset:
@@ -843,8 +851,15 @@ class _Translator:
         some = f"(i32.or (i32.load8_u {at}) (i32.ne {on} (i32.const 0)))"
         return f"(i32.store8 {at} {some})"
 
+    def _checked(self, pc: int, on: str) -> str:
+        """Return code that writes a step down."""
+        here = f"(local.get $W) (i32.const {pc}) (local.get $M)"
+        return f"(call $check {here} {on} (i32.const {self._steps[pc]}))"
+
     def _detected(self, asked: Detection, pc: int, row: Instruction, condition: str) -> str:
-        """Return code that compares an access, and traps at a possible finding.
+        """Return code that compares an access, or writes it down for a check.
+
+        A comparison traps at a possible finding.
 
         For masks, $x are the lanes named by any mask, $z the lanes named by every mask.
         """
@@ -868,15 +883,18 @@ class _Translator:
             parts.append(_counted("of_unknown_arrays", each))
         if pc in asked.conditions and condition:
             parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
-        if OPS[row.op].kind == "barrier" and row.guard is not None:
-            parts.append(f"(if (i32.ne {on} (local.get $M)) (then (unreachable)))")
+        if pc in self._steps:
+            step = self._checked(pc, on)
+            parts.append(step if row.memory is None else f"(if {on} (then {step}))")
+        elif OPS[row.op].kind == "barrier" and row.guard is not None:
+            parts.append(f"(if (i32.ne {on} (local.get $M)) (then {REPORTED}))")
         if pc in asked.gathers:
             missing = f"(i32.and {_EVERY} (i32.xor {on} (i32.const -1)))"
-            parts.append(f"(if (i32.and (local.get $x) {missing}) (then (unreachable)))")
+            parts.append(f"(if (i32.and (local.get $x) {missing}) (then {REPORTED}))")
         if pc in asked.exchanges:
-            parts.append(f"(if (i32.ne {on} (i32.const -1)) (then (unreachable)))")
+            parts.append(f"(if (i32.ne {on} (i32.const -1)) (then {REPORTED}))")
         if pc in asked.whole:
-            parts.append(f"(if (i32.ne {on} {_EVERY}) (then (unreachable)))")
+            parts.append(f"(if (i32.ne {on} {_EVERY}) (then {REPORTED}))")
         if pc in asked.meetings:
             meets = f"(call $meets (local.get $W) {on})"
             if _waits(row):

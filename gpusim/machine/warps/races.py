@@ -1,7 +1,8 @@
 """Races, looked for where accesses are: the last writer and reader of each element.
 
 They are packed as by `checking/element_access.py` {time 24 bits, block 24, thread 10, flags 4}, in
-cells {writer, reader}. What a rule might report traps: the launch is then examined step by step.
+cells {writer, reader}. What a rule might report traps: the launch then runs again, to write
+its steps down.
 Bit 62 of an atomic says that a barrier of its block stands between a plain store and it: for other
 blocks that store is in no order.
 
@@ -66,10 +67,16 @@ def begins(warp: Warp) -> None:
         NOW.time = 1
 
 
+def _report() -> None:
+    """End the run where a rule might report something."""
+    NOW.reports = 1
+    raise TrapError
+
+
 def _tick() -> int:
     now = NOW.time
     if now >= LAST_TIME:
-        raise TrapError
+        _report()
     NOW.time = now + 1
     return now
 
@@ -80,10 +87,10 @@ def opened(warp: Warp) -> None:
     now = _tick()
     for _ in range(NOW.block_warps):
         if warp.live != warp.lanes:
-            raise TrapError
+            _report()
         for number in range(warp.splits):
             if warp.split(number).block != block:
-                raise TrapError
+                _report()
         warp.passed = now
         warp = Warp(warp.address + LAUNCH.warp_bytes)
 
@@ -116,7 +123,7 @@ def _require(earlier: i64, mine: i64, warp: Warp) -> None:
     if earlier != 0:
         NOW.ordered += 1
         if not _is_ordered(earlier, mine, warp):
-            raise TrapError
+            _report()
 
 
 def _count(earlier: i64, mine: i64, warp: Warp) -> None:
@@ -158,7 +165,7 @@ def cell_poll(cell: Cell, mine: i64, warp: Warp, writer: i64, reader: i64) -> No
     if writer & IS_ATOMIC:
         _count(writer, mine, warp)
         if writer & AFTER_STORE and (writer ^ mine) & BLOCKS:
-            raise TrapError
+            _report()
     else:
         _require(writer, mine, warp)
     if reader:
@@ -186,12 +193,12 @@ def cell_atomic(cell: Cell, mine: i64, warp: Warp, writer: i64, reader: i64) -> 
     elif not writer & IS_ATOMIC:
         _require(writer, atomic, warp)
         if _time_of(writer) > warp.passed:
-            raise TrapError
+            _report()
         cell.writer = atomic | AFTER_STORE
     else:
         after = writer & AFTER_STORE
         if after and (writer ^ atomic) & BLOCKS:
-            raise TrapError
+            _report()
         cell.writer = atomic | after | _flags(writer, atomic, warp)
 
 

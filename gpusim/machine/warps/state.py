@@ -75,7 +75,8 @@ class State(Record):
     With race detection, cells of global memory begin at the address `cells_first`; `own_cells` are
     those of shared memory, without a value at first from `own_empty` on, and `stamps` those of
     local memory, so many for each lane. Accesses are counted, and the pairs with an earlier one:
-    those that are `ordered`, and those `free` of any order.
+    those that are `ordered`, and those `free` of any order. Where a rule might report something,
+    the run ends, and `reports` is 1.
 
     `notes` is where the next step of a watched warp goes, or the next addition to a sum. Of
     asynchronous copies, `copies` is the next entry of the pool that has not been used,
@@ -87,8 +88,8 @@ class State(Record):
     since memory was written (`idle`). A warp tells whether its group goes on, whether lanes have
     arrived or left (`settles`), and the block behind a jump. With `asks`, lanes are only asked if
     they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
-    from 1, or of none; it began behind the turn `begun`. Of the places for bulk copies so many have
-    been used.
+    from 1, or of none; it began behind the turn `begun`. Groups have run in so many
+    `passes`. Of the places for bulk copies so many have been used.
     """
 
     next_block: u32
@@ -138,6 +139,8 @@ class State(Record):
     misses: u32
     half: u32
     begun: u32
+    passes: u32
+    reports: u32
     bulk: u32
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ from gpusim.machine.warps import (
     barrier_words,
     barriers,
     bulk_copies,
+    checked_steps,
     convergence,
     copies,
     races,
@@ -104,13 +105,25 @@ _RACES: tuple[Callable[..., Any], ...] = (
 )
 
 
+_CHECKED: Mapping[str, Callable[..., Any]] = {
+    "begins": races.begins,
+    "swapped": races.swapped,
+    "adds": races.adds,
+    "check": checked_steps.check,
+    "opened": checked_steps.opens,
+}
+
+
 _TURNS: tuple[Callable[..., Any], ...] = (turns.appended, turns.removed, turns.united)
 
 
 @cache
-def text(*, recording: bool, detecting: bool, in_order: bool) -> str:
-    """Return the functions of a module: also to record steps, look for races, or take turns."""
-    name = key([digest(_SOURCES), str((recording, detecting, in_order))])
+def text(*, recording: bool, detecting: bool, checking: bool, in_order: bool) -> str:
+    """Return the functions of a module: also to record steps, look for races, or take turns.
+
+    With `checking` the steps of a check are written down.
+    """
+    name = key([digest(_SOURCES), str((recording, detecting, checking, in_order))])
     kept = _TEXTS.load(name)
     if kept is not None:
         return kept.decode()
@@ -118,7 +131,9 @@ def text(*, recording: bool, detecting: bool, in_order: bool) -> str:
 
     functions = _FUNCTIONS + _STEPS * recording + _RACES * detecting + _TURNS * in_order
     run = turns.run_in_order if in_order else scheduling.run_in_turn
-    named = {one.__name__: one for one in functions} | {"run": run}
+    named = (
+        {one.__name__: one for one in functions} | {"run": run} | dict(_CHECKED if checking else {})
+    )
     made = functions_of(named, _SOURCES)
     _TEXTS.store(name, made.encode())
     return made

@@ -378,6 +378,7 @@ def _arrange() -> None:
 def _run_group() -> None:
     """Run the group as far as all of it goes together; its steps are the first split's."""
     before, after = NOW.steps, 0
+    NOW.passes += 1 - NOW.asks
     NOW.goes_on = 0
     at = NOW.list
     while at < NOW.list_end:

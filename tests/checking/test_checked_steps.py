@@ -1,0 +1,147 @@
+"""A launch with something to report runs in compiled code, which tells the checker its steps."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gpusim
+from gpusim.machine.compiled import examination
+from gpusim.sass import wheels
+
+pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+
+BLOCKS, THREADS = 3, 64
+PLACES = ("t", "t ^ 1", "t ^ 32", "(t + 1) % 64", "63 - t", "7")
+ORDERS = (
+    "__syncthreads();",
+    "__syncthreads();",
+    "__syncwarp();",
+    "if (t < 32) __syncwarp(0xffff0000u >> (t & 16));",
+    "__threadfence();",
+    "__threadfence_block();",
+    "if (__syncthreads_or(v == 3)) v++;",
+    "v += __shfl_xor_sync(-1, v, 3);",
+    "if (t == 40 && r) return;",
+)
+
+
+def random_kernel(name: str, draw: random.Random) -> str:
+    """Return a kernel whose loop accesses memory, ordered here and there."""
+    lines = []
+    for _ in range(draw.randint(3, 8)):
+        place = draw.choice(PLACES)
+        array = draw.choice(("s", "s", "g", "mine"))
+        lines.append(
+            draw.choice(
+                (
+                    f"v += {array}[{place}];",
+                    f"v += {array}[{place}];",
+                    f"{array}[{place}] = v;",
+                    f"{array}[{place}] = 5;",
+                    f"atomicAdd(&{array}[{place}], 1);",
+                    f"atomicAdd_block(&g[{place}], 1);",
+                    f"atomicAdd(&sums[{place}], 0.5f * t);",
+                    f"v += *(volatile int *)&{array}[{place}];",
+                    f"*(volatile int *)&{array}[{place}] = v;",
+                    f"v = at(t & 1 ? s : mine, {place});",
+                )
+            )
+        )
+        if draw.random() < 0.2:
+            lines[-1] = f"if (t {draw.choice(('< 40', '& 1', '== 5'))}) {{ {lines[-1]} }}"
+        if draw.random() < 0.6:
+            lines.append(draw.choice(ORDERS))
+    body = "\n        ".join(lines)
+    return f"""
+__global__ void {name}(int *g, float *sums, int *out, int rounds) {{
+    __shared__ int s[64];
+    int t = threadIdx.x, v = t, *mine = g + 64 * (1 + blockIdx.x);
+    {draw.choice(("s[t] = t;", "s[t] = t; __syncthreads();"))}
+    #pragma unroll 1
+    for (int r = 0; r < rounds; r++) {{
+        {body}
+    }}
+    out[blockIdx.x * 64 + t] = v;
+}}"""
+
+
+def checked(seed: int, count: int, patched: pytest.MonkeyPatch) -> list[bool]:
+    """Assert that random kernels are judged as by NumPy; return whether each has findings."""
+    draw = random.Random(seed)
+    names = [f"k{number}" for number in range(count)]
+    text = "".join(random_kernel(name, draw) for name in names)
+    file = gpusim.cuda_source(
+        f"__device__ __noinline__ int at(int *x, int i) {{ return x[i]; }}\n{text}"
+    )
+    reported = []
+    for name in names:
+        found = []
+        for fast in "01":
+            patched.setenv("GPUSIM_FAST", fast)
+            g, out = np.arange(64 * (1 + BLOCKS), dtype=np.int32), np.zeros(64 * BLOCKS, np.int32)
+            arrays = g, np.zeros(64, np.float32), out
+            findings = gpusim.check(file[name][BLOCKS, THREADS], *arrays, 2)
+            found.append((findings.to_dict(), [array.tobytes() for array in arrays]))
+        assert found[0] == found[1], text
+        reported.append(bool(findings))
+    return reported
+
+
+def test_random_loops_with_races_are_judged_as_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(checked(0, 12, monkeypatch))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_more_random_loops_with_races_are_judged_as_by_numpy(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert any(checked(seed, 16, monkeypatch))
+
+
+SERIAL = """
+__global__ void serial(double *out, int terms) {
+    __shared__ double sum;
+    if (threadIdx.x == 0) {
+        double s = 0;
+        for (int k = 0; k < terms; k++) s += (k % 2 ? -4.0 : 4.0) / (2 * k + 1);
+        sum = s;
+    }
+    out[threadIdx.x] = sum;
+}"""
+
+
+def serial(terms: int, **options: Any) -> gpusim.Findings:
+    kernel = gpusim.cuda_source(SERIAL)["serial"]
+    return gpusim.check(kernel[1, 64], np.zeros(64), terms, **options)
+
+
+def test_a_race_behind_a_long_loop_of_one_lane_is_found_in_compiled_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy stops at the step limit, which compiled code goes far beyond."""
+    examination.forget()
+    assert [one.rule for one in serial(20_000, step_limit=10_000)] == ["shared-race"]
+    monkeypatch.setenv("GPUSIM_FAST", "0")
+    assert "no-progress" in [one.rule for one in serial(20_000, step_limit=10_000)]
+
+
+def test_a_word_that_no_thread_writes_is_followed_to_its_use_from_the_start() -> None:
+    """Compiled code tells no values of registers: arrays are as before when NumPy begins."""
+    kernel = gpusim.cuda_source("""
+__global__ void unset(int *x, int *out, int rounds) {
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    for (int r = 0; r < rounds; r++) { x[t] += 1; __syncthreads(); }
+    if (t) s[t] = 1;
+    __syncthreads();
+    out[t ^ 1] = s[t];
+}""")["unset"]
+    x, out = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    found = gpusim.check(kernel[1, 64], x, out, 3)
+    assert [(one.rule, one.count) for one in found] == [("uninitialised", 1)]
+    assert (x == 3).all()
