@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.checking.accessed_elements import threads_of
 from gpusim.checking.async_copies import Groups, InFlight
 from gpusim.checking.barriers import STAYED
-from gpusim.checking.bulk_copies import BulkFlights
+from gpusim.checking.bulk_flights import BulkFlights
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.history import History

@@ -1,173 +1,94 @@
-"""Bulk copies in a check: elements in flight, and fences between stores and the async proxy.
-
-A copy to shared memory follows the earlier accesses of its thread, and is in flight until a thread
-sees the end of its mbarrier's phase; other threads are ordered after that thread. A copy to global
-memory reads shared memory until its group is awaited; stores to its source need a proxy fence
-(fence.proxy.async) before it (PTX ISA, async proxy).
-"""
+"""Bulk copies in a check: their begin and end, and the phases that end them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
-
 import numpy as np
 
-from gpusim.checking.access import Access, Timeline
-from gpusim.checking.clocks import Clocks
-from gpusim.checking.element_access import BLOCK_SHIFT, ElementAccess, Heard, thread_of, time_of
-from gpusim.checking.findings import Finding, Place
-from gpusim.checking.races import COPIES, DOES, HAZARDS, WRITES_TWICE, Name, thread_named
+from gpusim.checking.access import Access
+from gpusim.checking.batch import Batch
+from gpusim.checking.bulk_flights import Begun, BulkFlights, Flight, touched
 from gpusim.checking.shadow import Shadow
-from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Memory
+from gpusim.checking.state import CheckState
+from gpusim.launch.events import Step
 from gpusim.typing import Array
 
-WORD = np.dtype(np.uint32)
-_SHARED = Memory("shared", "shared", WORD, by_address=True)
-_GLOBAL = Memory("global", ANY_ARRAY, WORD, by_address=True)
-_WAIT = {
-    "store": "wait for the phase of its barrier (mbarrier.try_wait) in the thread that accesses it",
-    "load": "wait for its group (cp.async.bulk.wait_group.read) in the thread that copies, and put "
-    "a barrier after it where others access the element",
-}
+
+class BulkCopies:
+    """Follows bulk copies between shared and global memory, `of_global` the latter's shadow."""
+
+    def __init__(self, state: CheckState, of_global: Shadow) -> None:
+        self._state, self._global = state, of_global
+
+    def flights(self, batch: Batch) -> tuple[BulkFlights, Shadow]:
+        """Return the bulk copies of a batch, and its shadow of shared memory."""
+        elements = self._state.layout.sizes["shared"] * len(batch.clocks.placement.blocks)
+        if batch.shared is None:
+            batch.shared = Shadow(elements, self._state.history("shared"))
+        if batch.bulk is None:
+            batch.bulk = BulkFlights(elements, batch.clocks.placement.rows, self._state.copying)
+        return batch.bulk, batch.shared
+
+    def _elements(self, space: str, begin: int, size: int) -> Array:
+        each = self._state.layout.element_bytes[space]
+        return np.arange(begin // each, -(-(begin + size) // each))
+
+    def begin_bulk(self, step: Step, batch: Batch) -> None:
+        """Compare new copies with earlier accesses, and keep them in flight."""
+        flights, shadow = self.flights(batch)
+        access, warps = self._state.accesses[step.pc], step.placement.warps_per_block
+        for told in step.values[0].tolist():
+            one = Begun(*told)
+            lane = int(step.on[0, int(np.flatnonzero(step.rows == one.row)[0])].argmax())
+            elements = self._elements("shared", one.place, one.size)
+            elements = elements + one.row // warps * self._state.layout.sizes["shared"]
+            time, thread = self._state.time(step.pc), int(batch.threads[0, one.row, lane])
+            flight = Flight(one, access, elements, thread, time)
+            memory = int(step.placement.blocks[0]) + 1
+            touch = touched(flight, elements, time, batch.clocks, memory)
+            name = self._state.name(access, elements)
+            self._state.tell(flights.meanwhile(touch, access, name))
+            if access.kind == "load":
+                self._state.tell(
+                    flights.unfenced(flight, shadow, name, warps, self._state.timeline)
+                )
+            self._state.races.touch(shadow, touch, access, name)
+            flights.begin(flight)
+
+    def land_bulk(self, step: Step, batch: Batch) -> None:
+        """Enter copies of ended phases as stores known to the threads that test the phase."""
+        flights, shadow = self.flights(batch)
+        arrivals = [one for one in self._state.accesses.values() if _is_arrival(one)]
+        memory = int(step.placement.blocks[0]) + 1
+        for flight in flights.end(int(told[0]) for told in step.values[0]):
+            time = self._state.time(flight.access.pc)
+            shadow.write(touched(flight, flight.elements, time, batch.clocks, memory))
+            if self._state.flags is not None and arrivals:
+                warps = step.placement.warps_per_block
+                barrier = self._elements("shared", flight.begun.barrier, 8)
+                barrier = barrier + flight.begun.row // warps * self._state.layout.sizes["shared"]
+                fence = touched(flight, barrier, self._state.time(step.pc), batch.clocks, memory)
+                self._state.flags.fence(fence, "block")
+                late = self._state.time(arrivals[0].pc)
+                self._state.flags.touch(
+                    touched(flight, barrier, late, batch.clocks, memory), arrivals[0]
+                )
+
+    def await_bulk(self, step: Step, batch: Batch) -> None:
+        """Enter copies to global memory as loads and stores of the thread that waits for them."""
+        flights, shadow = self.flights(batch)
+        memory = int(step.placement.blocks[0]) + 1
+        access = self._state.accesses[step.pc]
+        for flight in flights.end(int(told[0]) for told in step.values[0]):
+            time = self._state.time(flight.access.pc)
+            shadow.read(touched(flight, flight.elements, time, batch.clocks, memory))
+            begin = flight.begun.address - self._state.layout.first_address
+            elements = self._elements("global", begin, flight.begun.size)
+            touch = touched(flight, elements, self._state.time(step.pc), batch.clocks, 0)
+            self._state.races.touch(self._global, touch, access, self._state.name(access, elements))
 
 
-class Begun(NamedTuple):
-    """A copy as the machine reports it: sizes and places in bytes, its group or 0."""
-
-    number: int
-    row: int
-    place: int
-    size: int
-    barrier: int
-    address: int
-    group: int
-
-
-def access_of(pc: int, row: Instruction) -> Access | None:
-    """Return the access that a bulk copy or its end makes, None for any other instruction.
-
-    A copy accesses shared memory; the end of one to global memory stores there.
-    """
-    kind = OPS[row.op].kind
-    if kind == "bulk_copy":
-        op = ".LDG" if row.detail == "store" else ".STS"
-        return Access(pc, replace(row, op=op, memory=_SHARED), False, False)
-    if kind == "await_bulk":
-        return Access(pc, replace(row, op="STG", memory=_GLOBAL), False, False)
-    return None
-
-
-@dataclass(frozen=True)
-class Flight:
-    """A copy on its way: its elements of shared memory, and when it began."""
-
-    begun: Begun
-    access: Access
-    elements: Array
-    thread: int
-    time: int
-
-
-class BulkFlights:
-    """The bulk copies of a batch on their way, by number and by element of shared memory.
-
-    `copies` are the pcs of such instructions.
-    """
-
-    def __init__(self, elements: int, rows: int, copies: Sequence[int]) -> None:
-        self._copies = copies
-        self._of_element = np.zeros(elements, dtype=np.int64)
-        self._flights: dict[int, Flight] = {}
-        self.fenced = np.zeros(rows, dtype=np.int64)  # the last fence between the proxies
-
-    def begin(self, flight: Flight) -> None:
-        """Record a copy that begins."""
-        self._flights[flight.begun.number] = flight
-        self._of_element[flight.elements] = flight.begun.number
-
-    def end(self, numbers: Iterable[int]) -> list[Flight]:
-        """Return the copies of some numbers, and forget them."""
-        found = [self._flights.pop(one) for one in numbers if one in self._flights]
-        for one in found:
-            mine = self._of_element[one.elements] == one.begun.number
-            self._of_element[one.elements[mine]] = 0
-        return found
-
-    def are_on_their_way(self, elements: Array) -> Array:
-        """Return a mask of the elements that a copy writes or reads meanwhile."""
-        return np.asarray(self._of_element[elements] != 0)
-
-    def meanwhile(self, touch: ElementAccess, now: Access, name: Name) -> Finding | None:
-        """Return an access to an element on its way, if one of the two writes."""
-        numbers = self._of_element[touch.element]
-        for number in np.unique(numbers[numbers != 0]).tolist():
-            flight = self._flights[number]
-            before = flight.access.kind
-            if (before, now.kind) == ("load", "load"):
-                continue
-            which = np.flatnonzero(numbers == number)
-            at = int(which[0])
-            array, index = name(at)
-            does = (COPIES if now.is_asynchronous else DOES)[now.kind]
-            first = Place(flight.access.line, COPIES[before], thread_named(flight.thread))
-            second = Place(now.line, does, thread_named(touch.thread[at]))
-            hazard = HAZARDS.get((before, now.kind), WRITES_TWICE)
-            message = (
-                f"{second.thread} {does} {array}[{index}] in line {second.line}, which a bulk copy "
-                f"of {first.thread} {first.does} in line {first.line}: {hazard} hazard, nothing "
-                "waits for the copy between the two"
-            )
-            count, fix = len(which), _WAIT[before]
-            places = first, second
-            return Finding("copy-race", message, places, array, index, hazard, count, fix_text=fix)
-        return None
-
-    def unfenced(
-        self, flight: Flight, shadow: Shadow, name: Name, warps: int, timeline: Timeline
-    ) -> Finding | None:
-        """Return a store before a copy to global memory without a fence for the engine.
-
-        What the engine itself has written needs none.
-        """
-        writers = shadow.writer[flight.elements]
-        writers = np.where(np.isin(timeline.pcs_at(time_of(writers)), self._copies), 0, writers)
-        row = flight.begun.row
-        threads = thread_of(writers)
-        block = row // warps
-        rows = block * warps + ((threads & (1 << BLOCK_SHIFT) - 1) >> 5)
-        last = np.maximum(self.fenced[rows], self.fenced[row])
-        wrong = (writers != 0) & (time_of(writers) > last)
-        if not wrong.any():
-            return None
-        at = int(np.argmax(wrong))
-        array, index = name(at)
-        who, copies = thread_named(threads[at]), thread_named(flight.thread)
-        line = flight.access.line
-        message = (
-            f"a bulk copy of {copies} copies from {array}[{index}] in line {line}, which {who} "
-            "writes before: without fence.proxy.async the copy may read the old contents"
-        )
-        place = Place(line, COPIES["load"], copies)
-        return Finding("proxy-fence", message, (place,), array, index, count=int(wrong.sum()))
-
-
-def touched(
-    flight: Flight, elements: Array, time: int, clocks: Clocks, memory: int
-) -> ElementAccess:
-    """Return elements as an access of the thread of a copy."""
-    row, count = flight.begun.row, len(elements)
-    return ElementAccess(
-        time,
-        elements,
-        np.full(count, flight.thread, dtype=np.int64),
-        np.asarray(clocks.barrier[row]),
-        np.asarray(clocks.warp_sync[row]),
-        None,
-        lambda: np.zeros((1, count)),
-        memory=memory,
-        heard=None
-        if clocks.meetings is None
-        else Heard(clocks.meetings.known, np.full(count, row)),
-    )
+def _is_arrival(access: Access) -> bool:
+    """Return whether an access is an arrival at a barrier in shared memory."""
+    memory = access.instruction.memory
+    is_narrow = memory is not None and memory.space == "shared" and memory.of_block
+    return is_narrow and access.kind == "atomic"

@@ -233,12 +233,13 @@ def source_of(prepared: Prepared) -> SourceText:
 def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
     """Return whether compiled code has checked a launch and no finding is possible."""
     checker.begin(prepared.program, prepared.launch)
-    asked = checker.detection()
+    compiled = checker.compiled
+    asked = compiled.detection()
     if asked is None:
         return False
-    found = examined(prepared, *asked, _limits(prepared, step_limit), checker.added)
+    found = examined(prepared, *asked, _limits(prepared, step_limit), compiled.added)
     if found is not None:
-        checker.take(found)
+        compiled.take(found)
     return found is not None
 
 
@@ -250,11 +251,12 @@ def _limits(prepared: Prepared, step_limit: int) -> Limits:
 def _is_written_down(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
     """Return whether compiled code has written the steps of a launch down for the checker."""
     checker.begin(prepared.program, prepared.launch)
-    asked = checker.asked_steps()
-    if asked is None or not (checker.detection() is None or reports(prepared.program)):
+    compiled = checker.compiled
+    asked = compiled.asked_steps()
+    if asked is None or not (compiled.detection() is None or reports(prepared.program)):
         return False
     limits = _limits(prepared, step_limit)
-    return written_down(prepared, asked, limits, checker.added, checker, checker.take_steps)
+    return written_down(prepared, asked, limits, compiled.added, checker, compiled.take_steps)
 
 
 def _other_orders(program: Program) -> list[Turns]:

@@ -94,7 +94,7 @@ class CheckedSteps:
         row, kinds = self._rows[pc], self._made.operands.get(pc, [])
         active, on = _lanes(some[:, _ACTIVE]), _lanes(some[:, _ON])
         decides = OPS[row.op].kind in ("exit", "barrier")
-        ways = [on.any(axis=1), (active & ~on).any(axis=1)] if decides else []
+        ways = [np.any(lanes, axis=1) for lanes in (on, active & ~on)] if decides else []
         rows, copies = self._alike(some, ways)
         first = some[:, _OPERANDS].astype(np.int64)
         found = [_values(operands[first + n], kinds[n]) for n in range(kept_operands(row))]
