@@ -1,12 +1,11 @@
 """Steps of a check, from what a module writes into linear memory, told to an observer.
 
-What all splits of a group do in one pass is one step, with all blocks of the batch as one as long
-as they do the same: these are the steps of NumPy's machine, without what computes only.
+What all splits of a group do in one pass is one step: these are the steps of NumPy's machine,
+without what computes only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -33,7 +32,7 @@ class CheckedSteps:
     ) -> None:
         self._made, self._rows, self._observer = made, context.instructions, observer
         warps = context.batch.launch.warps_per_block
-        self._placement = Placement(blocks, warps, folded=True)
+        self._placement = Placement(blocks, warps, folded=False)
         self._ends = np.array([*made.starts[1:], made.length])
         self._begin, self._operands = begin, begin + STEP_BYTES * (MOST_STEPS + 1)
         self._full = self._operands + OPERAND_BYTES * 2 * MOST_STEPS
@@ -92,43 +91,31 @@ class CheckedSteps:
 
     def _step(self, pc: int, some: Array, operands: Array) -> None:
         row, kinds = self._rows[pc], self._made.operands.get(pc, [])
-        active, on = _lanes(some[:, _ACTIVE]), _lanes(some[:, _ON])
-        decides = OPS[row.op].kind in ("exit", "barrier")
-        ways = [np.any(lanes, axis=1) for lanes in (on, active & ~on)] if decides else []
-        rows, copies = self._alike(some, ways)
         first = some[:, _OPERANDS].astype(np.int64)
         found = [_values(operands[first + n], kinds[n]) for n in range(kept_operands(row))]
-        active, on, *found = (_shaped(one, copies) for one in (active, on, *found))
         addresses = mask = None
-        values: tuple[Array, ...] = ()
         if row.memory is not None:
-            addresses, values = found[0].astype(np.int64), tuple(found[1:])
+            addresses = found.pop(0).astype(np.int64)
         elif found:
-            mask = found[0].astype(np.uint32)
-        self._last = Step(pc, row, self._placement, rows, active, on, addresses, None, values, mask)
+            mask = found.pop().astype(np.uint32)
+        self._last = Step(
+            pc,
+            row,
+            self._placement,
+            some[:, _ROW].astype(np.int64),
+            _lanes(some[:, _ACTIVE]),
+            _lanes(some[:, _ON]),
+            addresses,
+            values=tuple(found),
+            mask=mask,
+        )
         self._observer.step(self._last)
 
     def _open(self, some: Array) -> None:
         pcs = self._ends[some[:, _PC] ^ OPENED] - 1
-        rows, copies = self._alike(some, [pcs])
-        pcs = pcs[: len(pcs) // copies]
+        rows = some[:, _ROW].astype(np.int64)
         assert self._last is not None
         self._observer.barrier_opened(BarrierOpened(self._placement, rows, pcs, self._last))
-
-    def _alike(self, some: Array, ways: Sequence[Array]) -> tuple[Array, int]:
-        """Return the rows of a step, and the number of blocks that are run as one.
-
-        Blocks that do not come with the same rows, or go different ways, are no longer run as one.
-        """
-        rows, warps = some[:, _ROW].astype(np.int64), self._placement.warps_per_block
-        copies = self._placement.copies
-        if len(rows) % copies == 0:
-            later = warps * np.arange(copies)[:, None]
-            each = [(rows.reshape(copies, -1) - later), *(one.reshape(copies, -1) for one in ways)]
-            if all((one == one[0]).all() for one in each):
-                return each[0][0], copies
-        self._placement = Placement(self._placement.blocks, warps, folded=False)
-        return rows, 1
 
 
 def kept_operands(row: Instruction) -> int:
@@ -138,21 +125,15 @@ def kept_operands(row: Instruction) -> int:
     return int(OPS[row.op].waits_for_lanes)
 
 
-def _shaped(values: Array, copies: int) -> Array:
-    """Return values shaped (copies, rows, lanes): one copy, if all blocks agree."""
-    shaped = values.reshape(copies, -1, values.shape[1])
-    return shaped[:1] if (shaped == shaped[:1]).all() else shaped
-
-
 def _lanes(bits: Array) -> Array:
-    return (bits[:, None] >> _LANES & 1).astype(bool)
+    return (bits[None, :, None] >> _LANES & 1).astype(bool)
 
 
 def _values(held: Array, dtype: DType) -> Array:
-    """Return an operand of each lane, as it lies in linear memory."""
+    """Return an operand of each lane, as it lies in linear memory, shaped (1, rows, lanes)."""
     if is_wide(dtype):
-        return held.view(dtype)
-    words = held[:, : OPERAND_BYTES // 2].copy()
+        return held.view(dtype)[None]
+    words = held[:, : OPERAND_BYTES // 2].copy().view(np.uint32)[None]
     if dtype.itemsize < 4:
-        return words.view(np.uint32).astype(np.dtype(f"u{dtype.itemsize}")).view(dtype)
+        words = words.astype(np.dtype(f"u{dtype.itemsize}"))
     return words.view(dtype)

@@ -99,7 +99,7 @@ def written_down(
 
     `added` takes the additions to floating-point sums, `takes` says at the end whether that is all.
     """
-    if not fast.is_wanted() or not loop_bodies(prepared.program):  # NumPy has few steps then
+    if not fast.is_wanted() or _is_short_or_wide(prepared):
         return False
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
@@ -114,6 +114,12 @@ def written_down(
                 prepared.give_back()
                 return True
     return False
+
+
+def _is_short_or_wide(prepared: Prepared) -> bool:
+    """Return whether NumPy has few steps, or many warps in each."""
+    warps = prepared.launch.blocks * prepared.launch.warps_per_block
+    return warps > STEP_NS // WARP_NS or not loop_bodies(prepared.program)
 
 
 def _end(fault: KernelFault) -> None:
