@@ -110,7 +110,9 @@ class CompiledCheck:
             name = "" if action is None else _WRITTEN.get(action.__name__)
             if name is None:
                 return None
-            if name in asked:
+            if name in ("exchanges", "whole") and OPS[rows[pc].op].kind == "shuffle":
+                asked["exchanges"].append(pc)  # their sources are not written down
+            if name == "conditions":
                 asked[name].append(pc)
             if action is not None and name not in ("conditions", "looked up"):
                 steps[pc] = kept_operands(rows[pc])

@@ -107,13 +107,16 @@ class ElementAccess:
 
     @property
     def stored(self) -> Array:
-        """A number for the bits stored by each entry; for those of all identical blocks."""
+        """A number for the bits stored by each entry; for those of all identical blocks.
+
+        Where blocks store the same bits, it is that of one of them.
+        """
         values = np.ascontiguousarray(self.values())
         bits = values.view(f"u{values.dtype.itemsize}").astype(np.int64)
-        found = bits[0]
-        for more in bits[1:]:
-            found = found * BITS_FACTOR + more
-        return np.asarray(found)
+        found = np.zeros_like(bits[0])
+        for more in bits[:0:-1]:
+            found = found * BITS_FACTOR + (more - bits[0])
+        return np.asarray(found * BITS_FACTOR + bits[0])
 
     def take(self, which: Array) -> ElementAccess:
         """Return some of the entries."""

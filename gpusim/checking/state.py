@@ -148,7 +148,7 @@ class CheckState:
         assert memory is not None
         each = max(memory.width_bytes // self.layout.element_bytes[memory.space], 1)
         time = self.time(step.pc) if time is None else time
-        stored = _bits_of_all(step.values)
+        stored = _bits_of_all(step)
         if stored is not None:
             self.timeline.stored[time] = stored
         shape = (copies, len(step.rows), 32)
@@ -228,11 +228,12 @@ def memory_of(access: Access) -> Memory:
     return access.instruction.memory
 
 
-def _bits_of_all(values: tuple[Array, ...]) -> int | None:
+def _bits_of_all(step: Step) -> int | None:
     """Return the bits that all lanes store to all their elements, None where they differ."""
-    if not values:
-        return None
-    first = np.ascontiguousarray(values[0]).reshape(-1)[:1]
-    if all((value == first).all() for value in values):
-        return int(first.view(f"u{first.dtype.itemsize}")[0])
+    stored = []
+    for value in step.values:
+        shape = np.broadcast_shapes(value.shape, step.on.shape)
+        stored.append(np.broadcast_to(value, shape)[np.broadcast_to(step.on, shape)])
+    if stored and all((one == stored[0][:1]).all() for one in stored):
+        return int(stored[0][:1].view(f"u{stored[0].dtype.itemsize}")[0])
     return None

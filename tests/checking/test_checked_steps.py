@@ -145,3 +145,22 @@ __global__ void unset(int *x, int *out, int rounds) {
     found = gpusim.check(kernel[1, 64], x, out, 3)
     assert [(one.rule, one.count) for one in found] == [("uninitialised", 1)]
     assert (x == 3).all()
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_one_value_stored_by_some_lanes_of_several_blocks_is_no_race(
+    fast: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lanes that do not store hold other values; the fence makes every earlier store count."""
+    monkeypatch.setenv("GPUSIM_FAST", fast)
+    kernel = gpusim.cuda_source("""
+__global__ void alike(const int *y, int *x, int rounds) {
+    int t = threadIdx.x, v = y[t];
+    for (int r = 0; r < rounds; r++) {
+        if (t & 1) x[t & 30] = v;
+        __threadfence_block();
+    }
+}""")["alike"]
+    values = np.where(np.arange(32) % 2, 5, 7).astype(np.int32)
+    found = gpusim.check(kernel[3, 32], values, np.zeros(32, np.int32), 2)
+    assert {one.rule for one in found} == {"same-value"}

@@ -134,10 +134,11 @@ def wrong(found: list[tuple[Form, list[Array], list[Array]]]) -> list[str]:
     config = wasmtime.Config()
     config.wasm_relaxed_simd_deterministic = True
     engine = wasmtime.Engine(config)
+    runtime = layout.runtime(recording=False, detecting=False, checking=False, in_order=False)
     text = f"""(module (memory (export "memory") 2) (func $warp (param i32 i32))
 (func $start (param i32)) (func $drain) (func $bring (param i32 i32))
 (func $progress (param i32) (result i32) (i32.const 0))
-{layout.runtime(recording=False, detecting=False, checking=False, in_order=False)} {" ".join(functions)})"""
+{runtime} {" ".join(functions)})"""
     store = wasmtime.Store(engine)
     exports: Any = wasmtime.Instance(store, wasmtime.Module(engine, text), []).exports(store)
     memory = np.frombuffer(exports["memory"].get_buffer_ptr(store), np.uint8)

@@ -1,11 +1,12 @@
 """Steps of a check, from what a module writes into linear memory, told to an observer.
 
-What all splits of a group do in one pass is one step: these are the steps of NumPy's machine,
-without what computes only.
+What all splits of a group do in one pass is one step, with all blocks of the batch as one as long
+as they do the same: these are the steps of NumPy's machine, without what computes only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -32,7 +33,7 @@ class CheckedSteps:
     ) -> None:
         self._made, self._rows, self._observer = made, context.instructions, observer
         warps = context.batch.launch.warps_per_block
-        self._placement = Placement(blocks, warps, folded=False)
+        self._placement = Placement(blocks, warps, folded=True)
         self._ends = np.array([*made.starts[1:], made.length])
         self._begin, self._operands = begin, begin + STEP_BYTES * (MOST_STEPS + 1)
         self._full = self._operands + OPERAND_BYTES * 2 * MOST_STEPS
@@ -91,31 +92,49 @@ class CheckedSteps:
 
     def _step(self, pc: int, some: Array, operands: Array) -> None:
         row, kinds = self._rows[pc], self._made.operands.get(pc, [])
+        active, on = _lanes(some[:, _ACTIVE]), _lanes(some[:, _ON])
+        decides = OPS[row.op].kind in ("exit", "barrier")
+        ways = [np.any(lanes, axis=1) for lanes in (on, active & ~on)] if decides else []
+        rows, copies = self._as_one(some, ways)
         first = some[:, _OPERANDS].astype(np.int64)
         found = [_values(operands[first + n], kinds[n]) for n in range(kept_operands(row))]
+        active, on, *found = (_shaped(one, copies) for one in (active, on, *found))
         addresses = mask = None
         if row.memory is not None:
             addresses = found.pop(0).astype(np.int64)
         elif found:
             mask = found.pop().astype(np.uint32)
-        self._last = Step(
-            pc,
-            row,
-            self._placement,
-            some[:, _ROW].astype(np.int64),
-            _lanes(some[:, _ACTIVE]),
-            _lanes(some[:, _ON]),
-            addresses,
-            values=tuple(found),
-            mask=mask,
-        )
-        self._observer.step(self._last)
+        step = Step(pc, row, self._placement, rows, active, on, addresses, None, tuple(found), mask)
+        self._last = step
+        self._observer.step(step)
 
     def _open(self, some: Array) -> None:
         pcs = self._ends[some[:, _PC] ^ OPENED] - 1
-        rows = some[:, _ROW].astype(np.int64)
+        rows, copies = self._as_one(some, [pcs])
         assert self._last is not None
-        self._observer.barrier_opened(BarrierOpened(self._placement, rows, pcs, self._last))
+        opened = BarrierOpened(self._placement, rows, pcs[: len(pcs) // copies], self._last)
+        self._observer.barrier_opened(opened)
+
+    def _as_one(self, some: Array, ways: Sequence[Array]) -> tuple[Array, int]:
+        """Return the rows of a step, and the number of blocks that are run as one.
+
+        Blocks that do not come with the same rows, or go different ways, are that no longer.
+        """
+        rows, warps = some[:, _ROW].astype(np.int64), self._placement.warps_per_block
+        copies = self._placement.copies
+        if len(rows) % copies == 0:
+            of_first = rows.reshape(copies, -1) - warps * np.arange(copies)[:, None]
+            every = [of_first, *(one.reshape(copies, -1) for one in ways)]
+            if all((one == one[0]).all() for one in every):
+                return of_first[0], copies
+        self._placement = Placement(self._placement.blocks, warps, folded=False)
+        return rows, 1
+
+
+def _shaped(values: Array, copies: int) -> Array:
+    """Return values shaped (copies, rows, lanes): one copy, if all blocks agree."""
+    shaped = values.reshape(copies, -1, values.shape[1])
+    return shaped[:1] if (shaped == shaped[:1]).all() else shaped
 
 
 def kept_operands(row: Instruction) -> int:
@@ -126,14 +145,14 @@ def kept_operands(row: Instruction) -> int:
 
 
 def _lanes(bits: Array) -> Array:
-    return (bits[None, :, None] >> _LANES & 1).astype(bool)
+    return (bits[:, None] >> _LANES & 1).astype(bool)
 
 
 def _values(held: Array, dtype: DType) -> Array:
-    """Return an operand of each lane, as it lies in linear memory, shaped (1, rows, lanes)."""
+    """Return an operand of each lane, as it lies in linear memory."""
     if is_wide(dtype):
-        return held.view(dtype)[None]
-    words = held[:, : OPERAND_BYTES // 2].copy().view(np.uint32)[None]
+        return held.view(dtype)
+    words = held[:, : OPERAND_BYTES // 2].copy().view(np.uint32)
     if dtype.itemsize < 4:
         words = words.astype(np.dtype(f"u{dtype.itemsize}"))
     return words.view(dtype)
