@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gpusim.checking.access import Access
@@ -40,7 +42,7 @@ class BulkCopies:
             one = Begun(*told)
             lane = int(step.on[0, int(np.flatnonzero(step.rows == one.row)[0])].argmax())
             elements = self._elements("shared", one.place, one.size)
-            elements = elements + one.row // warps * self._state.layout.sizes["shared"]
+            elements = elements + one.block * self._state.layout.sizes["shared"]
             time, thread = self._state.time(step.pc), int(batch.threads[0, one.row, lane])
             flight = Flight(one, access, elements, thread, time)
             memory = int(step.placement.blocks[0]) + 1
@@ -51,7 +53,8 @@ class BulkCopies:
                 self._state.tell(
                     flights.unfenced(flight, shadow, name, warps, self._state.timeline)
                 )
-            self._state.races.touch(shadow, touch, access, name)
+            if one.row // warps == one.block:
+                self._state.races.touch(shadow, touch, access, name)
             flights.begin(flight)
 
     def land_bulk(self, step: Step, batch: Batch) -> None:
@@ -59,7 +62,8 @@ class BulkCopies:
         flights, shadow = self.flights(batch)
         arrivals = [one for one in self._state.accesses.values() if _is_arrival(one)]
         memory = int(step.placement.blocks[0]) + 1
-        for flight in flights.end(int(told[0]) for told in step.values[0]):
+        for landed in flights.end(int(told[0]) for told in step.values[0]):
+            flight = _received(landed, step, batch)
             time = self._state.time(flight.access.pc)
             shadow.write(touched(flight, flight.elements, time, batch.clocks, memory))
             if self._state.flags is not None and arrivals:
@@ -85,6 +89,17 @@ class BulkCopies:
             elements = self._elements("global", begin, flight.begun.size)
             touch = touched(flight, elements, self._state.time(step.pc), batch.clocks, 0)
             self._state.races.touch(self._global, touch, access, self._state.name(access, elements))
+
+
+def _received(flight: Flight, step: Step, batch: Batch) -> Flight:
+    """Return a copy from another block as one of the thread that tests its phase."""
+    begun, warps = flight.begun, step.placement.warps_per_block
+    if begun.row // warps == begun.block:
+        return flight
+    number = int(np.flatnonzero(step.rows // warps == begun.block)[0])
+    row, lane = int(step.rows[number]), int(step.on[0, number].argmax())
+    thread = int(batch.threads[0, row, lane])
+    return replace(flight, begun=begun._replace(row=row), thread=thread)
 
 
 def _is_arrival(access: Access) -> bool:

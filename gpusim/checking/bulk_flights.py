@@ -20,7 +20,7 @@ from gpusim.checking.element_access import BLOCK_SHIFT, ElementAccess, Heard, th
 from gpusim.checking.findings import Finding, Place
 from gpusim.checking.races import COPIES, DOES, HAZARDS, WRITES_TWICE, Name, thread_named
 from gpusim.checking.shadow import Shadow
-from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Memory
+from gpusim.isa.ops import ANY_ARRAY, BULK_STORE, OPS, Instruction, Memory
 from gpusim.typing import Array
 
 WORD = np.dtype(np.uint32)
@@ -34,7 +34,10 @@ _WAIT = {
 
 
 class Begun(NamedTuple):
-    """A copy as the machine reports it: sizes and places in bytes, its group or 0."""
+    """A copy as the machine reports it: sizes and places in bytes, its group or 0.
+
+    `block` is the one whose shared memory it is to or from, among those of the batch.
+    """
 
     number: int
     row: int
@@ -43,6 +46,7 @@ class Begun(NamedTuple):
     barrier: int
     address: int
     group: int
+    block: int
 
 
 def access_of(pc: int, row: Instruction) -> Access | None:
@@ -52,7 +56,7 @@ def access_of(pc: int, row: Instruction) -> Access | None:
     """
     kind = OPS[row.op].kind
     if kind == "bulk_copy":
-        op = ".LDG" if row.detail == "store" else ".STS"
+        op = ".LDG" if row.op == BULK_STORE else ".STS"
         return Access(pc, replace(row, op=op, memory=_SHARED), False, False)
     if kind == "await_bulk":
         return Access(pc, replace(row, op="STG", memory=_GLOBAL), False, False)

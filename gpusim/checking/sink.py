@@ -13,9 +13,10 @@ SCOPES = ("block-race", "global-race", "shared-race", "warp-race")
 
 
 class Sink:
-    """Findings so far. Repeated ones are counted, and represented by the first."""
+    """Findings so far, but of rules that are muted. Repeated ones are counted, with the first."""
 
     def __init__(self) -> None:
+        self.muted: set[str] = set()
         self._found: dict[tuple[object, ...], Finding] = {}
 
     def __bool__(self) -> bool:
@@ -27,6 +28,8 @@ class Sink:
 
     def add(self, finding: Finding) -> None:
         """Add a finding."""
+        if finding.rule in self.muted:
+            return
         key = _key(finding)
         known = self._found.get(key)
         if known is None:

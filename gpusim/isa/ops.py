@@ -77,6 +77,11 @@ class Memory:
         return self.space == "shared" and self.volatile and self.of_block
 
     @property
+    def is_word_of_cluster(self) -> bool:
+        """Whether it is the word of an mbarrier of any block of the cluster."""
+        return self.space == "generic" and self.volatile and self.of_block
+
+    @property
     def place(self) -> str:
         """The memory that is touched: a global array's name, ANY_ARRAY, or else the space."""
         return self.name if self.space == "global" else self.space
@@ -304,6 +309,7 @@ class Program:
 
 # Where bulk copies land: before a question for a phase, and behind a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
+BULK_STORE = "UBLKCP.STORE"
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
 # Swaps in shared memory if nothing has come between: tried for one lane of each word, in a loop
@@ -708,9 +714,11 @@ OPS |= {
     "bits.LEPC": Op("alu", as_detail_says),
     "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
-    # Bulk copies: detail is "load" or "store". Their landing, where a phase or group is awaited.
+    # Bulk copies: detail is "load", "multicast", "peer", "store" or, as operation and type, a
+    # reduction. Their landing, where a phase or group is awaited.
     "UBLKCP.LOAD": Op("uniform", kind="bulk_copy", timing="bulk_load"),
-    "UBLKCP.STORE": Op("uniform", kind="bulk_copy", timing="bulk_store"),
+    "UBLKCP.PEER": Op("uniform", kind="bulk_copy", timing="bulk_load"),
+    BULK_STORE: Op("uniform", kind="bulk_copy", timing="bulk_store"),
     "UTMACMDFLUSH": Op("uniform", kind="commit_bulk"),
     LAND: Op("none", kind="land_bulk", issued=False),
     AWAIT_BULK: Op("none", kind="await_bulk", issued=False),

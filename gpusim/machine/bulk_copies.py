@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpusim.errors import InputError, KernelFault, MisalignedError, OutOfBoundsError
-from gpusim.isa.ops import RANK_SHIFT, Instruction
-from gpusim.machine import barrier_words
+from gpusim.errors import KernelFault, MisalignedError, OutOfBoundsError
+from gpusim.isa.ops import BULK_STORE, RANK_SHIFT, Instruction
+from gpusim.machine import barrier_words, bulk_reductions
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
@@ -26,20 +26,25 @@ UNIT, WIDE = 16, 8  # bytes of an engine's unit, of a barrier
 
 def begin(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Begin a copy of each warp, with the operands of its first active lane."""
-    copies, stores = group.batch.bulk_copies, instruction.detail == "store"
+    copies, stores = group.batch.bulk_copies, instruction.op == BULK_STORE
     told: list[Bulk] = []
     for number, values in _of_first_lanes(group, instruction, on):
         place, barrier, low, high, units = values
         row, address = int(group.rows[number]), high << 32 | low
-        place, barrier = (_own(group, row, one) for one in (place, barrier))
+        own = row // group.batch.placement.warps_per_block
+        block, place = _in_cluster(group, own, place)
+        _, barrier = _in_cluster(group, own, barrier)
         size = (units & 0xFFFF) * UNIT
-        fault, array = _fault(context, group, place, barrier, address, size, stores=stores)
-        if fault is None and array is not None:
+        fault, array = _fault(context, group, instruction, place, barrier, address, size)
+        if fault is None:
             made = copies.groups.get(row, 0) + 1 if stores else 0
-            copies.count += 1
-            one = Bulk(row, place, array, address - array.start, size, barrier, made, copies.count)
-            copies.pending.append(one)
-            told.append(one)
+            begins = _in_cluster(group, own, address)[1] if array is None else address - array.start
+            how = instruction.detail if stores and instruction.detail != "store" else ""
+            for one in _blocks(group, own, block, instruction, units >> UNIT):
+                copies.count += 1
+                new = (row, place, array, begins, size, barrier, made, copies.count, one, how)
+                copies.pending.append(Bulk(*new))
+                told.append(copies.pending[-1])
             context.changes.count += 1
         else:
             wrong = np.zeros((1, len(group.rows), 32), dtype=bool)
@@ -49,15 +54,22 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
     context.report(group, instruction, on, values=_values(told))
 
 
-def _own(group: Group, row: int, address: int) -> int:
-    """Return an address of a block's own shared memory without the rank of the block."""
-    batch = group.batch
-    if batch.launch.cluster_blocks == 1 or not address:
-        return address
-    rank = row // batch.placement.warps_per_block % batch.launch.cluster_blocks
-    if address >> RANK_SHIFT != rank:
-        raise InputError("bulk copies to other blocks of a cluster are not simulated")
-    return address & (1 << RANK_SHIFT) - 1
+def _in_cluster(group: Group, own: int, address: int) -> tuple[int, int]:
+    """Return the block that an address of a block's cluster lies in, and the address in that."""
+    blocks = group.batch.launch.cluster_blocks
+    if blocks == 1:
+        return own, address
+    return own - own % blocks + (address >> RANK_SHIFT), address & (1 << RANK_SHIFT) - 1
+
+
+def _blocks(
+    group: Group, own: int, block: int, instruction: Instruction, mask: int
+) -> Sequence[int]:
+    """Return the blocks of the cluster that a copy goes to: one, or those of a mask by rank."""
+    blocks = group.batch.launch.cluster_blocks
+    if instruction.detail != "multicast":
+        return [block]
+    return [own - own % blocks + rank for rank in range(blocks) if mask >> rank & 1]
 
 
 def _told(group: Group, line: int, wrong: Array, what: str, fault: str | None) -> KernelFault:
@@ -73,19 +85,21 @@ def _told(group: Group, line: int, wrong: Array, what: str, fault: str | None) -
 def _fault(
     context: Context,
     group: Group,
+    instruction: Instruction,
     place: int,
     barrier: int,
     address: int,
     size: int,
-    *,
-    stores: bool,
 ) -> tuple[str | None, Allocation | None]:
     """Return the fault of a copy, or None, and the accessed array."""
     batch = group.batch
     most = batch.program.addressable_shared(batch.launch.dynamic_shared_bytes)
     if place % UNIT or address % UNIT:
         return "misaligned", None
+    stores = instruction.op == BULK_STORE
     inside = 0 <= place <= most - size and (stores or 0 <= barrier <= most - WIDE)
+    if instruction.detail == "peer":
+        return (None if inside else "outside"), None
     held = (
         one
         for one in context.allocations.values()
@@ -124,7 +138,7 @@ def await_groups(context: Context, group: Group, instruction: Instruction, on: A
         last = copies.groups.get(row, 0) - int(instruction.detail)
         mine = [one for one in copies.pending if one.row == row and 0 < one.group <= last]
         for one in copies.take(mine):
-            one.array.copy_from(_shared(group, one.row, one.place, one.size), one.begin)
+            _store(one, _shared(group, one.row, one.place, one.size))
             told.append(one)
             context.changes.count += 1
     context.report(group, instruction, on, values=_values(told))
@@ -132,7 +146,7 @@ def await_groups(context: Context, group: Group, instruction: Instruction, on: A
 
 def _values(copies: Sequence[Bulk]) -> tuple[Array, ...]:
     """Return the copies of a step, a row each."""
-    return (np.array([one.told for one in copies], dtype=np.int64).reshape(-1, 7),)
+    return (np.array([one.told for one in copies], dtype=np.int64).reshape(-1, 8),)
 
 
 def land(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -161,15 +175,29 @@ def _landed(context: Context, group: Group, block: int, barrier: int) -> Iterato
     waiting = [
         one
         for one in copies.pending
-        if not one.group and one.row // warps == block and one.barrier == barrier
+        if not one.group and one.block == block and one.barrier == barrier
     ]
     for one in waiting:
         if word[0] & barrier_words.ONE:
             copies.take([one])
-            one.array.copy_to(_shared(group, one.row, one.place, one.size), one.begin)
+            target = _shared(group, block * warps, one.place, one.size)
+            if one.array is None:
+                target[:] = _shared(group, one.row, one.begin, one.size)
+            else:
+                one.array.copy_to(target, one.begin)
             word[:] = barrier_words.complete_transactions(word, np.array([one.size], np.uint64))
             context.changes.count += 1
             yield one
+
+
+def _store(one: Bulk, source: Array) -> None:
+    """Store what a copy to global memory has, or combine it with what is there."""
+    assert one.array is not None
+    if one.reduction:
+        before = np.zeros(one.size, np.uint8)
+        one.array.copy_to(before, one.begin)
+        source = bulk_reductions.combined(one.reduction, before, source)
+    one.array.copy_from(source, one.begin)
 
 
 def _shared(group: Group, row: int, place: int, size: int) -> Array:

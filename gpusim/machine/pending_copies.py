@@ -100,26 +100,30 @@ class PendingCopies:
 
 @dataclass(frozen=True)
 class Bulk:
-    """A copy of a warp, by its row, between `place` in its block's shared memory and an array.
+    """A copy of a warp, by its row, between `place` in a block's shared memory and an array.
 
-    One to global memory has the number of its group, above 0, in place of a barrier.
+    One to global memory has the number of its group, above 0, in place of a barrier, and the
+    `reduction` with what is there, if any. The other kind lands in `block`; without an array its
+    source begins at `begin` in the shared memory of its warp's block.
     """
 
     row: int
     place: int
-    array: Allocation
+    array: Allocation | None
     begin: int
     size: int
     barrier: int
     group: int
     number: int
+    block: int
+    reduction: str = ""
 
     @property
     def told(self) -> tuple[int, ...]:
         """The copy as reported to observers, with an address."""
-        address = self.array.start + self.begin
+        address = self.begin if self.array is None else self.array.start + self.begin
         where = self.number, self.row, self.place, self.size, self.barrier
-        return (*where, address, self.group)
+        return (*where, address, self.group, self.block)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.isa.ops import OPS, Instruction
+from gpusim.isa.ops import BULK_STORE, OPS, Instruction
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import Allocation, allocate
 from gpusim.prediction.clock.code_fetch import code_bytes
@@ -201,7 +201,7 @@ def _kind(instruction: Instruction) -> str:
     """Return the kind of access to global or local memory, of a bulk copy its direction."""
     kind, memory = OPS[instruction.op].kind, instruction.memory
     if kind == "bulk_copy":
-        return str(instruction.detail)
+        return "store" if instruction.op == BULK_STORE else "load"
     return kind if memory is not None and memory.space in CACHED else ""
 
 

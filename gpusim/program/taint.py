@@ -7,13 +7,11 @@ from functools import lru_cache
 from operator import or_
 
 from gpusim.host.kept import MOST_KEPT
-from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
+from gpusim.isa.ops import ANY_ARRAY, BULK_STORE, OPS, Instruction, Program
 from gpusim.program.dataflow import solve
 from gpusim.program.flow import all_blocks, all_successors
 from gpusim.program.stack_slots import stack_slots
 from gpusim.program.uses import bits, read_bits, written_bits
-
-_COPIED = {"load": frozenset(["shared"]), "store": frozenset([ANY_ARRAY])}  # by bulk copies
 
 
 def data_dependent_lines(program: Program, arrays: Set[str]) -> list[int]:
@@ -101,7 +99,7 @@ class _Taint:
         """Yield the places that instructions write with tainted operands."""
         for pc, row in enumerate(self._rows):
             if OPS[row.op].kind == "bulk_copy" and self._places:
-                yield _COPIED[row.detail]
+                yield frozenset([ANY_ARRAY if row.op == BULK_STORE else "shared"])
             if not OPS[row.op].writes_memory or row.memory is None or pc in self._spills:
                 continue
             if self._reads[pc] & held[pc] or self._loads[pc]:

@@ -433,7 +433,9 @@ class _Translator:
 
     def _reserve_bulk(self) -> None:
         """Make places for bulk copies; NotDerivedError where they do not suffice."""
-        if self._detection is not None:
+        copies = [row for row in self._rows if OPS[row.op].kind == "bulk_copy"]
+        is_plain = all(row.detail in ("load", "store") for row in copies)
+        if not is_plain or self._detection is not None:
             raise NotDerivedError("bulk copies")
         self._cell = -(-self._cell // 64) * 64
         self._made.bulk_at, self._cell = self._cell, self._cell + BULK_BYTES * MOST_BULK

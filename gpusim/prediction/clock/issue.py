@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gpusim.gpu.device import Device
 from gpusim.gpu.memory import WORD_BYTES
-from gpusim.isa.ops import OPS, Instruction, Op, Program
+from gpusim.isa.ops import BULK_STORE, OPS, Instruction, Op, Program
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import Cost, instruction_costs
 from gpusim.prediction.clock.steps import Action
@@ -20,7 +20,7 @@ _OF_MBARRIERS = {
     ASK: Action.MBARRIER_WAIT,
 }
 # Parts of instructions in groups of bulk copies, which are awaited as other copies are.
-_OF_GROUPS = {("bulk_copy", "store"): "begins", ("commit_bulk", None): "commits"}
+_OF_GROUPS = {BULK_STORE: "begins", "UTMACMDFLUSH": "commits"}
 
 
 class Issue(NamedTuple):
@@ -112,7 +112,7 @@ def _issue(
         is_swap=op.kind == "atomic" and instruction.detail == "cas",
         port=port,
         words=words,
-        copies=op.copies or _OF_GROUPS.get((op.kind, instruction.detail), ""),
+        copies=op.copies or _OF_GROUPS.get(instruction.op, ""),
         joins=joins,
     )
 

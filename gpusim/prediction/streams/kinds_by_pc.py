@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpusim.gpu.memory import WORD_BYTES
-from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.ops import BULK_STORE, OPS, Instruction, Program
 from gpusim.launch.events import Placement
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.local_rows import LocalRows
@@ -88,7 +88,7 @@ class TouchKinds:
         for pc, row in enumerate(rows):
             found = row.memory
             if OPS[row.op].kind == "bulk_copy":
-                self.kinds[pc] = STORE if row.detail == "store" else PAST_L1
+                self.kinds[pc] = STORE if row.op == BULK_STORE else PAST_L1
             if found is None or not (
                 found.space == "global" or (found.space == "local" and local.has)
             ):

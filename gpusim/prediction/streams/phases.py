@@ -170,8 +170,8 @@ class PhaseRecorder(Recorder):
 def _copied(step: Step) -> Asked:
     """Return the columns of a bulk copy: of the warps that have begun one."""
     told = {one[1]: one for one in step.values[0].tolist()}
-    rows = [told.get(row, (0,) * 7) for row in step.rows.tolist()]
-    begins = [(address, address + size) for _, _, _, size, _, address, _ in rows]
+    rows = [told.get(row, (0,) * 8) for row in step.rows.tolist()]
+    begins = [(address, address + size) for _, _, _, size, _, address, *_ in rows]
     sectors, lines = (
         np.array([[(end - 1) // each - begin // each + 1 if end else 0 for begin, end in begins]])
         for each in (SECTOR_BYTES, LINE_BYTES)
@@ -227,6 +227,6 @@ class BulkTouchRecorder(TouchRecorder):
 
     def _copies(self, step: Step) -> Iterator[Touch]:
         clock, kind = self._of(step.placement).clock, self._kinds.kinds[step.pc]
-        for _, row, _, size, _, address, _ in step.values[0].tolist():
+        for _, row, _, size, _, address, *_ in step.values[0].tolist():
             columns = row // step.placement.warps_per_block, clock[row], address, address + size
             yield Touch(step.pc, kind, *(np.array([one]) for one in (*columns, size)))

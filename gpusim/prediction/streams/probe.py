@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpusim import machine
-from gpusim.isa.ops import ANY_ARRAY, OPS
+from gpusim.isa.ops import ANY_ARRAY, BULK_STORE, OPS
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import with_copies
 from gpusim.prediction.streams.folding import UnsteadyError
@@ -122,10 +122,7 @@ def with_own_results(prepared: Prepared) -> Prepared:
         and instruction.memory.space == "global"
         and OPS[instruction.op].writes_memory
     }
-    stores_in_bulk = any(
-        OPS[row.op].kind == "bulk_copy" and row.detail == "store"
-        for row in prepared.program.instructions
-    )
+    stores_in_bulk = any(row.op == BULK_STORE for row in prepared.program.instructions)
     if ANY_ARRAY in written or stores_in_bulk:
         written = set(prepared.arguments)
     arguments, copies = with_copies(prepared.arguments, written)

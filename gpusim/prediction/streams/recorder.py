@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusim.gpu import memory
-from gpusim.isa.ops import OPS
+from gpusim.isa.ops import BULK_STORE, OPS
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, Steps
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import constants, distances
@@ -324,7 +324,7 @@ class Recorder(Observer):
             asked = Asked(memory.distinct(step.constants, step.on))
             constant = constants.lowest_line(instruction, step.constants, step.on)
         columns = (*asked[:3], asked.lowest, asked.gaps, constant)
-        is_store = kind == "store" or (kind == "bulk_copy" and instruction.detail == "store")
+        is_store = kind == "store" or instruction.op == BULK_STORE
         return _Row(is_store, step.rows, contents, columns, asked.touched)
 
     def _lanes(self, mask: Array) -> Array:

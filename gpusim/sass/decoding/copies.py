@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import AWAIT_BULK, Memory
+from gpusim.isa.ops import AWAIT_BULK, BULK_STORE, Memory
 from gpusim.sass.decoding.addresses import Address, summed_address
 from gpusim.sass.decoding.memory import accessed_memory
 from gpusim.sass.decoding.sources import both_guards, expect, itself, words_of
@@ -31,21 +31,37 @@ def _await_copies(context: Context, row: Row, place: int, found: Mnemonic) -> It
         yield Micro(AWAIT_BULK, place, groups, (), (), row.guard, issued=False)
 
 
+# Ops and details of bulk copies by the way they go; of "peer" both ends are in shared memory.
+_BULK = {"load": "UBLKCP.LOAD", "multicast": "UBLKCP.LOAD", "peer": "UBLKCP.PEER"}
+
+
 def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Begin a copy of some units; its barrier is in the register behind the destination's."""
     to, origin, size = row.operands
-    stores = found.detail == "store"
+    way = str(found.detail)
+    stores = way not in _BULK
     inside, outside = (origin, to) if stores else (to, origin)
     expect(all(len(one.terms) == 1 and not one.number for one in (inside, outside)), row)
     held, far = (pair(one.terms[0].register) for one in (inside, outside))
+    own = [*held[: 1 if stores else 2], *far[: 1 if way == "peer" else 0]]
     places = []
-    for name in held[: 1 if stores else 2]:
+    for name in own:
         places.append(f"A{place}.{name}")
         form = Address(((32, 1, False),), -context.window)
         yield Micro(".ADDRESS", place, form, (name,), (places[-1],), row.guard, issued=False)
     barrier: Source = ZERO if stores else places[1]
-    sources = (places[0], barrier, *far, *words_of(size, "u", row))
-    yield Micro(f"UBLKCP.{str(found.detail).upper()}", place, found.detail, sources, (), row.guard)
+    others = (places[2], ZERO) if way == "peer" else far
+    sources = (places[0], barrier, *others, *words_of(size, "u", row))
+    detail = _reduction(row) if way == "reduction" else way
+    yield Micro(_BULK.get(way, BULK_STORE), place, detail, sources, (), row.guard)
+
+
+def _reduction(row: Row) -> str:
+    """Return the operation and the type of a reduction of memory, as "add.u32"."""
+    operation, *kinds = (one.lower() for one in row.modifiers if one not in ("G", "S", "RN"))
+    bitwise = operation in ("and", "or", "xor")
+    kind = kinds[0] if kinds else "b32" if bitwise else "u32"
+    return f"{operation}.{kind.replace('u', 'b') if bitwise else kind}"
 
 
 def _commit_bulk(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

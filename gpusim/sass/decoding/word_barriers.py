@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import LAND, Memory
-from gpusim.sass.decoding.addresses import summed_address
+from gpusim.isa.ops import LAND, SHARED_HIGH, Memory
+from gpusim.sass.decoding.addresses import Address, summed_address
 from gpusim.sass.decoding.sources import both_guards, expect, words_of
-from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, several
+from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, pair, several
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.listing import Row
 from gpusim.sass.operands import Operand
 from gpusim.sass.table import Mnemonic
 
 
-def _barrier_memory(kind: Any, words: int = 1) -> Memory:
+def _barrier_memory(kind: Any, words: int = 1, space: str = "shared") -> Memory:
     return Memory(
-        "shared", "shared", np.dtype(kind), words, volatile=True, by_address=True, of_block=True
+        space, space, np.dtype(kind), words, volatile=True, by_address=True, of_block=True
     )
+
+
+def _in_cluster(registers: Sequence[Source], place: int, row: Row, result: str, less: int) -> Micro:
+    """Return the step that makes a generic address of one in the cluster's shared memory."""
+    form = Address(((32, 1, True),) * len(registers), (SHARED_HIGH << 32) + less)
+    return Micro(".ADDRESS", place, form, tuple(registers), (result,), row.guard, issued=False)
+
+
+def _barrier_of_cluster(
+    context: Context, where: Operand, row: Row, place: int
+) -> tuple[Micro, str]:
+    """Return the address of a barrier of any block of the cluster, and the space that it is in."""
+    if not context.clusters or "RED" not in row.modifiers:
+        return summed_address(where, row, place, context.window), "shared"
+    registers = [term.register for term in where.terms if not term.register.endswith("Z")]
+    return _in_cluster(registers, place, row, f"A{place}", int(where.number)), "generic"
 
 
 def _fenced(row: Row, place: int) -> Micro:
@@ -56,7 +72,7 @@ def _arrive_at_word(context: Context, row: Row, place: int, found: Mnemonic) -> 
     many = plain or not _COUNTED.isdisjoint(row.modifiers)
     expect(many or all(operand.is_zero for operand in rest), row)
     count = words_of(rest[0], "u", row) if many else (np.uint32(1),)
-    address = summed_address(where, row, place, context.window)
+    address, space = _barrier_of_cluster(context, where, row, place)
     yield address
     yield _fenced(row, place)
     in_halves, drops = row.mnemonic == "ATOMS", "OPTOUT" in row.modifiers
@@ -65,7 +81,33 @@ def _arrive_at_word(context: Context, row: Row, place: int, found: Mnemonic) -> 
     how = "arrive_expecting" if plain and row.mnemonic == "SYNCS" else how
     results = () if result.is_zero else several(result.name, 2)
     sources: tuple[Source, ...] = (*address.results, *count, ZERO)
-    yield Micro("ATOMS", place, how, sources, results, row.guard, _barrier_memory(np.uint64))
+    memory = _barrier_memory(np.uint64, space=space)
+    yield Micro("ATOMS", place, how, sources, results, row.guard, memory)
+
+
+def _store_and_count(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Store to shared memory of the cluster, or add there, and end a transaction of its barrier.
+
+    The barrier's address is in the register behind that of the destination. All of it happens
+    where the instruction is issued.
+    """
+    where, value = row.operands
+    expect(len(where.terms) == 1 and not where.number, row)
+    words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
+    names = [f"A{place}.{number}" for number in range(2)]
+    for register, name in zip(pair(where.terms[0].register), names, strict=True):
+        yield _in_cluster([register], place, row, name, 0)
+    how = row.modifiers[0].lower() if row.mnemonic == "REDAS" else None
+    memory = Memory("generic", "generic", np.dtype(np.uint32), words, by_address=True)
+    taken = tuple(several(value.name, words)) if value.name != "RZ" else (ZERO,) * words
+    op = "ST" if how is None else "ATOM"
+    yield Micro(op, place, how, (names[0], *taken), (), row.guard, memory)
+    yield _fenced(row, place)
+    sources: tuple[Source, ...] = (names[1], np.uint32(4 * words), ZERO)
+    counted = _barrier_memory(np.uint64, space="generic")
+    yield Micro(
+        "ATOMS", place, "complete_transactions", sources, (), row.guard, counted, issued=False
+    )
 
 
 # What copies count in a barrier since compute capability 9.0; before, there are arrivals alone.
@@ -119,5 +161,6 @@ DECODERS: Mapping[str, Decode] = {
     "set_barrier": _set_barrier,
     "arrive_at_word": _arrive_at_word,
     "arrive_behind_copies": _arrive_behind_copies,
+    "store_and_count": _store_and_count,
     "ask_for_phase": _ask_for_phase,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusim.isa.ops import COUNT_UP, OPS, SPIN
+from gpusim.isa.ops import BULK_STORE, COUNT_UP, OPS, SPIN
 from gpusim.sass.table import add
 
 WIDTHS = "U8 S8 U16 S16 32 64 128"
@@ -95,12 +95,27 @@ add(
     kind="arrive_at_word", shape="oao",
 )  # fmt: skip
 add(
-    "SYNCS.ARRIVE.TRANS64.RED", OPS["ATOMS"], modifiers="A0T1 A0TR A0TX",
+    "SYNCS.ARRIVE.TRANS64.RED", OPS["ATOMS"], modifiers="A0T1 A0TR A0TX A1T0 ART0",
     kind="arrive_at_word", shape="oao",
 )  # fmt: skip
 add("SYNCS.ARRIVE.TRANS64", OPS["ATOMS"], kind="arrive_at_word", shape="oao")
 add("UBLKCP.S.G", OPS["UBLKCP.LOAD"], kind="bulk_copy", detail="load", shape="ggo")
-add("UBLKCP.G.S", OPS["UBLKCP.STORE"], kind="bulk_copy", detail="store", shape="ggo")
+add("UBLKCP.G.S", OPS[BULK_STORE], kind="bulk_copy", detail="store", shape="ggo")
+add("UBLKCP.S.G.MULTICAST", OPS["UBLKCP.LOAD"], kind="bulk_copy", detail="multicast", shape="ggo")
+add("UBLKCP.S.S", OPS["UBLKCP.PEER"], kind="bulk_copy", detail="peer", shape="ggo")
+add(
+    "UBLKRED.G.S", OPS[BULK_STORE],
+    modifiers="ADD MIN MAX INC DEC AND OR XOR S32 U64 S64 F16 BF16 F32 F64 RN",
+    kind="bulk_copy", detail="reduction", shape="ggo",
+)  # fmt: skip
+add("STAS", OPS["ST"], modifiers="64 128", kind="store_and_count", shape="ao")
+add(
+    "REDAS",
+    OPS["ATOM"],
+    modifiers="ADD MIN MAX INC DEC AND OR XOR",
+    kind="store_and_count",
+    shape="ao",
+)
 add("UTMACMDFLUSH", OPS["UTMACMDFLUSH"], kind="commit_bulk")
 add(
     "ARRIVES.LDGSTSBAR.64",
