@@ -31,8 +31,8 @@ class View:
 class Shown:
     """A result that shows itself, as HTML in a notebook, as a summary, and as a DataFrame.
 
-    `class Trace(Shown, shown_as="trace")` has functions for it above: `trace_html`,
-    `trace_summary` and `trace_frame`.
+    `class Trace(Shown, shown_as="trace")` has the forms of that name in
+    `reports/notebook/results.py`.
     """
 
     _shown_as: ClassVar[str]
@@ -42,18 +42,19 @@ class Shown:
         cls._shown_as = shown_as or cls._shown_as
 
     def _repr_html_(self) -> str:
-        return str(self._as("results", "html"))
+        return str(self._forms().html(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return it by media type; viewers without HTML have the summary."""
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def __str__(self) -> str:
-        return str(self._as("summaries", "summary"))
+        return str(self._forms().summary(self))
 
     def to_dataframe(self) -> Any:
         """Return its rows as a pandas DataFrame; InputError where pandas is not installed."""
-        return self._as("frames", "frame")
+        return self._forms().frame(self)
 
-    def _as(self, module: str, form: str) -> Any:
-        return View(f"gpusim.reports.notebook.{module}", f"{self._shown_as}_{form}").load()(self)
+    def _forms(self) -> Any:
+        results = importlib.import_module("gpusim.reports.notebook.results")
+        return results.FORMS[self._shown_as]
