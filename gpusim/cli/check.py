@@ -10,23 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
+from gpusim.cli.findings_formats import chosen_format, print_diagnostics
 from gpusim.cli.launches import CatalogueLaunch, refuse, resolved
 from gpusim.cli.options import (
-    ALL,
-    CODE,
     COMPILING,
-    JSON,
+    DEFAULT_DEVICE,
     LAUNCHING,
-    STEP_LIMIT,
+    SHARED,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
 from gpusim.cli.progress import Patience
 from gpusim.cli.references import Reference
-from gpusim.cli.timing import DEFAULT_DEVICE, DEVICE, device_of
+from gpusim.cli.timing import device_of
 
 if TYPE_CHECKING:
     from gpusim.checking.findings import Findings
@@ -104,7 +103,6 @@ def exit_code(findings: Findings, *, strict: bool) -> int:
     return FOUND if findings.errors or (strict and findings.warnings) else 0
 
 
-CHECK = Option("--check", "also check the launch, as gpusim check: exit code 1 for an error")
 UNINITIALISED = Option(
     "--uninitialised",
     "an uninitialised array of FILE.py:FUNCTION: a read before the first write is an error",
@@ -132,12 +130,15 @@ MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**4
 COMMAND = Command(
     "check",
     check,
-    (
+    options(
         Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        *LAUNCHING,
-        *COMPILING,
-        DEVICE,
-        replace(CODE, help="code of a Python kernel: lowering at -O0, nvcc or auto (lowering)"),
+        LAUNCHING,
+        COMPILING,
+        "--device",
+        replace(
+            SHARED["--code"],
+            help="code of a Python kernel: lowering at -O0, nvcc or auto (lowering)",
+        ),
         STRICT,
         LENIENT,
         DEBUG,
@@ -146,12 +147,9 @@ COMMAND = Command(
         SEED,
         ORDER,
         BLOCKS,
-        STEP_LIMIT,
-        ALL,
+        "--step-limit --all",
         OUT,
-        FORMAT,
-        JSON,
-        SARIF,
+        "--format --json --sarif",
     ),
     (
         """machine code: the lowering's at -O0 for a Python kernel, nvcc's for FILE.cu:KERNEL and

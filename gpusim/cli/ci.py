@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_diagnostics
-from gpusim.cli.options import JSON, Command, Option, document_of, print_document, print_lines
+from gpusim.cli.findings_formats import chosen_format, print_diagnostics
+from gpusim.cli.options import Command, Option, document_of, options, print_document, print_lines
 from gpusim.cli.progress import Bar
 from gpusim.cli.project import EXAMPLE, FILE, LAUNCH_EXAMPLE, NamedLaunch, Project, found_project
 from gpusim.cli.references import Reference
@@ -74,13 +74,11 @@ HINT = f"write for example\n{LAUNCH_EXAMPLE}"
 COMMAND = Command(
     "ci",
     ci,
-    (
+    options(
         Option("launches", "names of launches (all)", "LAUNCH", arity="*"),
         Option("--update-baseline", "write the baseline from this run's values"),
         Option("--out", "also write a file that ends in .json, .sarif or .md", "FILE"),
-        FORMAT,
-        JSON,
-        SARIF,
+        "--format --json --sarif",
     ),
     (
         EXAMPLE,

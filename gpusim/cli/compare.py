@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
-    CODE,
     COMPILING,
-    JSON,
     LAUNCHING,
-    STEP_LIMIT,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
     side,
 )
 from gpusim.cli.references import Reference
-from gpusim.cli.timing import DEVICE, L2, SET, WITHOUT, device_of, how, removals_of
+from gpusim.cli.timing import device_of, how, removals_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +33,12 @@ if TYPE_CHECKING:
 DIFFERENT = 1
 SAVED = ".json"
 # Options of each side, or of both.
-OF_A_SIDE = (DEVICE, *LAUNCHING, *COMPILING, L2, WITHOUT, SET, CODE, STEP_LIMIT)
+OF_A_SIDE = options(
+    "--device",
+    LAUNCHING,
+    COMPILING,
+    "--l2 --without --set --code --step-limit",
+)
 
 
 def compare(chosen: Namespace) -> int:
@@ -153,11 +156,11 @@ def _side(chosen: Namespace) -> Side:
 COMMAND = Command(
     "compare",
     compare,
-    (
+    options(
         Option("first", "a kernel, with options of its own in quotes; or FILE.json", "A"),
         Option("second", "another one, or the same with other options", "B"),
         *OF_A_SIDE,
-        JSON,
+        "--json",
     ),
     (
         """examples:

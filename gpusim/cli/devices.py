@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from gpusim.cli.options import ALL, JSON, Command, Option, print_document, print_lines
+from gpusim.cli.options import Command, Option, options, print_document, print_lines
 
 
 def devices(chosen: Namespace) -> int:
@@ -33,7 +33,10 @@ def devices(chosen: Namespace) -> int:
 COMMAND = Command(
     "devices",
     devices,
-    (Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"), ALL, JSON),
+    options(
+        Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"),
+        "--all --json",
+    ),
     (
         """examples:
   gpusim devices

@@ -116,7 +116,8 @@ def _described(
         setup = launch.selection.request.setup()
         return chosen, None, catalogue_axes(setup.entry, setup.block, setup.n)
     from gpusim.checking.check import to_check
-    from gpusim.cli.timing import DEFAULT_DEVICE, device_of
+    from gpusim.cli.options import DEFAULT_DEVICE
+    from gpusim.cli.timing import device_of
 
     kernel, chosen = launch.kernel, launch.explicit
     configured, values = launch.filled()

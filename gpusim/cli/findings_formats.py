@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.options import Option, json_parts
+from gpusim.cli.options import json_parts
 from gpusim.cli.timing import one_of
 from gpusim.errors import InputError
 from gpusim.host.files import harmless, printable
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 KNOWN = ("text", "json", "sarif", "github", "gcc")
 DOCUMENTS = ("json", "sarif")
-FORMAT = Option("--format", "of findings: text, json, sarif, github or gcc (text)", "FORMAT")
-SARIF = Option("--sarif", "short for --format sarif: SARIF 2.1, for code hosts and editors")
 
 
 def chosen_format(chosen: Namespace) -> str:

@@ -7,15 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.options import (
-    ALL,
-    COMPILING,
-    JSON,
-    Command,
-    Option,
-    print_document,
-    print_lines,
-)
+from gpusim.cli.options import COMPILING, Command, Option, options, print_document, print_lines
 from gpusim.cli.references import Reference
 from gpusim.errors import GpusimError, InputError
 
@@ -91,13 +83,12 @@ def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileK
 COMMAND = Command(
     "list",
     list_kernels,
-    (
+    options(
         Option(
             "file", "a file: .py, .cu, .cubin, numba's .nbc or tinygrad's .db", "FILE", arity="?"
         ),
-        *COMPILING,
-        ALL,
-        JSON,
+        COMPILING,
+        "--all --json",
     ),
     (
         """examples:

@@ -7,24 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.launches import kernel_and_types
 from gpusim.cli.options import (
-    ALL,
-    ARGUMENT,
     ARGUMENT_ORDER,
-    BLOCK,
-    COARSE,
     COMPILING,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    JSON,
-    LEVEL,
-    OPERATION,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
-from gpusim.cli.timing import DEVICE, device_of
+from gpusim.cli.timing import device_of
 
 if TYPE_CHECKING:
     from gpusim.reports.lowered import Lowered
@@ -68,25 +59,17 @@ def lower(chosen: Namespace) -> int:
 COMMAND = Command(
     "lower",
     lower,
-    (
+    options(
         Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        COUNT,
-        BLOCK,
-        GRID,
-        OPERATION,
-        DATA_TYPE,
-        COARSE,
-        ARGUMENT,
-        *COMPILING,
+        "-n --block --grid --op --dtype --coarse --arg",
+        COMPILING,
         Option("--code", "machine code of the lowering, or of nvcc (lowering)", "CODE"),
         Option("--cuda", "show a Python kernel written out as CUDA C++"),
         Option("--cc", "compute capability to compile for (the device's)", "CC"),
-        LEVEL,
-        DEVICE,
+        "-O --device",
         Option("--after", "the form after this pass; build is before all of them", "PASS"),
         Option("--diff", "the changes by each pass, as unified diffs"),
-        ALL,
-        JSON,
+        "--all --json",
     ),
     (
         f"""passes: the names of the first table; a repeated pass has a number (dse:2)

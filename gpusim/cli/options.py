@@ -283,30 +283,88 @@ _SHORTER = (
     _without("GPU:"),
 )
 
-JSON = Option("--json", "print JSON instead of a report")
-ALL = Option("--all", "print everything, however long")
-COUNT = Option("-n", "number of elements: 4096, 2^20, 1e6", "N")
-BLOCK = Option("--block", "threads per block: 256, or 16x16", "THREADS")
-GRID = Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS")
+DEFAULT_DEVICE = "h200"
+# Options that several commands have, by their flags.
+_SHARED = (
+    Option("-n", "number of elements: 4096, 2^20, 1e6", "N"),
+    Option("--block", "threads per block: 256, or 16x16", "THREADS"),
+    Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS"),
+    Option("--op", "sum, max or min, where the kernel can", "OP"),
+    Option("--dtype", "type of the elements: int32, float32, ...", "TYPE"),
+    Option("--input", "input numbers, .npy, .csv or text, in place of a sample", "FILE"),
+    Option("--coarse", "coarsening factor: elements per thread, where it is free", "FACTOR"),
+    Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True),
+    Option("--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"),
+    Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
+    Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),
+    Option("--std", "the C++ that FILE.cu is written in (c++17)", "STANDARD", None, False, "std"),
+    Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE"),
+    Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level"),
+    Option("--step-limit", "instructions per block before an error: no progress", "N"),
+    Option(
+        "--device", "a name of gpusim devices, or a file my-gpu.toml (h200)", "GPU", DEFAULT_DEVICE
+    ),
+    Option(
+        "--l2",
+        "state of the L2 cache at the first launch: cold, warm or dirty (other stored lines) "
+        "(cold)",
+        "L2",
+        "cold",
+    ),
+    Option(
+        "--passes", "one launch, or all until one value is left: one or all (one)", "PASSES", "one"
+    ),
+    Option(
+        "--without",
+        "ablation: bank-conflicts, barriers, ..., or of a line: bank-conflicts@81; may be repeated",
+        "X",
+        None,
+        True,
+    ),
+    Option(
+        "--set",
+        "another value of a device key: latency_cycles.l2=250; may be repeated",
+        "KEY=VALUE",
+        None,
+        True,
+        "changed",
+    ),
+    Option("--workers", "worker processes, at most one for each core", "N"),
+    Option(
+        "--dask", "a cluster: the address of its scheduler, or local (extra dask)", "ADDRESS", None
+    ),
+    Option("--no-cache", "predict every row again, and keep none for later sweeps"),
+    Option("--check", "also check the launch, as gpusim check: exit code 1 for an error"),
+    Option("--perfetto", "also write a timeline for ui.perfetto.dev, as JSON", "FILE"),
+    Option("--all", "print everything, however long"),
+    Option("--format", "of findings: text, json, sarif, github or gcc (text)", "FORMAT"),
+    Option("--json", "print JSON instead of a report"),
+    Option("--sarif", "short for --format sarif: SARIF 2.1, for code hosts and editors"),
+)
+SHARED = {one.flag: one for one in _SHARED}
+COMPILING = "-I -D --std"
+# How a launch is described, of the catalogue or of one's own.
+LAUNCHING = "-n --block --grid --op --dtype --input --coarse --arg --shared-bytes"
+# How the launch of one's own kernel is described beside its size and its block.
+OWN = f"--grid --arg --shared-bytes {COMPILING}"
+DISTRIBUTION = "--workers --dask --no-cache"
+
+
+def options(*parts: str | Option) -> tuple[Option, ...]:
+    """Return options in order: a command's own, and shared ones by their flags, as "-n --block"."""
+    return tuple(
+        one
+        for part in parts
+        for one in ([part] if isinstance(part, Option) else map(SHARED.__getitem__, part.split()))
+    )
+
+
 KERNELS = Option(
     "kernels", "names of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL", arity="*"
 )
 KERNELS_OR_SERIES = replace(
     KERNELS, help=KERNELS.help.replace("gpusim list", "gpusim list (reduce1 to reduce7)")
 )
-OPERATION = Option("--op", "sum, max or min, where the kernel can", "OP")
-DATA_TYPE = Option("--dtype", "type of the elements: int32, float32, ...", "TYPE")
-COARSE = Option("--coarse", "coarsening factor: elements per thread, where it is free", "FACTOR")
-INPUT = Option("--input", "input numbers, .npy, .csv or text, in place of a sample", "FILE")
-LEVEL = Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level")
-CODE = Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE")
-COMPILING = (
-    Option("-I", "a folder of headers, for FILE.cu:KERNEL", "FOLDER", None, True, "include"),
-    Option("-D", "a macro, for FILE.cu:KERNEL", "NAME[=VALUE]", None, True, "define"),
-    Option("--std", "the C++ that FILE.cu is written in (c++17)", "STANDARD", None, False, "std"),
-)
-PERFETTO = Option("--perfetto", "also write a timeline for ui.perfetto.dev, as JSON", "FILE")
-STEP_LIMIT = Option("--step-limit", "instructions per block before an error: no progress", "N")
 
 
 def print_document(name: str, members: Mapping[str, Any]) -> None:
@@ -359,7 +417,6 @@ def printed(report: Callable[[int], Iterable[Text]], stream: TextIO) -> str:
     return page.getvalue()
 
 
-ARGUMENT = Option("--arg", "an argument of FILE.py:FUNCTION, see below", "[NAME=]VALUE", None, True)
 ARGUMENT_ORDER = "arguments of FILE.py:FUNCTION, in order, or by name as NAME=VALUE:"
 WITH_ELEMENTS = (
     "an array with elements, for data-dependent control flow or addresses: zeros, ones, arange, "
@@ -369,24 +426,6 @@ SIZES_OF_N = (
     "sizes as expressions of -n N and the block's threads, in --grid too, as ceil(n/16)xn: "
     "+ - * / %, min, max, ceil"
 )
-SHARED_BYTES = Option(
-    "--shared-bytes", "dynamic shared memory of a block, for FILE.py:FUNCTION", "BYTES"
-)
-# How a launch is described, of the catalogue or of one's own.
-LAUNCHING = (
-    COUNT,
-    BLOCK,
-    GRID,
-    OPERATION,
-    DATA_TYPE,
-    INPUT,
-    COARSE,
-    ARGUMENT,
-    SHARED_BYTES,
-)
-
-# How the launch of one's own kernel is described beside its size and its block.
-OWN = (GRID, ARGUMENT, SHARED_BYTES, *COMPILING)
 
 _TEMPLATE = re.compile(r"^[^\s'\"]+:[\w:]+<.*>")  # a kernel whose arguments have blanks between
 

@@ -10,28 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
 from gpusim.cli.launches import refuse
-from gpusim.cli.options import (
-    CODE,
-    COMPILING,
-    KERNELS,
-    LAUNCHING,
-    LEVEL,
-    STEP_LIMIT,
-    Command,
-    Option,
-)
+from gpusim.cli.options import COMPILING, KERNELS, Command, Option, options
 from gpusim.cli.references import Reference
-from gpusim.cli.timing import (
-    DEVICE,
-    L2,
-    PASSES,
-    SERIES,
-    WITHOUT,
-    corrected,
-    device_of,
-    how,
-    one_of,
-)
+from gpusim.cli.timing import SERIES, corrected, device_of, how, one_of
 from gpusim.codegen.generators import LOWERING
 from gpusim.errors import InputError
 
@@ -259,25 +240,20 @@ def _legend() -> str:
 COMMAND = Command(
     "plot",
     plot,
-    (
+    options(
         Option("picture", "the name of a picture, see below", "PICTURE"),
         KERNELS,
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
         Option("-n", "number of elements: 4096, 2^20, 1e6; of bandwidth several: 2^16..2^24", "N"),
-        *LAUNCHING[1:],
-        CODE,
-        *COMPILING,
+        "--block --grid --op --dtype --input --coarse --arg --shared-bytes",
+        "--code",
+        COMPILING,
         Option("--block-index", "index of the block (0)", "I", "0"),
         Option("--line", "banks: of this line (the one with most conflicts)", "LINE"),
         Option("--warp", "banks: of this warp (the one with most conflicts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
-        LEVEL,
-        DEVICE,
-        L2,
-        PASSES,
-        WITHOUT,
-        STEP_LIMIT,
+        "-O --device --l2 --passes --without --step-limit",
     ),
     (
         _legend(),

@@ -8,43 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
+from gpusim.cli.check import also_checked, print_findings, with_findings
+from gpusim.cli.findings_formats import chosen_format, print_advice
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
-    ALL,
-    ARGUMENT,
     ARGUMENT_ORDER,
-    BLOCK,
-    COARSE,
-    CODE,
     COMPILING,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    JSON,
-    OPERATION,
-    PERFETTO,
-    SHARED_BYTES,
     SIZES_OF_N,
-    STEP_LIMIT,
     WITH_ELEMENTS,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
 from gpusim.cli.progress import Bar
-from gpusim.cli.timing import (
-    DEVICE,
-    L2,
-    PASSES,
-    SET,
-    WITHOUT,
-    device_of,
-    how,
-    removals_of,
-)
+from gpusim.cli.timing import device_of, how, removals_of
 
 if TYPE_CHECKING:
     from gpusim.gpu.device import Device
@@ -91,32 +70,15 @@ def predict(chosen: Namespace) -> int:
 COMMAND = Command(
     "predict",
     predict,
-    (
+    options(
         Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        DEVICE,
-        COUNT,
-        BLOCK,
-        L2,
-        PASSES,
-        WITHOUT,
-        SET,
+        "--device -n --block --l2 --passes --without --set",
         Option("--timeline", "draw the stalls of the warps of the SM's first block over time"),
-        PERFETTO,
+        "--perfetto",
         Option("--why", "ablations: simulate again without each relevant mechanism, one by one"),
-        GRID,
-        OPERATION,
-        DATA_TYPE,
-        COARSE,
-        ARGUMENT,
-        SHARED_BYTES,
-        *COMPILING,
-        CODE,
-        STEP_LIMIT,
-        CHECK,
-        ALL,
-        FORMAT,
-        JSON,
-        SARIF,
+        "--grid --op --dtype --coarse --arg --shared-bytes",
+        COMPILING,
+        "--code --step-limit --check --all --format --json --sarif",
     ),
     (
         f"""{ARGUMENT_ORDER}

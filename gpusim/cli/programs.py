@@ -13,19 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusim.cli import output
-from gpusim.cli.findings_formats import DOCUMENTS, FORMAT, SARIF, chosen_format, formatted
+from gpusim.cli.findings_formats import DOCUMENTS, chosen_format, formatted
 from gpusim.cli.options import (
-    JSON,
-    PERFETTO,
-    STEP_LIMIT,
     Option,
     Parser,
     add_options,
     document_of,
     json_parts,
+    options,
     printed,
 )
-from gpusim.cli.timing import DEVICE, L2, L2_KNOWN, device_of, one_of
+from gpusim.cli.timing import L2_KNOWN, device_of, one_of
 from gpusim.errors import InputError
 from gpusim.host import files
 
@@ -44,25 +42,22 @@ STEP_LIMIT_OF_PROGRAMS = 1 << 27
 MOST_SOURCE_BYTES = 1 << 26
 PAGE = "report.html"
 
-OPTIONS = (
+OPTIONS = options(
     Option("files", "CUDA C++ with a main, compiled with nvcc", "FILE.cu", arity="*"),
-    DEVICE,
+    "--device",
     Option("--kernel", "only kernels with this text in their name", "NAME", None, True),
     Option("--launch", "only these launches: 3, 3..5 or 10..", "N", None, True),
-    L2,
+    "--l2",
     Option("-I", "a folder of headers", "FOLDER", None, True, "include"),
     Option("-D", "a macro", "NAME[=VALUE]", None, True, "define"),
     Option("-l", "a library to link with", "NAME", None, True, "library"),
     Option("--std", "the C++ of the files (nvcc's own choice)", "STANDARD", None, False, "std"),
     Option("-G", "compile the files without optimisation, as nvcc -G", destination="debug"),
     Option("--nvcc", "a further option for nvcc, as in --nvcc=-O0", "OPTION", None, True),
-    STEP_LIMIT,
-    FORMAT,
-    JSON,
-    SARIF,
+    "--step-limit --format --json --sarif",
     Option("--strict", "count warnings of check as errors"),
     Option("--lenient", "take locks and flags for acquires without a fence, in check"),
-    PERFETTO,
+    "--perfetto",
     Option("--out", "where findings, JSON or the page of check or report go", "FILE"),
 )
 DESCRIPTION = {

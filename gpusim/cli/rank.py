@@ -9,32 +9,17 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.launches import by_its_rule
 from gpusim.cli.options import (
-    BLOCK,
-    CODE,
-    DATA_TYPE,
-    JSON,
     KERNELS_OR_SERIES,
-    OPERATION,
     OWN,
-    STEP_LIMIT,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
 from gpusim.cli.progress import Bar
 from gpusim.cli.project import with_launch
-from gpusim.cli.timing import (
-    DEVICE,
-    L2,
-    PASSES,
-    SERIES,
-    SET,
-    WITHOUT,
-    device_of,
-    how,
-    with_corrections,
-)
+from gpusim.cli.timing import SERIES, device_of, how, with_corrections
 
 if TYPE_CHECKING:
     from gpusim.catalogue import Request
@@ -150,21 +135,13 @@ def _request(name: str, chosen: Namespace) -> Request | OwnRequest:
 COMMAND = Command(
     "rank",
     rank,
-    (
+    options(
         KERNELS_OR_SERIES,
-        DEVICE,
+        "--device",
         Option("-n", "number of elements: 4096, 2^20 (2^24, or the launch's)", "N"),
-        BLOCK,
-        PASSES,
-        L2,
-        WITHOUT,
-        SET,
-        OPERATION,
-        DATA_TYPE,
-        *OWN,
-        CODE,
-        STEP_LIMIT,
-        JSON,
+        "--block --passes --l2 --without --set --op --dtype",
+        OWN,
+        "--code --step-limit --json",
     ),
     (
         """examples:

@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli import output
 from gpusim.cli.options import (
-    CODE,
     COMPILING,
+    DEFAULT_DEVICE,
     KERNELS,
     LAUNCHING,
-    LEVEL,
-    STEP_LIMIT,
     Command,
     Option,
+    options,
     side,
 )
 from gpusim.cli.progress import Bar
-from gpusim.cli.timing import DEFAULT_DEVICE, L2, PASSES, WITHOUT, device_of
+from gpusim.cli.timing import device_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,18 +31,14 @@ if TYPE_CHECKING:
 STAGES = ("trace", "prediction", "gains", "check")
 DEFAULT_CC = "9.0"
 # Options of each kernel, or of all.
-OF_A_SIDE = (
+OF_A_SIDE = options(
     Option("--device", "GPU of the times: a name of gpusim devices, or a file (h200)", "GPU"),
-    *LAUNCHING,
-    CODE,
-    *COMPILING,
+    LAUNCHING,
+    "--code",
+    COMPILING,
     Option("--block-index", "index of the block for the stepper (0)", "I", "0"),
     Option("--cc", "compute capability to compile for (the device's, or 9.0)", "CC"),
-    LEVEL,
-    L2,
-    PASSES,
-    WITHOUT,
-    STEP_LIMIT,
+    "-O --l2 --passes --without --step-limit",
 )
 
 

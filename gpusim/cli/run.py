@@ -7,24 +7,8 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.options import (
-    ALL,
-    BLOCK,
-    COARSE,
-    CODE,
-    COUNT,
-    DATA_TYPE,
-    GRID,
-    INPUT,
-    JSON,
-    OPERATION,
-    STEP_LIMIT,
-    Command,
-    Option,
-    print_document,
-    print_lines,
-)
+from gpusim.cli.check import also_checked, print_findings, with_findings
+from gpusim.cli.options import Command, Option, options, print_document, print_lines
 from gpusim.cli.output import has_terminal, note_telling
 from gpusim.cli.references import CODE_SUFFIXES, PYTHON, Reference
 from gpusim.errors import InputError
@@ -70,20 +54,10 @@ def run(chosen: Namespace) -> int:
 COMMAND = Command(
     "run",
     run,
-    (
+    options(
         Option("kernel", "a name of gpusim list", "KERNEL"),
-        COUNT,
-        BLOCK,
-        OPERATION,
-        DATA_TYPE,
-        INPUT,
-        GRID,
-        COARSE,
-        CODE,
-        STEP_LIMIT,
-        CHECK,
-        ALL,
-        JSON,
+        "-n --block --op --dtype --input --grid --coarse --code --step-limit --check",
+        "--all --json",
     ),
     (
         """examples:

@@ -10,28 +10,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.options import (
-    CODE,
-    DATA_TYPE,
-    JSON,
+    DEFAULT_DEVICE,
+    DISTRIBUTION,
     KERNELS_OR_SERIES,
-    OPERATION,
     OWN,
-    STEP_LIMIT,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
 from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
-    DEFAULT_DEVICE,
-    DISTRIBUTION,
-    L2,
-    PASSES,
     SERIES,
-    SET,
-    WITHOUT,
     device_of,
     distribution,
     how,
@@ -182,7 +174,7 @@ def _alternatives(chosen: Namespace) -> Iterator[Namespace]:
 COMMAND = Command(
     "sweep",
     sweep,
-    (
+    options(
         KERNELS_OR_SERIES,
         Option("--block", "threads per block: 64,128 or 8x8 (256, or the launch's)", "64,128,..."),
         Option("-n", "numbers of elements (2^24, or the launch's)", "2^20..2^24"),
@@ -190,17 +182,10 @@ COMMAND = Command(
         Option("--out", "the table: a file that ends in .csv, .json or .parquet", "FILE"),
         Option("--plot", "a picture of times by size: a file that ends in .svg or .png", "FILE"),
         Option("--overwrite", "replace the contents of --out"),
-        *DISTRIBUTION,
-        PASSES,
-        L2,
-        WITHOUT,
-        SET,
-        OPERATION,
-        DATA_TYPE,
-        *OWN,
-        CODE,
-        STEP_LIMIT,
-        JSON,
+        DISTRIBUTION,
+        "--passes --l2 --without --set --op --dtype",
+        OWN,
+        "--code --step-limit --json",
     ),
     (
         """examples:

@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.options import Option
 from gpusim.errors import InputError, did_you_mean
 from gpusim.host.files import shown
 
@@ -18,34 +17,8 @@ if TYPE_CHECKING:
 # optimisation; a corrected one comes beside its original.
 SERIES = tuple(f"reduce{number}" for number in range(1, 8))
 
-DEFAULT_DEVICE = "h200"
 PASSES_KNOWN = ("one", "all")
 L2_KNOWN = ("cold", "warm", "dirty")
-
-DEVICE = Option(
-    "--device", "a name of gpusim devices, or a file my-gpu.toml (h200)", "GPU", DEFAULT_DEVICE
-)
-L2 = Option(
-    "--l2",
-    "state of the L2 cache at the first launch: cold, warm or dirty (other stored lines) (cold)",
-    "L2",
-    "cold",
-)
-PASSES = Option(
-    "--passes", "one launch, or all until one value is left: one or all (one)", "PASSES", "one"
-)
-WITHOUT = Option(
-    "--without",
-    "ablation: bank-conflicts, barriers, ..., or of a line: bank-conflicts@81; may be repeated",
-    "X",
-    None,
-    True,
-)
-
-SET = Option(
-    "--set", "another value of a device key: latency_cycles.l2=250; may be repeated", "KEY=VALUE",
-    None, True, "changed",
-)  # fmt: skip
 
 
 def one_of(text: str, known: Sequence[str], what: str) -> str:
@@ -136,15 +109,6 @@ def none_can_run(what: str, reasons: Mapping[str, str]) -> InputError:
     shown = [f"{launch}: {reason}" if launch else reason for reason, launch in reasons.items()]
     more = f"; and {len(shown) - 2} more reasons" if len(shown) > 2 else ""
     return InputError(f"none of the {what} can run: {'; '.join(shown[:2])}{more}")
-
-
-DISTRIBUTION = (
-    Option("--workers", "worker processes, at most one for each core", "N"),
-    Option(
-        "--dask", "a cluster: the address of its scheduler, or local (extra dask)", "ADDRESS", None
-    ),
-    Option("--no-cache", "predict every row again, and keep none for later sweeps"),
-)
 
 
 def distribution(chosen: Namespace) -> dict[str, Any]:

@@ -9,22 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.check import CHECK, also_checked, print_findings, with_findings
-from gpusim.cli.findings_formats import FORMAT, SARIF, chosen_format, print_advice
+from gpusim.cli.check import also_checked, print_findings, with_findings
+from gpusim.cli.findings_formats import chosen_format, print_advice
 from gpusim.cli.launches import CatalogueLaunch, ResolvedLaunch, resolved
 from gpusim.cli.options import (
-    ALL,
     ARGUMENT_ORDER,
-    CODE,
     COMPILING,
-    JSON,
     LAUNCHING,
-    LEVEL,
-    PERFETTO,
     SIZES_OF_N,
-    STEP_LIMIT,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
@@ -87,24 +82,17 @@ def answered(chosen: Namespace) -> tuple[Trace, str]:
 COMMAND = Command(
     "trace",
     trace,
-    (
+    options(
         Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        *LAUNCHING,
-        *COMPILING,
-        CODE,
+        LAUNCHING,
+        COMPILING,
+        "--code",
         Option("--block-index", "index of the block for the table of warps (0)", "I", "0"),
         Option("--line", "draw this line of the source, lane by lane", "LINE"),
         Option("--warp", "warp for --line (the one with most excessive wavefronts)", "W"),
         Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
         Option("--device", "predict the gain of each finding on a GPU: a name, or a file", "GPU"),
-        LEVEL,
-        PERFETTO,
-        STEP_LIMIT,
-        CHECK,
-        ALL,
-        FORMAT,
-        JSON,
-        SARIF,
+        "-O --perfetto --step-limit --check --all --format --json --sarif",
     ),
     (
         f"""{ARGUMENT_ORDER}

@@ -9,26 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli.options import (
-    CODE,
-    DATA_TYPE,
-    JSON,
+    DEFAULT_DEVICE,
+    DISTRIBUTION,
     KERNELS,
-    OPERATION,
     OWN,
-    STEP_LIMIT,
     Command,
     Option,
+    options,
     print_document,
     print_lines,
 )
 from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
 from gpusim.cli.timing import (
-    DEFAULT_DEVICE,
-    DISTRIBUTION,
-    L2,
     L2_KNOWN,
-    SET,
     device_of,
     distribution,
     none_can_run,
@@ -266,7 +260,7 @@ def _require_axes(request: Request | OwnRequest, axes: Mapping[str, Sequence[Val
 COMMAND = Command(
     "tune",
     tune,
-    (
+    options(
         KERNELS,
         Option("--device", "names of gpusim devices, or files (h200)", "A,B,...", DEFAULT_DEVICE),
         Option("-n", "numbers of elements (2^24, or the launch's)", "2^20,2^24"),
@@ -280,15 +274,10 @@ COMMAND = Command(
         Option("--top", "candidates shown of each launch (8)", "N"),
         Option("--out", "all candidates: a file that ends in .csv or .json", "FILE"),
         Option("--overwrite", "replace the contents of --out"),
-        *DISTRIBUTION,
-        L2,
-        SET,
-        OPERATION,
-        DATA_TYPE,
-        *OWN,
-        CODE,
-        STEP_LIMIT,
-        JSON,
+        DISTRIBUTION,
+        "--l2 --set --op --dtype",
+        OWN,
+        "--code --step-limit --json",
     ),
     (
         """examples:
