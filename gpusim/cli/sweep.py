@@ -22,14 +22,7 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
-from gpusim.cli.timing import (
-    SERIES,
-    device_of,
-    distribution,
-    how,
-    none_can_run,
-    with_corrections,
-)
+from gpusim.cli.timing import SERIES, device_of, distribution, how, none_can_run, with_corrections
 from gpusim.errors import GpusimError
 
 if TYPE_CHECKING:

@@ -21,13 +21,7 @@ from gpusim.cli.options import (
 )
 from gpusim.cli.output import complain
 from gpusim.cli.progress import Bar
-from gpusim.cli.timing import (
-    L2_KNOWN,
-    device_of,
-    distribution,
-    none_can_run,
-    one_of,
-)
+from gpusim.cli.timing import L2_KNOWN, device_of, distribution, none_can_run, one_of
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,13 +12,7 @@ from gpusim.codegen import generators
 from gpusim.errors import InputError, shown_at_the_call
 from gpusim.launch.configured import ConfiguredKernel
 from gpusim.machine import DEFAULT_STEP_LIMIT
-from gpusim.prediction.sweeps.choices import (
-    WAVES,
-    Value,
-    axes_of,
-    crossed_choices,
-    require_axes,
-)
+from gpusim.prediction.sweeps.choices import WAVES, Value, axes_of, crossed_choices, require_axes
 from gpusim.prediction.sweeps.jobs import Asked, Difference, Job, own_job
 from gpusim.prediction.sweeps.sweep import Case
 from gpusim.prediction.sweeps.tuning import Tuned, best_launches

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gpusim.advice.decisions import (
-    GUARD,
-    SOURCE,
-    Decision,
-    compilers_own,
-    lines_without_conditions,
-)
+from gpusim.advice.decisions import GUARD, SOURCE, Decision, compilers_own, lines_without_conditions
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import Advice
 from gpusim.advice.registry import rule

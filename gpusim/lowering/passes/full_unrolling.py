@@ -11,13 +11,7 @@ from gpusim.compiler.dominators import dominators
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.lowering.analysis.iteration_count import constant_iteration_count
 from gpusim.lowering.analysis.loops import Loop, natural_loops
-from gpusim.lowering.graph import (
-    add_edge,
-    clone_region,
-    remove_edge,
-    remove_unreachable,
-    set_jump,
-)
+from gpusim.lowering.graph import add_edge, clone_region, remove_edge, remove_unreachable, set_jump
 from gpusim.lowering.passes.simplify import simplify
 from gpusim.lowering.passes.ssa_repair import repair
 

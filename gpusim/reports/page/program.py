@@ -13,13 +13,7 @@ from gpusim.reports.page import render
 from gpusim.reports.page.sections import Subject
 from gpusim.reports.page.tables import Cell, Table, number, text
 from gpusim.reports.program_records import KernelSum, ProgramLaunch, ProgramReport, by_kernel
-from gpusim.reports.program_timeline import (
-    HOST_NOTE,
-    Strip,
-    by_kind,
-    span_us,
-    strips,
-)
+from gpusim.reports.program_timeline import HOST_NOTE, Strip, by_kind, span_us, strips
 from gpusim.reports.programs import NUMBERS
 from gpusim.reports.quantities import deviations, duration, percent, rate, volume
 
