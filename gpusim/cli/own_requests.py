@@ -156,12 +156,10 @@ class OwnRequest:
         return with_values(chosen, dict(self.parameters))
 
 
-def description_of(
-    request: Request | OwnRequest, chosen: Namespace, choices: Iterable[tuple[str, int | str]] = ()
-) -> LaunchDescription:
+def description_of(request: Request | OwnRequest, chosen: Namespace) -> LaunchDescription:
     """Return the description of the reference launch of a request."""
     if isinstance(request, OwnRequest):
-        return first_launch(request, choices).launch().description
+        return first_launch(request).launch().description
     return by_its_rule(request, chosen)
 
 

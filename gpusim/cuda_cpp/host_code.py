@@ -22,7 +22,6 @@ MOST_STEPS = 20_000
 UNKNOWN_SIZE = 1024  # of a number that nothing gives
 _ALLOCATES = re.compile(r"cuda(Malloc(Managed|Host|Async)?|HostAlloc|MallocFromPoolAsync)")
 _FLOATS = re.compile(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]")
-_QUALIFIERS = re.compile(r"\b(?:const|volatile|struct|static|unsigned(?=\s+\w))\b|[&]")
 _LAUNCHES = re.compile(r"<<<|cudaLaunch(Cooperative)?Kernel\b")
 _VECTORS = ("vector", "device_vector", "host_vector", "universal_vector")
 _WHOLE = re.compile(r"\b(?:int|unsigned|size_t|long|short|u?int\d+_t|auto|const|constexpr|bool)\b")

@@ -41,9 +41,6 @@ class Member:
         return made if self.line is None else {**made, "line": self.line}
 
 
-NO_ARGUMENTS: Mapping[str, Member] = {}
-
-
 @dataclass(frozen=True)
 class LaunchDescription:
     """A launch by its members; None for what it does not have.

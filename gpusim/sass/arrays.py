@@ -88,9 +88,9 @@ def _check_structure(
         )
 
 
-def lies_as(dtype: np.dtype[Any], shape: Sequence[Member], begin: int = 0) -> bool:
+def lies_as(dtype: np.dtype[Any], shape: Sequence[Member]) -> bool:
     """Return whether a structured type's numbers lie where a structure's members do."""
-    given = list(_numbers(dtype, begin))
+    given = list(_numbers(dtype, 0))
     return len(given) == len(shape) and all(
         (offset, one.itemsize) == (member.offset, member.size)
         and one.isnative
