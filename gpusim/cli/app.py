@@ -79,10 +79,7 @@ def parser(names: Iterable[str] = MODULES) -> Parser:
     subparsers = made.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for one in map(command, names):
         below = subparsers.add_parser(
-            one.name,
-            help=one.summary,
-            description=one.description,
-            epilog="\n\n".join(one.notes),
+            one.name, help=one.summary, description=one.description, epilog="\n\n".join(one.notes)
         )
         add_options(below, one.options)
         below.set_defaults(function=one.function)

@@ -33,12 +33,7 @@ if TYPE_CHECKING:
 DIFFERENT = 1
 SAVED = ".json"
 # Options of each side, or of both.
-OF_A_SIDE = options(
-    "--device",
-    LAUNCHING,
-    COMPILING,
-    "--l2 --without --set --code --step-limit",
-)
+OF_A_SIDE = options("--device", LAUNCHING, COMPILING, "--l2 --without --set --code --step-limit")
 
 
 def compare(chosen: Namespace) -> int:

@@ -33,10 +33,7 @@ def devices(chosen: Namespace) -> int:
 COMMAND = Command(
     "devices",
     devices,
-    options(
-        Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"),
-        "--all --json",
-    ),
+    options(Option("device", "a name, or a file my-gpu.toml", "GPU", arity="?"), "--all --json"),
     (
         """examples:
   gpusim devices

@@ -107,9 +107,7 @@ def explored(
     return Explored(seed, list(launches.tried.values()))
 
 
-def _described(
-    chosen: Namespace,
-) -> tuple[Namespace, Kernel | MachineCode | None, list[Axis]]:
+def _described(chosen: Namespace) -> tuple[Namespace, Kernel | MachineCode | None, list[Axis]]:
     """Return the options of the whole launch, the kernel of a file, and what may vary of it."""
     launch = resolved(chosen)
     if isinstance(launch, CatalogueLaunch):

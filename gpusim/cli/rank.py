@@ -61,12 +61,7 @@ def ranked(chosen: Namespace) -> tuple[Ranking, list[str]]:
     with Bar(len(requests), "kernels") as bar:
         bar.start()
         ranking = ranking_of(
-            requests,
-            device=device,
-            l2=l2,
-            code=chosen.code,
-            step_limit=limit,
-            progress=bar.advance,
+            requests, device=device, l2=l2, code=chosen.code, step_limit=limit, progress=bar.advance
         )
     of_rules = {one.kernel: one for one in requests if isinstance(one, Request)}
 

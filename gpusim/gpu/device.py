@@ -499,8 +499,7 @@ class Interval:
         "cycles per operation",
     )
     global_atomic_float_same_address: float = _interval(
-        "floating-point atomics on one address, serialised in the L2",
-        "cycles per lane",
+        "floating-point atomics on one address, serialised in the L2", "cycles per lane"
     )
     store_joined: float = _key(
         "fraction of stores combined with the one before, to the same sectors",
@@ -512,9 +511,7 @@ class Interval:
         ),
     )
     constant_lookup: float = _interval(
-        "constants of a warp, serialised",
-        "cycles per constant",
-        default=_as_measured(11.0),
+        "constants of a warp, serialised", "cycles per constant", default=_as_measured(11.0)
     )
     global_atomic_packets: float = _key(
         "packets of an atomic from its SM to the L2, beyond one for each sector",
@@ -636,10 +633,7 @@ class Bandwidth:
         default=_benchmarked(1.26),
     )
     dram_write_alone_factor: float = _key(
-        "the same without reads",
-        least=1,
-        most=1000,
-        default=_as_measured(1.05),
+        "the same without reads", least=1, most=1000, default=_as_measured(1.05)
     )
     dram_scattered_gbps: float = _gbps(
         "DRAM bandwidth for single bursts (bandwidth.dram_grain_bytes) at random addresses",
@@ -743,14 +737,10 @@ class Capacity:
         "smallest working set of a cyclic sweep that always misses, in L2 sizes", 0.91
     )
     l2_warm_kept_fraction: float = _part_of_before(
-        "largest footprint of the launch before that always hits, in L2 sizes",
-        0.56,
-        0.75,
+        "largest footprint of the launch before that always hits, in L2 sizes", 0.56, 0.75
     )
     l2_warm_lost_fraction: float = _part_of_before(
-        "smallest footprint of the launch before that always misses, in L2 sizes",
-        0.84,
-        0.91,
+        "smallest footprint of the launch before that always misses, in L2 sizes", 0.84, 0.91
     )
     l2_parts: int = _count(
         "L2 partitions, each with copies of the lines read by its SMs",
@@ -775,25 +765,16 @@ class Capacity:
         default=_as_measured(2.3),
     )
     constant_bytes: int = _bytes(
-        "working set of constants that always hits",
-        most=2**24,
-        default=_as_measured(2048),
+        "working set of constants that always hits", most=2**24, default=_as_measured(2048)
     )
     constant_piece_bytes: int = _bytes(
-        "bytes of a constant fill",
-        most=2**24,
-        multiple_of=64,
-        default=_as_measured(256),
+        "bytes of a constant fill", most=2**24, multiple_of=64, default=_as_measured(256)
     )
     instruction_bytes: int = _bytes(
-        "largest loop without instruction-fetch stalls",
-        most=2**24,
-        default=_as_measured(32768),
+        "largest loop without instruction-fetch stalls", most=2**24, default=_as_measured(32768)
     )
     l15_bytes: int = _bytes(
-        "L1.5 of an SM, of instructions and constants",
-        most=2**24,
-        default=_as_measured(131072),
+        "L1.5 of an SM, of instructions and constants", most=2**24, default=_as_measured(131072)
     )
 
 
@@ -837,10 +818,7 @@ class Host:
         most=1_000_000,  # a second
     )
     pass_gap_us: float = _key(
-        "between a kernel and the next of its stream",
-        "us",
-        least=0,
-        most=1_000_000,
+        "between a kernel and the next of its stream", "us", least=0, most=1_000_000
     )
 
 

@@ -48,6 +48,11 @@ class Quantiles:
         """Return the interval with both ends further from the prediction, by a factor."""
         return replace(self, low=self.low / factor, high=self.high * factor)
 
+    def spanning(self, other: Quantiles) -> Quantiles:
+        """Return the interval of two kinds that both apply: the lower low, the higher high."""
+        low, high = min(self.low, other.low), max(self.high, other.high)
+        return replace(self, low=low, high=high)
+
 
 def conformal(ratios: Sequence[float], coverage: float = COVERAGE) -> tuple[float, float]:
     """Return the interval that holds another ratio of the kind with at least this probability.
