@@ -10,7 +10,6 @@ from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import LIMIT, NONE, Advice
 from gpusim.advice.registry import is_timed, mechanism_of, rules
 from gpusim.launch.removal import Removal
-from gpusim.prediction.removals.registry import REMOVALS
 from gpusim.tracing.lanes import ranges
 from gpusim.tracing.records import Trace
 
@@ -167,6 +166,8 @@ def _nothing(evidence: Evidence) -> Advice:
 
 def removal_of(advice: Advice) -> Removal | None:
     """Return what the launch goes without when it is played again, None for nothing."""
+    from gpusim.prediction.removals.registry import REMOVALS
+
     name = mechanism_of(advice.kind)
     if name is None:
         return None
