@@ -99,13 +99,18 @@ def load(name_or_path: str | Path) -> Measurements:
     """Return the measurements of a file, or of a name such as "h200"."""
     text = str(name_or_path)
     if isinstance(name_or_path, str) and text.lower() in names():
-        return read(FOLDER / f"{text.lower()}.json")
+        return _built_in(text.lower())
     if isinstance(name_or_path, str) and not re.search(r"[/\\]|\.json$", text):
         raise MeasurementsError(
             f"there are no measurements {shown(text)!r}; there are {', '.join(names())}, "
             "and a file of your own is given by its path, such as mine.json"
         )
     return read(Path(text))
+
+
+@cache
+def _built_in(name: str) -> Measurements:
+    return read(FOLDER / f"{name}.json")
 
 
 def read(path: Path) -> Measurements:

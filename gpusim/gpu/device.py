@@ -947,7 +947,13 @@ class Device:
 
 def names() -> list[str]:
     """Return the names of the built-in devices, in order."""
-    return sorted(path.stem for path in _DIRECTORY.glob("*.toml"))
+    return list(_by_plain_name().values())
+
+
+@cache
+def _by_plain_name() -> dict[str, str]:
+    """Return the names of the built-in devices by their plain forms: the folder is read once."""
+    return {_plain(name): name for name in sorted(path.stem for path in _DIRECTORY.glob("*.toml"))}
 
 
 def load(name_or_path: str | Path | Device) -> Device:
@@ -962,7 +968,7 @@ def load(name_or_path: str | Path | Device) -> Device:
     text = str(name_or_path)
     if isinstance(name_or_path, Path) or re.search(r"[/\\]|\.toml$", text.lower()):
         return _read(Path(text), text)
-    by_plain = {_plain(name): name for name in names()}
+    by_plain = _by_plain_name()
     plain = _plain(text)
     within = [name for one, name in by_plain.items() if plain and plain in one]
     name = by_plain.get(plain) or (within[0] if len(within) == 1 else None)
