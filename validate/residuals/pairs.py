@@ -192,13 +192,17 @@ def steps_of(pairs: Pairs, devices: Array) -> list[Step]:
     first.
     """
     place = np.searchsorted(np.log(RATIOS), pairs.predicted, side="right") - 1
-    on = devices[pairs.slow]
+    within = place >= 0
+    place, in_order = place[within], pairs.measured[within] > 0
+    counts = np.bincount(place, minlength=len(RATIOS)).tolist()
+    ordered = np.bincount(place[in_order], minlength=len(RATIOS)).tolist()
+    seen = np.zeros((len(RATIOS), devices.max() + 1), np.bool_)
+    seen[place, devices[pairs.slow][within]] = True
     made: list[_Pool] = []
     for number, ratio in enumerate(RATIOS):
-        here = place == number
-        if here.any():
-            ordered = int((pairs.measured[here] > 0).sum())
-            made.append(_Pool(ratio, int(here.sum()), ordered, frozenset(on[here].tolist())))
+        if counts[number]:
+            on = frozenset(np.flatnonzero(seen[number]).tolist())
+            made.append(_Pool(ratio, counts[number], ordered[number], on))
         while len(made) > 1 and made[-1].share < made[-2].share:
             made[-2:] = [made[-2].with_next(made[-1])]
     while len(made) > 2 and (few := min(made[1:], key=lambda one: one.pairs)).pairs < FEWEST:
@@ -268,6 +272,7 @@ def tried(some: Sequence[Launch]) -> dict[Key, Tried]:
         by_gpu.setdefault(one.gpu, set()).add(number)
     names = _numbered([_name(one.kernel) for one in some])
     folds = np.random.default_rng(0).permutation(names.max() + 1)[names] % FOLDS
+    whole = derived_steps(some, pairs)
     found: dict[Key, list[Tried]] = {}
     for gpu, numbers in by_gpu.items():
         parts = [devices == one for one in sorted(numbers)]
@@ -276,7 +281,7 @@ def tried(some: Sequence[Launch]) -> dict[Key, Tried]:
         for one, other in combinations_with_replacement(parts, 2):
             if by_devices and one is not other:
                 continue
-            _try(pairs, devices, gpu, one, other, found)
+            _try(pairs, whole, devices, gpu, one, other, found)
     return {key: _summed(parts) for key, parts in found.items()}
 
 
@@ -286,17 +291,24 @@ def _name(kernel: Hashable) -> Hashable:
 
 def _try(
     pairs: Mapping[Key, Pairs],
+    whole: Mapping[Key, list[Step]],
     devices: Array,
     gpu: str,
     one: Array,
     other: Array,
     found: dict[Key, list[Tried]],
 ) -> None:
-    """Judge the pairs between two parts of the launches by the pairs without either part."""
+    """Judge the pairs between two parts of the launches by the pairs without either part.
+
+    `whole` are the steps of all pairs: those of other kinds of GPU stay as they are.
+    """
     left = ~(one | other)
-    rest = {}
+    rest: dict[Key, Sequence[Step]] = {}
     for key, mine in pairs.items():
-        kept = mine.chosen(left[mine.slow] & left[mine.fast]) if key[0] == gpu else mine
+        if key[0] != gpu:
+            rest |= {key: whole[key]} if key in whole else {}
+            continue
+        kept = mine.chosen(left[mine.slow] & left[mine.fast])
         if len(kept.slow) >= FEWEST_OF_A_KIND:
             rest[key] = steps_of(kept, devices)
     for key, mine in pairs.items():
