@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,9 +200,14 @@ def _modules_beside(path: Path) -> Iterator[Path]:
     folder = path.resolve().parent
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        found = Path(file).resolve() if file else Path()
+        found = _resolved(file) if file else Path()
         if found.is_relative_to(folder) and "site-packages" not in found.parts:
             yield found
+
+
+@cache
+def _resolved(file: str) -> Path:
+    return Path(file).resolve()
 
 
 def request_of(
