@@ -34,10 +34,9 @@ def counted(wanted: Callable[[Counts], bool]) -> Counted:
     ("name", "pairs"),
     [
         ("k40m", 21),
-        ("rtx3060ti", 54),
         *(
             pytest.param(name, 54, marks=pytest.mark.slow)
-            for name in ("gtx1650", "rtx2060", "rtx3060", "rtx3070ti", "rtx3080")
+            for name in ("gtx1650", "rtx2060", "rtx3060", "rtx3060ti", "rtx3070ti", "rtx3080")
         ),
     ],
 )
@@ -50,13 +49,13 @@ def test_published_times_are_predicted_in_the_right_order(name: str, pairs: int)
 def is_of_the_subset(one: Measurement) -> bool:
     case = one.case
     is_first = case.dtype == one.entry.dtypes[0]
-    return COLD.wanted(one) and is_first and case.n == 2**22 and case.block in (128, 512)
+    return COLD.wanted(one) and is_first and case.n == 2**22 and case.block == 128
 
 
 def test_times_on_an_h200_are_within_the_bars() -> None:
-    """Every right reduction at 2^22 elements with blocks of 128 and 512: cold, a single pass."""
+    """Every right reduction at 2^22 elements with blocks of 128: cold, a single pass."""
     found = predicted("h200", is_of_the_subset)
-    assert found.cases >= 40
+    assert found.cases >= 20
     assert misses(found, (TIME,)) == []
 
 

@@ -97,10 +97,10 @@ def test_each_room_has_a_result_for_each_of_its_operations(name: str) -> None:
 
 @needs_compiler
 def test_a_sample_of_operations_is_right_as_on_an_h200(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["validate", "operations", "--every", "149", "--json"])
+    code = main(["validate", "operations", "--every", "397", "--json"])
     verdicts = json.loads(capsys.readouterr().out)["verdicts"]
     assert [one for one in verdicts if one["state"] not in ("right", "unavailable")] == []
-    assert [one["state"] for one in verdicts].count("right") >= 8
+    assert [one["state"] for one in verdicts].count("right") >= 3
     assert code == 0
 
 
