@@ -96,8 +96,18 @@ def test_each_room_has_a_result_for_each_of_its_operations(name: str) -> None:
 
 
 @needs_compiler
-def test_a_sample_of_operations_is_right_as_on_an_h200(capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["validate", "operations", "--every", "397", "--json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--rooms", "integer,warp", "--every", "47"),
+        pytest.param(("--every", "149"), marks=pytest.mark.slow),
+    ],
+    ids=len,
+)
+def test_a_sample_of_operations_is_right_as_on_an_h200(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["validate", "operations", *words, "--json"])
     verdicts = json.loads(capsys.readouterr().out)["verdicts"]
     assert [one for one in verdicts if one["state"] not in ("right", "unavailable")] == []
     assert [one["state"] for one in verdicts].count("right") >= 3
