@@ -232,7 +232,6 @@ def test_all_commands_have_the_same_launch_of_a_file(run: Run, file: Path) -> No
         ("turned", "turned", ("1024", "(n-n%block)/block", "32", "block*4", "float32[n]")),
         ("halved", "halved", ("512", "(n-n%64)/64", "64", None, "float32[n]")),
         ("tile", "tile<8>", ("64", "(n-n%8)/8x(n-n%8)/8", "8x8", None, "float32[n*n]")),
-        ("tile<16>", "tile<16>", ("64", "(n-n%16)/16x(n-n%16)/16", "16x16", None, "float32[n*n]")),
         ("kept", "kept<32>", ("96", "n/block", "32", None, "float32[n]")),
     ],
 )  # fmt: skip
