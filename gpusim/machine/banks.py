@@ -22,6 +22,7 @@ MOST_LAUNCHES = 64  # programs and grids with words that are kept
 # Functions of the driver have addresses beside shared and local memory: by where bank 4 holds it.
 FUNCTION_HIGH = 0x7FFD
 _ADDRESSES = 4
+_END = "end of "  # of a word with the address of an array's last byte
 
 # Values set by the driver, by their meaning in a `BankLayout`. Without clusters a block is one of
 # its own.
@@ -37,6 +38,9 @@ _WORDS: Mapping[str, Callable[[BankLayout, Launch], Array]] = {
     "local window": lambda *_: _words(0, LOCAL_HIGH),
     "multiprocessors": lambda *_: _words(1),
     "memory descriptor": lambda *_: _words(0, 0),
+    "last byte of the parameters": lambda layout, _: _words(
+        max((offset + size for _, offset, size in layout.parameters), default=1) - 1
+    ),
     "reserved shared bytes": lambda layout, _: _words(layout.shared_start),
     "reserved shared end": lambda *_: _words(288),  # seen on an H200
     "shared bytes with the reserved": lambda layout, launch: _words(
@@ -58,6 +62,12 @@ def _words(*values: int) -> Array:
 
 def _address(value: int) -> Array:
     return np.frombuffer(value.to_bytes(8, "little"), np.uint8)
+
+
+def _place(meaning: str, allocations: Mapping[str, Allocation]) -> int:
+    """Return the address of an array, or of its last byte."""
+    held = allocations[meaning.removeprefix(_END)]
+    return held.address + (held.array.nbytes - 1 if meaning.startswith(_END) else 0)
 
 
 @lru_cache(maxsize=MOST_LAUNCHES)
@@ -82,7 +92,7 @@ def banks(
     first = made[0] = _of_driver(layout, launch).copy()
     for offset, meaning in layout.words.items():
         if meaning not in _WORDS:
-            first[offset : offset + 8] = _address(allocations[meaning].address)
+            first[offset : offset + 8] = _address(_place(meaning, allocations))
     for name, offset, size in layout.parameters:
         held = _bytes_of(arguments[name], allocations.get(name))
         first[offset : offset + size] = held[:size]

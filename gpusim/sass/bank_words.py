@@ -14,9 +14,12 @@ from gpusim.sass.listing import Row
 
 # Arrays with the bytes of constant memory and of parameters, for code with their generic address.
 CONSTANTS, PARAMETERS = "constant memory", "kernel parameters"
+# The address of the last byte of the parameters, for code that tests whether an address is theirs.
+PARAMETERS_END = f"end of {PARAMETERS}"
 # Shared memory that the system keeps for cooperative groups of several warps: 288 bytes (their
 # header). Where it lies is not known; here, behind the block's own.
 RESERVED, RESERVED_BYTES = "reserved shared memory", 288
+ON_DEMAND = (CONSTANTS, PARAMETERS, PARAMETERS_END, RESERVED)
 
 # Sizes are in bytes.
 _COMMON = {
@@ -28,11 +31,16 @@ _COMMON = {
     0x2C: ("dynamic shared bytes", 4),
     0x10C: ("multiprocessors", 4),
 }
-_75 = _COMMON | {0x40: (PARAMETERS, 8), 0x50: (CONSTANTS, 8)}
+_75 = _COMMON | {
+    0x40: (PARAMETERS, 8),
+    0x50: (CONSTANTS, 8),
+    0x114: ("last byte of the parameters", 4),
+}
 _80 = _75 | {
     0x114: ("reserved shared bytes", 4),
     0x118: ("memory descriptor", 8),
     0x124: (RESERVED, 4),
+    0x12C: ("last byte of the parameters", 4),
 }
 _90 = _COMMON | {
     0x68: ("reserved shared end", 4),
@@ -46,6 +54,7 @@ _90 = _COMMON | {
     0x15C: ("clusters", 12),
     0x188: ("blocks of a cluster", 4),
     0x198: (PARAMETERS, 8),
+    0x1A0: (PARAMETERS_END, 8),
     0x208: ("memory descriptor", 8),
 }
 _100 = {
@@ -60,6 +69,7 @@ _100 = {
     0x2D0: ("multiprocessors", 4),
     0x2F8: ("local window", 8),
     0x348: (PARAMETERS, 8),
+    0x350: (PARAMETERS_END, 8),
     0x358: ("memory descriptor", 8),
     0x360: ("block size", 12),
     0x36C: ("is in a cluster", 4),

@@ -25,7 +25,7 @@ from gpusim.isa.ops import (
 )
 from gpusim.sass import bank_words
 from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
-from gpusim.sass.bank_words import CONSTANTS, PARAMETERS, RESERVED
+from gpusim.sass.bank_words import CONSTANTS, ON_DEMAND, PARAMETERS
 from gpusim.sass.cubin import ADDRESS_BANK, Cubin, KernelCode
 from gpusim.sass.decoding import BankWord, Context, Micro, Source, decoded
 from gpusim.sass.decoding.addresses import of_own_memory
@@ -176,7 +176,7 @@ class Code:
         return {
             offset: meaning
             for offset, (meaning, _) in bank_words.words(self.cubin.arch).items()
-            if meaning not in (CONSTANTS, PARAMETERS, RESERVED) or offset in asked
+            if meaning not in ON_DEMAND or offset in asked
         }
 
 

@@ -5,7 +5,9 @@ import pytest
 
 import gpusim
 from gpusim.sass import wheels
+from gpusim.sass.compiler import Options
 from gpusim.sass.decoding import UnknownFormError
+from gpusim.sass.kernels import CudaSource
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
@@ -62,3 +64,24 @@ def test_a_block_without_a_cluster_is_a_cluster_of_its_own() -> None:
 def test_a_word_that_nobody_sets_is_refused(register: str) -> None:
     with pytest.raises(UnknownFormError, match=r"line \d+: the driver's word at c\[0x0\]"):
         read("".join(map(kernel, UNKNOWN)), register)
+
+
+SPACES = """
+struct Four { int a[4]; };
+__constant__ int table[4];
+__global__ void spaces(int *out, const __grid_constant__ Four four) {
+    __shared__ int s;
+    int own[2] = {1, 2}, t = threadIdx.x;
+    const void *places[] = {&s, &own[t & 1], &table[1], &four.a[0], &four.a[3], out};
+    for (int k = 0; k < 6; k++) out[k] = __isGridConstant(places[k]);
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["h200", "b200"])
+def test_unoptimised_code_knows_where_the_parameters_end(device: str) -> None:
+    """Of six addresses two lie in the parameters: code of nvcc -G compares with both ends."""
+    out = np.full(6, 99, np.int32)
+    kernel = CudaSource(SPACES, "source.cu", Options(debug=True))["spaces"]
+    assert gpusim.check(kernel[1, 1], out, 5, 6, 7, 8, device=device).errors == []
+    assert out.tolist() == [0, 0, 0, 1, 1, 0]
