@@ -50,6 +50,7 @@ class Flags:
                 awaits=is_atomic or access.polls,
                 fenced=_memory(access).acquires,
                 sees=self._sees(access),
+                with_itself=_memory(access).releases,
             )
             self.log.visit(self._releases.visit(touch, flag), flag)
 

@@ -56,7 +56,8 @@ class FlagAccess:
 
     Narrow ones are flags for the threads of their block alone. One that `locks` is a
     compare-and-swap, one that `awaits` waits for a value or swaps it; `fenced` are PTX's acquires.
-    One that `sees` its element comes after the values that it reads there.
+    One that `sees` its element comes after the values that it reads there. What a store of PTX's
+    release order stores is released `with_itself`.
     """
 
     acquires: bool
@@ -66,6 +67,7 @@ class FlagAccess:
     awaits: bool = True
     fenced: bool = False
     sees: bool = True
+    with_itself: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,15 +195,17 @@ class Releases:
                 if flag.acquires:
                     for order in self._orders.values():
                         order.acquire(row, scope, flag)
-                if flag.releases and self._release(row, scope):
+                if flag.releases and self._release(row, scope, flag):
                     released[number, 3] |= 1 << scope
 
-    def _release(self, row: Row, scope: int) -> bool:
+    def _release(self, row: Row, scope: int, flag: FlagAccess) -> bool:
         """Record a release, and return whether a fence comes before it."""
         ready = self._fenced[scope].of(row)
         if ready is None:
             return False
         own, *acquired = ready.known()
+        if flag.with_itself:
+            own = joined(own, _own(row))
         for order, known in zip(self._orders.values(), acquired, strict=True):
             order.release(row, scope, (known, own))
         return True

@@ -40,7 +40,8 @@ class Memory:
     dynamic shared memory, sized by the launch) and `base` its first byte within the
     block's or thread's memory. `volatile` accesses are strong: each is made, in order; those
     `of_block` are strong for the threads of their block alone. `relaxed` ones are strong by an
-    order of PTX instead of the qualifier; what `acquires` needs no fence behind it.
+    order of PTX instead of the qualifier; what `acquires` needs no fence behind it, and one that
+    `releases` may hold stores of before the fence, where the compiler joined them.
     Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
     array behind these, or ANY_ARRAY: one of `among`, or any where that is empty. `each` are the
     bytes of the array's elements in messages, 0 for those of `dtype`.
@@ -59,6 +60,7 @@ class Memory:
     of_block: bool = False
     relaxed: bool = False
     acquires: bool = False
+    releases: bool = False
     each: int = 0
 
     @property

@@ -74,6 +74,7 @@ def _with_order(memory: Memory, order: str, *, is_atomic: bool) -> Memory:
         volatile=memory.volatile or (bool(order) and not is_atomic),
         relaxed=order not in ("", "volatile"),
         acquires=order in _ACQUIRES,
+        releases=order == "release" and not is_atomic,
     )
 
 
