@@ -14,7 +14,7 @@ from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.copy_steps import CopySteps
 from gpusim.checking.coverage import ARRAYS, LOCAL
 from gpusim.checking.element_access import BLOCK_SHIFT, ElementAccess
-from gpusim.checking.origins import Reading
+from gpusim.checking.origins import Reading, swaps
 from gpusim.checking.races import DOES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.single_access import adds_floats, never_written, shared_sum, undefined
@@ -70,7 +70,7 @@ class MemoryAccesses:
             touch = self._state.touch(step, batch, element, step.placement.copies)
             access = self._state.access(step)
             self._count_constants(touch)
-            if access.kind == "store":
+            if access.kind == "store" or swaps(step):
                 for found in batch.origins.stored_outside(step):
                     self._state.tell(found)
             if self._state.uninitialised and access.kind != "store":
@@ -187,15 +187,18 @@ class MemoryAccesses:
         Values copied within a memory of so many `elements` are tracked there.
         """
         carried = batch.origins.carried(access.space, touch, elements)
-        if not (never.any() or carried.any()):
+        is_swap = swaps(step) and access.space != "global"
+        if not (never.any() or carried.bits.any() or (is_swap and batch.origins.has_any)):
             return
         name = self._state.name(access, touch.element)
-        if step.registers is None and access.kind == "load":
+        if step.registers is None and (access.kind == "load" or is_swap):
             self._state.never_written.append((access, touch.element[never]))
         elif access.kind == "load":
             batch.origins.read(step, Reading(touch, access, name, never), carried)
+        elif is_swap:
+            batch.origins.swap(step, Reading(touch, access, name, never), carried, elements)
         else:
-            for found in batch.origins.used(carried):
+            for found in batch.origins.used(carried.numbers):
                 self._state.tell(found)
             self._state.tell(never_written(never, touch.thread, access, name, touch.blocks))
 

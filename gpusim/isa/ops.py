@@ -157,13 +157,13 @@ class Instruction:
     def may_overhang(self) -> bool:
         """Whether only the first byte has to lie in the memory.
 
-        nvcc loads a `float3` of shared memory in 16 bytes, also at the end of it: a block has whole
-        units of 128 bytes, which no aligned access crosses.
+        nvcc loads a `float3` of shared memory in 16 bytes, also at the end of it, and an atomic
+        operation on a byte swaps the word around it: a block has whole units of 128 bytes, which no
+        aligned access crosses.
         """
-        memory = self.memory
-        return (
-            self.is_load and memory is not None and memory.by_address and memory.space == "shared"
-        )
+        memory, kind = self.memory, OPS[self.op].kind
+        is_shared = memory is not None and memory.by_address and memory.space == "shared"
+        return is_shared and kind in ("load", "atomic")
 
 
 def behind(shared: int) -> int:

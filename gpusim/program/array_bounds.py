@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from gpusim.host.kept import MOST_KEPT
-from gpusim.isa.ops import Instruction, NamedArray, Program
+from gpusim.isa.ops import OPS, Instruction, NamedArray, Program
 
 
 def with_array_bounds(program: Program, dynamic_shared_bytes: int) -> Program:
@@ -30,12 +30,18 @@ def _bounded(program: Program, dynamic_shared_bytes: int) -> Program:
 
 
 def _within(row: Instruction, array: NamedArray, end: int) -> Instruction:
-    """Return an access with the bounds of its array; dynamic shared memory ends at `end`."""
+    """Return an access with the bounds of its array; dynamic shared memory ends at `end`.
+
+    Strong accesses to bytes are made by the whole words around them.
+    """
     if row.memory is None:
         return replace(row, detail=(*row.detail[:2], array))
     size = array.size if array.size is not None else max(end - array.first, 0)
-    elements = -(-size // row.memory.dtype.itemsize)
-    held = replace(row.memory, name=array.name, base=array.first, size=elements, each=array.each)
+    item, first = row.memory.dtype.itemsize, array.first
+    if row.memory.volatile or OPS[row.op].kind == "atomic":
+        first -= first % item
+    elements = -(-(array.first + size - first) // item)
+    held = replace(row.memory, name=array.name, base=first, size=elements, each=array.each)
     return replace(row, memory=held)
 
 
