@@ -18,6 +18,18 @@ def polls(program: Program) -> frozenset[int]:
 
 
 @once
+def waits(program: Program) -> frozenset[int]:
+    """Return the polls, with the first iteration's that a compiler has put before the loop."""
+
+    def access(row: Instruction) -> tuple[object, ...]:
+        return row.line, row.op, row.detail, row.memory
+
+    rows, found = program.instructions, polls(program)
+    repeated = {access(rows[pc]) for pc in found if rows[pc].line}
+    return found | {pc for pc, row in enumerate(rows) if row.memory and access(row) in repeated}
+
+
+@once
 def spins(program: Program) -> frozenset[int]:
     """Return the pcs of polls of loops that do nothing but wait for another block.
 

@@ -115,3 +115,28 @@ def test_a_word_that_is_flag_and_data_in_one_needs_no_fence() -> None:
         out[b] = before;
     }"""
     assert rules(gpusim.cuda_source(text)["k"]) == set()
+
+
+LOCK = """__global__ void k(int *count, int *lock, int *out) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(lock, 0, 1) != 0) {BODY}
+        *(volatile int *)lock = 0;
+    }
+}
+"""
+PAUSES = (";", "__nanosleep(20);", "{ clock(); }")
+SECTION = "{} __threadfence(); out[blockIdx.x] = count[0]++; {}"
+FREED, NOT_FREED = (
+    tuple(SECTION.format(pause, fence) for pause in PAUSES) for fence in ("__threadfence();", "")
+)
+
+
+@pytest.mark.parametrize("body", FREED, ids=PAUSES)
+def test_a_lock_may_be_opened_by_a_volatile_store(body: str) -> None:
+    """A loop with a pause is rotated: its first swap stands before it."""
+    assert rules(kernels(LOCK, FREED + NOT_FREED)[body]) == set()
+
+
+@pytest.mark.parametrize("body", NOT_FREED, ids=PAUSES)
+def test_a_lock_opened_without_a_fence_is_a_race(body: str) -> None:
+    assert ("block-race", "count") in rules(kernels(LOCK, FREED + NOT_FREED)[body])
