@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.machine.compiled import examination
+from gpusim.machine.compiled import examination, modules
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -128,6 +128,16 @@ def test_a_race_behind_a_long_loop_of_one_lane_is_found_in_compiled_code(
     assert [one.rule for one in serial(20_000, step_limit=10_000)] == ["shared-race"]
     monkeypatch.setenv("GPUSIM_FAST", "0")
     assert "no-progress" in [one.rule for one in serial(20_000, step_limit=10_000)]
+
+
+def test_a_second_check_uses_the_modules_of_the_first() -> None:
+    """Both are kept: the one that finds the race, and the one that writes the steps down."""
+    examination.forget()
+    serial(10)
+    before = dict(modules._kept)
+    examination.forget()
+    serial(10)
+    assert all(modules._kept[variant] is one for variant, one in before.items())
 
 
 def test_a_word_that_no_thread_writes_is_followed_to_its_use_from_the_start() -> None:

@@ -7,7 +7,7 @@ rules need are written down. Faults, and instructions without compiled form, are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import NamedTuple
 
@@ -75,8 +75,7 @@ def examined(
         return None
     if not _is_possible(prepared, allocations.values(), cells):
         return None
-    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), Liveness(program))
-    context = Context(one, prepared.arguments, allocations, on_fault=_end)
+    context = _context(prepared, allocations)
     with np.errstate(all="ignore"):
         variant = evaluator.variant_of(context, prepared.cc.major, (), detection)
         found = _attempted(context, variant, cells, limits, added)
@@ -104,11 +103,9 @@ def written_down(
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
         return False
-    liveness = Liveness(prepared.program)
-    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), liveness)
-    context = Context(one, prepared.arguments, allocations, on_fault=_end)
+    context = _context(prepared, allocations)
     with np.errstate(all="ignore"), suppress(GpusimError, NotDerivedError, LeftError):
-        compiled = modules.reordered(evaluator.variant_of(context, prepared.cc.major, (), asked))
+        compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
         with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
             if isinstance(run.result(added, observer, takes), Examined):
                 prepared.give_back()
@@ -122,9 +119,15 @@ def _is_short_or_wide(prepared: Prepared) -> bool:
     return warps > STEP_NS // WARP_NS or not loop_bodies(prepared.program)
 
 
-def _end(fault: KernelFault) -> None:
-    """End the attempt at a fault that only checks report."""
-    raise fault
+def _context(prepared: Prepared, allocations: Mapping[str, Allocation]) -> Context:
+    """Return a launch's context; a fault that only checks report ends the attempt."""
+
+    def end(fault: KernelFault) -> None:
+        raise fault
+
+    liveness = Liveness(prepared.program)
+    one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), liveness)
+    return Context(one, prepared.arguments, allocations, on_fault=end)
 
 
 def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) -> bool:
