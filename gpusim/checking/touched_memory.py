@@ -82,7 +82,9 @@ class TouchedMemory(Observer):
 
     def _mark_copies(self, step: Step) -> None:
         """Mark the bytes of bulk copies to global memory that end: number, ..., size, address."""
-        for _, _, _, size, _, address, _ in step.values[0].tolist():
+        for _, _, _, size, _, address, *_ in step.values[0].tolist():
+            if address < 0:  # of a tensor's box: not known
+                continue
             first = (address - self._begin) // self.each
             self._marks[first : first + size // self.each] |= WRITTEN
             last = address + size - self.each

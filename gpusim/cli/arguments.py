@@ -18,6 +18,7 @@ from gpusim.host.files import shown
 from gpusim.host.lazy_memory import zeros
 from gpusim.launch.arguments import MAX_ARRAY, MAX_ELEMENTS, ArraySpec, array_spec
 from gpusim.launch.grid import ComputeCapability
+from gpusim.launch.tensor_maps import TensorMap
 from gpusim.typing import Array, DType
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 _NAMED = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
 _ARRAY = re.compile(r"(\w+)\[([^\]]*)\](?:=(.*))?")
 _CAST = re.compile(r"(\w+)\((.*)\)")
+_TENSOR = re.compile(
+    r"tensor\(\s*(\w+\[[^\]]*\](?:=[^,]+)?|\w+)\s*,\s*(\d+(?:x\d+)*)"
+    r"(?:\s*,\s*swizzle=(\d+))?(?:\s*,\s*fill=(\w+))?\s*\)"
+)
 _FILE = re.compile(r"(\w+)?@(.*)")
 
 ARGUMENT_FORMS = (
@@ -100,6 +105,11 @@ def argument(text: str, *, filling: str = "", names: Mapping[str, int] = NO_NAME
 def _argument_value(value: str, text: str, filling: str, names: Mapping[str, int]) -> Any:
     if match := _ARRAY.fullmatch(value):
         return _described_array(match[1], match[2], match[3] or filling, text, names)
+    if match := _TENSOR.fullmatch(value):
+        box = tuple(map(int, match[2].split("x")))
+        of = _TensorOf(match[1], box, int(match[3] or 0), match[4] or "zero")
+        described = _ARRAY.fullmatch(match[1])
+        return of.of(_argument_value(match[1], text, filling, names)) if described else of
     if match := _FILE.fullmatch(value):
         return numbers(match[2], dtype(match[1]) if match[1] else None)
     if value.lower() in NULLS:
@@ -120,6 +130,29 @@ def _argument_value(value: str, text: str, filling: str, names: Mapping[str, int
             "give it a type, as in uint64(2^63) or float64(1e30)"
         )
     return plain
+
+
+@dataclass(frozen=True)
+class _TensorOf:
+    """A tensor map of an array that is another argument, by its name."""
+
+    name: str
+    box: tuple[int, ...]
+    swizzle: int
+    fill: str
+
+    def of(self, array: Any) -> TensorMap:
+        """Return the map of an array."""
+        return TensorMap(array, self.box, swizzle=self.swizzle, fill=self.fill)
+
+    def among(self, values: Mapping[str, Any]) -> TensorMap:
+        """Return the map of the array among arguments."""
+        if not isinstance(values.get(self.name), np.ndarray | ArraySpec):
+            raise InputError(
+                f"tensor({self.name}, ...) needs an array: a parameter with --arg "
+                f"'{self.name}=float32[64,64]', or float32[64,64] in place of {self.name}"
+            )
+        return self.of(values[self.name])
 
 
 def _described_array(
@@ -200,7 +233,10 @@ def bound(arguments: Sequence[Argument], parameters: Sequence[str], kernel: str)
             f"give {'them' if plural else 'it'} with --arg, for example --arg {missing[0]}=4096, "
             f"an array as --arg '{missing[0]}=float32[4096]'"
         )
-    return [values[name] for name in parameters]
+    return [
+        one.among(values) if isinstance(one, _TensorOf) else one
+        for one in (values[name] for name in parameters)
+    ]
 
 
 ZEROS = "zeros"

@@ -85,6 +85,9 @@ class Structure(NamedTuple):
 
 
 Structures = Mapping[str, Structure]
+# Its contents are the driver's own: here an address, and words (`launch.tensor_maps`).
+_WORDS = (Declared(f"word{number}", "unsigned long long") for number in range(1, 16))
+TENSOR_MAP: Structures = {"CUtensorMap": Structure((Declared("data", "void*"), *_WORDS), 64)}
 
 
 def structures(text: str) -> dict[str, Structure]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gpusim.errors import KernelFault, MisalignedError, OutOfBoundsError
+from gpusim.errors import InputError, KernelFault, MisalignedError, OutOfBoundsError
 from gpusim.isa.ops import BULK_STORE, RANK_SHIFT, Instruction
+from gpusim.launch.tensor_maps import Box
 from gpusim.machine import barrier_words, bulk_reductions
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
@@ -21,7 +22,7 @@ from gpusim.machine.pending_copies import Bulk
 from gpusim.machine.storage import Allocation
 from gpusim.typing import Array
 
-UNIT, WIDE = 16, 8  # bytes of an engine's unit, of a barrier
+UNIT, WIDE, MAP_BYTES = 16, 8, 128  # of an engine's unit, a barrier, a tensor map
 
 
 def begin(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -29,20 +30,23 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
     copies, stores = group.batch.bulk_copies, instruction.op == BULK_STORE
     told: list[Bulk] = []
     for number, values in _of_first_lanes(group, instruction, on):
-        place, barrier, low, high, units = values
+        place, barrier, low, high, units, *_ = values
         row, address = int(group.rows[number]), high << 32 | low
         own = row // group.batch.placement.warps_per_block
         block, place = _in_cluster(group, own, place)
         _, barrier = _in_cluster(group, own, barrier)
-        size = (units & 0xFFFF) * UNIT
+        size, box = (units & 0xFFFF) * UNIT, None
+        if str(instruction.detail).startswith("tensor"):
+            address, box = _mapped(context, address, values[4:])
+            size = box.size
         fault, array = _fault(context, group, instruction, place, barrier, address, size)
         if fault is None:
             made = copies.groups.get(row, 0) + 1 if stores else 0
             begins = _in_cluster(group, own, address)[1] if array is None else address - array.start
-            how = instruction.detail if stores and instruction.detail != "store" else ""
+            how = _reduction(instruction, box) if stores else ""
             for one in _blocks(group, own, block, instruction, units >> UNIT):
                 copies.count += 1
-                new = (row, place, array, begins, size, barrier, made, copies.count, one, how)
+                new = (row, place, array, begins, size, barrier, made, copies.count, one, how, box)
                 copies.pending.append(Bulk(*new))
                 told.append(copies.pending[-1])
             context.changes.count += 1
@@ -52,6 +56,25 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
             what = f"a bulk copy of {size} bytes at address {address:#x}"
             context.fault(_told(group, instruction.line, wrong, what, fault))
     context.report(group, instruction, on, values=_values(told))
+
+
+def _mapped(context: Context, address: int, coordinates: Sequence[int]) -> tuple[int, Box]:
+    """Return the address of a tensor map's array, and the box at some coordinates."""
+    for one in context.allocations.values():
+        if one.start <= address and address + MAP_BYTES <= one.stop:
+            words = one.bytes_at(address - one.start, MAP_BYTES).view(np.uint64).tolist()
+            first = [value - (value >> 31 << 32) for value in coordinates]
+            return words[0], Box.of(words[1:], first)
+    raise InputError(f"there is no tensor map at address {address:#x}")
+
+
+def _reduction(instruction: Instruction, box: Box | None) -> str:
+    """Return the operation and type of a reduction in bulk, "" of a plain copy."""
+    how = str(instruction.detail)
+    if box is None:
+        return "" if how == "store" else how
+    operation = how.partition(".")[2]
+    return f"{operation}.{box.kind}" if operation else ""
 
 
 def _in_cluster(group: Group, own: int, address: int) -> tuple[int, int]:
@@ -97,13 +120,14 @@ def _fault(
     if place % UNIT or address % UNIT:
         return "misaligned", None
     stores = instruction.op == BULK_STORE
+    size_there = 1 if str(instruction.detail).startswith("tensor") else size
     inside = 0 <= place <= most - size and (stores or 0 <= barrier <= most - WIDE)
     if instruction.detail == "peer":
         return (None if inside else "outside"), None
     held = (
         one
         for one in context.allocations.values()
-        if one.start <= address and address + size <= one.stop
+        if one.start <= address and address + size_there <= one.stop
     )
     array = next(held, None) if inside else None
     return (None if array is not None else "outside"), array
@@ -138,7 +162,10 @@ def await_groups(context: Context, group: Group, instruction: Instruction, on: A
         last = copies.groups.get(row, 0) - int(instruction.detail)
         mine = [one for one in copies.pending if one.row == row and 0 < one.group <= last]
         for one in copies.take(mine):
-            _store(one, _shared(group, one.row, one.place, one.size))
+            if one.box is None:
+                _store(one, _shared(group, one.row, one.place, one.size))
+            else:
+                _store_box(one, one.box, group.batch.shared[one.block])
             told.append(one)
             context.changes.count += 1
     context.report(group, instruction, on, values=_values(told))
@@ -181,7 +208,9 @@ def _landed(context: Context, group: Group, block: int, barrier: int) -> Iterato
         if word[0] & barrier_words.ONE:
             copies.take([one])
             target = _shared(group, block * warps, one.place, one.size)
-            if one.array is None:
+            if one.box is not None and one.array is not None:
+                one.box.load(one.array.whole(), group.batch.shared[block], one.place)
+            elif one.array is None:
                 target[:] = _shared(group, one.row, one.begin, one.size)
             else:
                 one.array.copy_to(target, one.begin)
@@ -198,6 +227,16 @@ def _store(one: Bulk, source: Array) -> None:
         one.array.copy_to(before, one.begin)
         source = bulk_reductions.combined(one.reduction, before, source)
     one.array.copy_from(source, one.begin)
+
+
+def _store_box(one: Bulk, box: Box, shared: Array) -> None:
+    """Store a box by a tensor map, or combine it with what is there."""
+    assert one.array is not None
+    where, values = box.stored(shared, one.place)
+    array = one.array.whole()
+    if one.reduction:
+        values = bulk_reductions.combined(one.reduction, array[where], values)
+    array[where] = values
 
 
 def _shared(group: Group, row: int, place: int, size: int) -> Array:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpusim.launch.tensor_maps import Box
 from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
 from gpusim.machine.storage import Allocation
 from gpusim.typing import Array
@@ -104,7 +105,8 @@ class Bulk:
 
     One to global memory has the number of its group, above 0, in place of a barrier, and the
     `reduction` with what is there, if any. The other kind lands in `block`; without an array its
-    source begins at `begin` in the shared memory of its warp's block.
+    source begins at `begin` in the shared memory of its warp's block. With a tensor map it is of a
+    `box` of the array.
     """
 
     row: int
@@ -117,11 +119,13 @@ class Bulk:
     number: int
     block: int
     reduction: str = ""
+    box: Box | None = None
 
     @property
     def told(self) -> tuple[int, ...]:
-        """The copy as reported to observers, with an address."""
+        """The copy as reported to observers, with an address, -1 of a box."""
         address = self.begin if self.array is None else self.array.start + self.begin
+        address = -1 if self.box is not None else address
         where = self.number, self.row, self.place, self.size, self.barrier
         return (*where, address, self.group, self.block)
 

@@ -71,6 +71,12 @@ class Allocation:
             self.copy.fill(np.arange(len(found)) + begin + self.behind, 1)
         return found
 
+    def whole(self) -> Array:
+        """Return all its bytes, to be read or set; zeros without elements."""
+        if self.flat is None:
+            return np.zeros(self.stop - self.start, np.uint8)
+        return self.bytes_at(0, self.stop - self.start)
+
     def copy_to(self, target: Array, begin: int = 0) -> None:
         """Copy its bytes from a place on; zeros without elements."""
         if self.flat is None:

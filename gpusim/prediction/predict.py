@@ -169,6 +169,8 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
         what = "barriers with numbers, for some warps of a block"
         if any(op.unit == "tex" for op in ops):
             what = "fetches from textures or accesses to surfaces"
+        if any(_is_of_box(one) for one in program.instructions):
+            what = "copies with a tensor map (cp.async.bulk.tensor)"
         raise InputError(
             f"{prepared.kernel} has {what}: they are run and counted, but how long they take is "
             "not simulated"
@@ -189,7 +191,14 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
 
 def _is_untimed(instruction: Instruction) -> bool:
     """Return whether a row has no time; a packed barrier is all of the block's."""
-    return OPS[instruction.op].is_untimed and instruction.detail != "packed"
+    is_untimed = OPS[instruction.op].is_untimed and instruction.detail != "packed"
+    return is_untimed or _is_of_box(instruction)
+
+
+def _is_of_box(instruction: Instruction) -> bool:
+    """Return whether a row is a copy with a tensor map."""
+    is_copy = OPS[instruction.op].kind == "bulk_copy"
+    return is_copy and str(instruction.detail).startswith("tensor")
 
 
 def _check_l2(state: str) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 
 from gpusim.cuda_cpp import scalars
 from gpusim.cuda_cpp.signature import Declared
-from gpusim.cuda_cpp.structures import POINTER_BYTES, Member, Structures, members
+from gpusim.cuda_cpp.structures import POINTER_BYTES, TENSOR_MAP, Member, Structures, members
 from gpusim.errors import LaunchError
 from gpusim.launch.arguments import ArraySpec, NullPointer
+from gpusim.launch.tensor_maps import TensorMap
 from gpusim.sass import arrays
 from gpusim.sass.cubin import Parameter
 
@@ -47,6 +48,11 @@ def given(
         values = _by_parameter(kernel, declared, shapes, values)
     made: list[Given] = []
     for (one, parameter), shape, value in zip(pairs, shapes, values, strict=True):
+        if isinstance(value, TensorMap):
+            shape = members(Declared(one.name, "CUtensorMap"), TENSOR_MAP, parameter.size)
+            if shape is None:
+                raise LaunchError(f"argument {one.name!r} is not a CUtensorMap")
+            value = value.members
         if shape is None or isinstance(value, bytes | np.void):
             whole = argument(one, parameter.size, known, value)
             made.append(Given(one.name, parameter.offset, parameter.size, whole))

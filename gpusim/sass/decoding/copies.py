@@ -12,7 +12,7 @@ from gpusim.isa.ops import AWAIT_BULK, BULK_STORE, Memory
 from gpusim.sass.decoding.addresses import Address, summed_address
 from gpusim.sass.decoding.memory import accessed_memory
 from gpusim.sass.decoding.sources import both_guards, expect, itself, words_of
-from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, pair
+from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, pair, several
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.listing import Guard, Row
 from gpusim.sass.table import Mnemonic
@@ -62,6 +62,28 @@ def _reduction(row: Row) -> str:
     bitwise = operation in ("and", "or", "xor")
     kind = kinds[0] if kinds else "b32" if bitwise else "u32"
     return f"{operation}.{kind.replace('u', 'b') if bitwise else kind}"
+
+
+def _tensor_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """Begin a copy by a tensor map, at the address of the second operand.
+
+    The first has the place in shared memory, of a load its barrier behind it, then coordinates.
+    """
+    inside, of_map = row.operands
+    expect(all(len(one.terms) == 1 and not one.number for one in (inside, of_map)), row)
+    ranks = [int(one[0]) for one in row.modifiers if one[0].isdigit()]
+    expect(len(ranks) == 1, row)
+    loads = found.detail == "load"
+    held = several(inside.terms[0].register, ranks[0] + 1 + loads)
+    own, coordinates = held[: 1 + loads], held[1 + loads :]
+    places = [f"A{place}.{name}" for name in own]
+    for name, address in zip(own, places, strict=True):
+        form = Address(((32, 1, False),), -context.window)
+        yield Micro(".ADDRESS", place, form, (name,), (address,), row.guard, issued=False)
+    sources = (places[0], places[1] if loads else ZERO, *pair(of_map.terms[0].register))
+    how = next((one.lower() for one in row.modifiers if one.isalpha()), "")
+    op = "UBLKCP.LOAD" if loads else BULK_STORE
+    yield Micro(op, place, f"tensor.{how}", (*sources, *coordinates), (), row.guard)
 
 
 def _commit_bulk(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
@@ -192,4 +214,5 @@ DECODERS: Mapping[str, Decode] = {
     "await_copies": _await_copies,
     "bulk_copy": _bulk_copy,
     "commit_bulk": _commit_bulk,
+    "tensor_copy": _tensor_copy,
 }

@@ -108,6 +108,13 @@ add(
     modifiers="ADD MIN MAX INC DEC AND OR XOR S32 U64 S64 F16 BF16 F32 F64 RN",
     kind="bulk_copy", detail="reduction", shape="ggo",
 )  # fmt: skip
+_RANKS = "1D 2D 3D 4D 5D"
+add("UTMALDG", OPS["UBLKCP.LOAD"], modifiers=_RANKS, kind="tensor_copy", detail="load", shape="gg")
+add("UTMASTG", OPS[BULK_STORE], modifiers=_RANKS, kind="tensor_copy", detail="store", shape="gg")
+add(
+    "UTMAREDG", OPS[BULK_STORE], modifiers=f"{_RANKS} ADD MIN MAX INC DEC AND OR XOR",
+    kind="tensor_copy", detail="reduction", shape="gg",
+)  # fmt: skip
 add("STAS", OPS["ST"], modifiers="64 128", kind="store_and_count", shape="ao")
 add(
     "REDAS",
