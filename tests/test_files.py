@@ -158,7 +158,7 @@ def test_a_pipe_into_which_nobody_writes_is_not_waited_for(
     monkeypatch.setattr(files, "WRITER_SECONDS", 0.1)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert complaint(pipe) == f"{pipe}: is a pipe, and nobody writes into it"
+    assert complaint(pipe) == f"{pipe}: is a pipe without a writer"
 
 
 def test_what_is_read_again_is_no_pipe(tmp_path: Path) -> None:

@@ -38,6 +38,9 @@ KINDS = {
     "a verb of our own": r"((hold|holds|held) (\w+ ){0,8}to (limits|them|it)"
     r"|(leave|leaves) (\w+ )?as (it is|they are)|(go|goes|going|gone) (over|on where)"
     r"|(stand|stands|standing) (behind|beside|in the|nowhere|out))",
+    "a person for a thread": r"(nobody|somebody|who (comes?|asks?|stores?|polls?|waits?))",
+    "taken for, for assumed": "taken for",
+    "one's own, for your": "of one's own",
     "a word of our own": r"(anew|at work|under way|for want of|gives? back|given back|all the same"
     r"|begin of)",
     "no number, or a negative in its place": r"(no \w+( \w+)? is (reached|worth|near)"
@@ -224,6 +227,9 @@ def test_pages_have_no_sentence_of_these_kinds(page: Path) -> None:
         "the baseline is damaged; write it anew",
         "No lower bound is reached: the nearest is latency",
         "bank conflicts; without it 6.94 us, faster",
+        "nobody reads the old value, so lanes are added up",
+        "missing elements are taken for ordinary numbers",
+        "kernels of one's own are ranked as well",
     ],
 )
 def test_each_kind_of_sentence_is_found(text: str) -> None:

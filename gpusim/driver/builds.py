@@ -259,7 +259,7 @@ def _explained(lines: Sequence[str], files: Sequence[str]) -> str:
         if found := _LIBRARY.search(line):
             return (
                 f"the program uses {found[1]}, one of NVIDIA's libraries of kernels, which reach "
-                "the driver by internal tables: these are not imitated (kernels of one's own run)"
+                "the driver by internal tables: these are not supported (your own kernels run)"
             )
         header = _HEADER.search(line)
         if header is not None and (wheel := wheels.wheel_of(header[1])):

@@ -748,7 +748,7 @@ class Capacity:
         most=16,
         default=Default(
             lambda values: 2 if _has_l2_parts(values) else 1,
-            "white papers: two in an A100 and an H100; one is taken for others",
+            "white papers: two in an A100 and an H100; one is assumed for others",
         ),
     )
     l2_far_fraction: float = _key(

@@ -103,7 +103,7 @@ def _pipe(path: Path, refuse: Refusal) -> BinaryIO:
     poll.register(number, select.POLLIN | select.POLLHUP)
     if not poll.poll(WRITER_SECONDS * 1000) and not _has_writer(number):
         file.close()
-        raise refuse(f"{shown(path)}: is a pipe, and nobody writes into it")
+        raise refuse(f"{shown(path)}: is a pipe without a writer")
     os.set_blocking(number, True)
     return file
 

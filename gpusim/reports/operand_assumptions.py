@@ -37,8 +37,8 @@ def _has_waves_of_clusters(forecast: Forecast) -> bool:
 
 
 NOTES: Mapping[str, Callable[[Forecast], bool]] = {
-    "array elements without values are taken for ordinary operands: quotients, roots and powers "
-    "take their fast path": lambda forecast: forecast.assumes_ordinary_operands,
+    "array elements without values are assumed to be ordinary operands: quotients, roots and "
+    "powers take their fast path": lambda forecast: forecast.assumes_ordinary_operands,
     "the time that threads are asleep in __nanosleep is not in the duration": partial(
         _of_any, _sleeps
     ),

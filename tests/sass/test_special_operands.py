@@ -234,7 +234,7 @@ def test_elements_that_are_given_take_the_slow_path_where_they_say_so() -> None:
 def test_a_report_says_what_is_supposed(run: Any, tmp_path: Path) -> None:
     (tmp_path / "k.cu").write_text(EACH)
     launch = ("--grid", "8", "--block", "256", *["--arg", "float32[2048]"] * 2)
-    sentence = "taken for ordinary operands"
+    sentence = "assumed to be ordinary operands"
     for filling, is_said in (("", True), ("=random", False)):
         args = (*launch, "--arg", f"float32[2048]{filling}")
         inputs = [arg + filling if arg == "float32[2048]" else arg for arg in args]
