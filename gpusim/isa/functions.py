@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 
 def truncated_division(a: Array, b: Array) -> Array:
-    """C's integer division; by zero all bits are set, as the hardware's sequence leaves them."""
+    """C's integer division; by zero all bits are set, as by the hardware's sequence."""
     safe = np.where(b == 0, b.dtype.type(1), b)
     if a.dtype.kind == "u":
         quotient = a // safe

@@ -51,7 +51,7 @@ def in_words(line: int) -> str:
 
 
 def callers(paths: Iterable[Sequence[Call]]) -> str:
-    """Return who calls a line's function, in words: "block_sum, called from lines 18, 20"."""
+    """Return the callers of a line's function: "block_sum, called from lines 18, 20"."""
     inner = [path[0] for path in paths if path]
     names = [name for name in dict.fromkeys(call.function for call in inner) if name]
     lines = sorted({call.line for call in inner})

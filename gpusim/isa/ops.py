@@ -167,7 +167,7 @@ class Instruction:
 
 
 def behind(shared: int) -> int:
-    """Return where the system's shared memory begins behind a block's own, in bytes."""
+    """Return the start of the system's shared memory after a block's own, in bytes."""
     return -(-shared // 16) * 16
 
 
@@ -305,7 +305,7 @@ class Program:
 
     @property
     def generator(self) -> str:
-        """Who made it, with the version: "NVRTC 13.5", or gpusim for a lowering's."""
+        """The code generator with its version: "NVRTC 13.5", or gpusim for the lowering."""
         return self.compiler or f"gpusim {__version__}"
 
 
@@ -400,7 +400,7 @@ class Op:
 
     @property
     def is_movable(self) -> bool:
-        """Whether it may change places with others that it does not depend on."""
+        """Whether it may be reordered with independent instructions."""
         return self.gives_value or self.kind in ("load", "store", "source_branch", "bounds")
 
     @property
@@ -415,17 +415,17 @@ class Op:
 
     @property
     def leads_elsewhere(self) -> bool:
-        """Whether lanes may continue elsewhere than behind it or at a branch's target."""
+        """Whether lanes may continue elsewhere than after it or at a branch's target."""
         return self.kind in ("jump", "branch_if_apart")
 
     @property
     def is_pure(self) -> bool:
-        """Whether it neither touches memory nor meets lanes, but for lanes that parted with it."""
+        """Whether it neither accesses memory nor synchronises, except within its split."""
         return self.kind in _LONE
 
     @property
     def keeps_to_itself(self) -> bool:
-        """Whether lanes mostly neither wait at it nor let others continue."""
+        """Whether lanes usually neither wait at it nor release others."""
         return self.kind in _KEPT_TO_ITSELF
 
     @property

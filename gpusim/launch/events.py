@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Placement:
-    """The warps behind the rows of a batch.
+    """The warps of the rows of a batch.
 
     A folded batch has one row per warp of a block and each row stands for that warp of
     every block in `blocks`: its arrays are shaped (copies, rows, 32), with one copy where
@@ -165,7 +165,7 @@ class Accesses(NamedTuple):
 
 
 class Omitted(NamedTuple):
-    """Iterations of a loop among steps: behind the first `at`, the last `period` run on.
+    """Omitted iterations of a loop: after the first `at` steps, the last `period` steps repeat.
 
     They run `times` more times; each time the stretches of bytes that they touch lie `strides`
     further. At least twice `kept` such iterations are told before, and behind.
@@ -219,7 +219,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class BarrierOpened:
-    """Blocks with all live lanes at a barrier, about to continue behind it.
+    """Blocks with all live lanes at a barrier, about to continue after it.
 
     It is reported right after the step `after`, the arrival or exit of the last lanes.
     `rows` are the waiting warps, or parts of warps, and `pcs` the pc of each.
@@ -244,7 +244,7 @@ class BarrierOpened:
 
 @dataclass(frozen=True)
 class BarrierArrived:
-    """Threads that came to barriers with a number and go on without waiting (PTX bar.arrive).
+    """Threads that arrived at named barriers without waiting (PTX bar.arrive).
 
     It is reported right after their `step`, and before the barriers open; `numbers` has one for
     each of the step's rows.

@@ -37,7 +37,7 @@ class PagedCopy:
         self.fill(np.arange(0, self.bytes.size, PAGE_BYTES), 1)
 
     def fill(self, begin: Array, size: int) -> None:
-        """Fill the pages of `size` bytes behind each place."""
+        """Fill the pages of `size` bytes after each place."""
         for place in (begin, begin + (size - 1)):
             page = place // PAGE_BYTES
             for missing in np.unique(page[~self._is_filled[page]]).tolist():

@@ -72,7 +72,7 @@ class Prepared:
             self.launch.check_code(program.register_estimate, program.most_threads)
 
     def give_back(self) -> None:
-        """Let arrays in another byte order hold the results."""
+        """Copy results back to arrays in another byte order."""
         for held, given in self.swapped:
             if given.flags.writeable:
                 given[...] = held
@@ -105,7 +105,7 @@ def described(kernel: str, launch: Launch) -> str:
 def named_in_interrupts(
     function: Callable[Concatenate[Prepared, P], R],
 ) -> Callable[Concatenate[Prepared, P], R]:
-    """Let an interrupt of a function say the launch that it works on, as a note."""
+    """Add the current launch to an interrupt of a function, as a note."""
 
     @wraps(function)
     def call(prepared: Prepared, /, *args: P.args, **kwargs: P.kwargs) -> R:

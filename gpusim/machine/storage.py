@@ -32,10 +32,10 @@ APART = 8192  # bytes, beyond this distance caches and DRAM are unaffected
 class Allocation:
     """A global array and where it stands: its first element at `address`.
 
-    Elements of a strided array may lie before the first and have others between them: memory from
-    `start` on is `elements` elements long; `flat` are these, None for an array that has none. They
-    may be a lazy `copy` from byte `behind` on. A `heap` tells which of them are allocated.
-    Constant memory has an allocation where code takes its address.
+    Elements of a strided array may precede the first one and have gaps: memory from `start` on is
+    `elements` elements long; `flat` are these, None for an array that has none. They may be a lazy
+    `copy` from byte `behind` on. A `heap` tells which of them are allocated. Constant memory has an
+    allocation where code takes its address.
     """
 
     name: str
@@ -111,7 +111,7 @@ def allocate(
     copies: Sequence[PagedCopy] = (),
     places: Mapping[str, Place] | None = None,
 ) -> dict[str, Allocation]:
-    """Give every array an address, aligned to 512 bytes and apart from the others.
+    """Give every array a separate address, aligned to 512 bytes.
 
     Arrays that share memory (one that is passed twice, views of one array that overlap) share
     their addresses as well. Some may lie in copies that are filled where they are touched; arrays
@@ -150,7 +150,7 @@ def allocate(
 
 
 def _free_from(extents: Mapping[str, range], places: Mapping[str, Place]) -> int:
-    """Return where arrays without an address may begin: behind those that have one."""
+    """Return the first address after all arrays with an address."""
     ends = [place.start + len(extents[name]) for name, place in places.items() if name in extents]
     if not ends:
         return FIRST_ADDRESS

@@ -14,10 +14,10 @@ FAIR_TURNS = 4
 
 
 class Turns:
-    """Whose turn it is: with a `seed` at random, else the last warp of the last block first.
+    """Another order of warps: with a `seed` at random, else the last warp of the last block first.
 
-    With `ascending` the first warp of the first block goes first. Who has waited longest goes first
-    in every fourth turn: nobody waits for ever.
+    With `ascending` the first warp of the first block runs first. Every fourth turn goes to the
+    warp that has waited longest.
     """
 
     def __init__(self, seed: int | None = None, *, ascending: bool = False) -> None:

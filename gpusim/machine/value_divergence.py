@@ -1,4 +1,4 @@
-"""Divergence by value: lanes of a warp with different words at one instruction go apart."""
+"""Divergence by value: lanes of a warp with different words at an instruction diverge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpusim.typing import Array
 
 
 def diverge_by(group: Group, named: Array, pc: int) -> None:
-    """Continue lanes at `pc`, each set of lanes with an equal word by itself."""
+    """Continue lanes at `pc`, a split for each set of lanes with an equal word."""
     batch, which = group.batch, group.which
     splits = batch.splits
     splits.pc[which] = pc

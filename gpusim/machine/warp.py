@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 
 def exchange(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Let lanes exchange values: all active ones, or those of a mask, once they are there."""
+    """Exchange values between lanes: all active ones, or the lanes of a mask once they arrive."""
     operands, mask = group.sources(instruction), None
     if OPS[instruction.op].checks_mask:
         mask = operands.pop(0)
@@ -32,7 +32,7 @@ def exchange(context: Context, group: Group, instruction: Instruction, on: Array
 
 
 def warpsync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
-    """Hold the group until the lanes in its mask arrive."""
+    """Block the group until the lanes in its mask arrive."""
     op, mask = OPS[instruction.op], group.read(instruction.src[0], np.uint32)
     if gathering.gives_way(context, group):
         return True

@@ -14,7 +14,7 @@ from gpusim.isa.ops import OPS, Instruction, NamedArray, Program
 
 
 def with_array_bounds(program: Program, dynamic_shared_bytes: int) -> Program:
-    """Return a program whose accesses stay in their arrays, as far as these are known."""
+    """Return a program with bounds of arrays on its accesses, as far as they are known."""
     if not program.accessed_arrays:
         return program
     return _bounded(program, dynamic_shared_bytes)

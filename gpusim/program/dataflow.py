@@ -19,7 +19,7 @@ def reachable(
     following: Callable[[Node], Iterable[Node]],
     without: Container[object] = (),
 ) -> set[Node]:
-    """Return `starts` and all nodes behind them, on paths `without` some nodes."""
+    """Return `starts` and all nodes reachable from them, on paths `without` some nodes."""
     found: set[Node] = set()
     waiting = [node for node in starts if node not in without]
     while waiting:

@@ -1,6 +1,6 @@
 """Decisions: the backward slice of control flow and addresses, as registers and memory.
 
-All others hold data: a kernel computes them, but they change nothing of how it runs.
+All other registers are data: they do not affect control flow or addresses.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def decisions(program: Program) -> Decisions:
 
 
 def _decides_here(instruction: Instruction) -> set[int]:
-    """Return the registers that decide who runs an instruction, or its addresses."""
+    """Return the registers that determine an instruction's active lanes or addresses."""
     op = OPS[instruction.op]
     found = set[int]()
     if instruction.guard is not None and not op.only_describes:

@@ -1,4 +1,4 @@
-"""Fast paths: quotients, roots and powers of unknown numbers are taken for ordinary ones.
+"""Fast paths: quotients, roots and powers of unknown numbers have ordinary operands.
 
 nvcc's code tests the operands of each: normal numbers with a normal result, or two 64-bit integers
 that fit in 32 bits, take the fast path in place. Others take a slow path, a function of the
@@ -65,7 +65,7 @@ def on_fast_paths(program: Program, without: frozenset[str], *, integers: bool =
 def slow_path_branches(program: Program) -> frozenset[int]:
     """Return the branches to the compiler's slow paths, and those within their functions.
 
-    No condition of the source stands behind them, although their line is the operation's.
+    They are no conditions of the source, although their line is the operation's.
     """
     rows = program.instructions
     found = {
@@ -141,7 +141,7 @@ def branches_within_lines(program: Program) -> frozenset[int]:
 
 
 def _computes(row: Instruction) -> bool:
-    """Return whether a row neither changes memory that others see nor meets lanes."""
+    """Return whether a row neither changes shared memory nor synchronises lanes."""
     op = OPS[row.op]
     is_own = row.memory is not None and row.memory.space == "local"
     return is_own or op.is_pure or op.access == "load" or op.kind == "bank"

@@ -15,7 +15,7 @@ from gpusim.program.jumps import known_jumps
 
 @once
 def successors(program: Program) -> list[tuple[int, ...]]:
-    """Return the successors of each pc; none behind an exit."""
+    """Return the successors of each pc; none after an exit."""
     following = []
     for pc, instruction in enumerate(program.instructions):
         op = OPS[instruction.op]
@@ -36,7 +36,7 @@ def has_computed_jumps(program: Program) -> bool:
 
 @once
 def all_successors(program: Program) -> list[Sequence[int]]:
-    """Return the successors of each pc: any pc behind a jump to an unknown address."""
+    """Return the successors of each pc: any pc after a jump to an unknown address."""
     anywhere, known = range(len(program.instructions)), known_jumps(program)
     found: list[Sequence[int]] = []
     for pc, onward in enumerate(successors(program)):
@@ -72,7 +72,7 @@ def all_blocks(program: Program) -> dict[int, range]:
 
 
 def reachable(program: Program, pc: int) -> set[int]:
-    """Return the pcs that a lane may come to behind the instruction at `pc`."""
+    """Return the pcs that a lane may reach after the instruction at `pc`."""
     return dataflow.reachable(
         range(pc + 1, len(program.instructions))[:1], successors(program).__getitem__
     )

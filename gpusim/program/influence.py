@@ -1,7 +1,7 @@
-"""Influence of an argument: the constants that its values meet in comparisons, and its addresses.
+"""Influence of an argument: constants in comparisons with its values, and its addresses.
 
-Values are followed forwards through registers and memory, in any order of the instructions; not
-through comparisons, with what these decide.
+Values are tracked forwards through registers and memory, in any order of the instructions, but not
+through comparisons.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _fetches(row: Instruction, name: str, words: set[tuple[int, int]]) -> bool:
 
 
 def _words(program: Program, name: str) -> set[tuple[int, int]]:
-    """Return the words of constant banks that hold a parameter, as bank and offset."""
+    """Return the words of constant banks with a parameter, as bank and offset."""
     known = () if program.layout is None else program.layout.parameters
     return {
         (0, offset + word)

@@ -124,7 +124,7 @@ class Liveness:
         self._sets: dict[int, frozenset[int]] = {}
 
     def is_live(self, register: int, pc: int) -> bool:
-        """Return whether a register is read by the instruction at a pc, or behind it."""
+        """Return whether a register is read by the instruction at a pc, or after it."""
         if self._live is None:
             return True
         known = self._sets.get(pc)

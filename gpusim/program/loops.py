@@ -21,10 +21,10 @@ def innermost(program: Program, pc: int) -> range | None:
 
 @once
 def pure(program: Program) -> Array:
-    """Return, by pc, whether it lies in a loop that neither touches memory nor meets others.
+    """Return, by pc, whether it is in a loop without memory accesses and synchronisation.
 
-    Lanes leave a pure loop in many iterations. Without waiting they would go on in as many small
-    groups; waiting takes nothing from them, for nothing in the loop depends on the others.
+    Lanes leave such a loop in different iterations, and would continue in small groups. Waiting
+    costs them nothing, as nothing in the loop depends on other lanes.
     """
     is_pure = [OPS[row.op].is_pure for row in program.instructions]
     return _inside(
@@ -34,7 +34,7 @@ def pure(program: Program) -> Array:
 
 @once
 def yielding(program: Program) -> Array:
-    """Return, by pc, whether it lies in a loop that yields."""
+    """Return, by pc, whether it is in a loop that yields."""
     rows = program.instructions
     return _inside(
         program,
@@ -43,7 +43,7 @@ def yielding(program: Program) -> Array:
 
 
 def _inside(program: Program, bodies: Iterable[range]) -> Array:
-    """Return, by pc, whether it lies in one of the loops."""
+    """Return, by pc, whether it is in one of the loops."""
     inside = np.zeros(len(program.instructions), dtype=bool)
     for body in bodies:
         inside[body] = True
@@ -60,10 +60,10 @@ def swapping(program: Program) -> dict[int, int]:
 
 @once
 def control(program: Program) -> dict[int, frozenset[int]]:
-    """Return the instructions that only keep a loop going, by the pc of its branch back.
+    """Return the loop overhead of innermost loops, by the pc of the back edge.
 
-    Branch, comparison and counters: the backward slice of the branch's guard within an innermost
-    body. Loops with a condition that is loaded, or asked of other lanes, are left out.
+    Branch, comparison and counters: the backward slice of the branch's guard within the body. Loops
+    with a loaded condition, or one from other lanes, are not included.
     """
     rows, found = program.instructions, {}
     for body in loop_bodies(program):

@@ -31,10 +31,10 @@ def waits(program: Program) -> frozenset[int]:
 
 @once
 def spins(program: Program) -> frozenset[int]:
-    """Return the pcs of polls of loops that do nothing but wait for another block.
+    """Return the pcs of polls of spin loops, which only wait for another block.
 
-    No loop-carried register decides in a spin loop, and nothing in it but the polls themselves
-    changes memory or meets others: as long as they find the same, it goes on.
+    A spin loop has no loop-carried condition, and nothing in it but the polls changes memory or
+    synchronises: it continues as long as polled values do not change.
     """
     found: set[int] = set()
     for loop in _loops(program):
@@ -67,7 +67,7 @@ def awaits(program: Program) -> bool:
 
 @once
 def awaits_time(program: Program) -> bool:
-    """Return whether a loop goes on until a clock has reached a time."""
+    """Return whether a loop waits until a clock has reached a time."""
     return any(
         OPS[row.op].kind == "clock" and not loop.deciding.isdisjoint(row.dst)
         for loop in _loops(program)
@@ -94,9 +94,9 @@ def optimistic_loads(program: Program) -> frozenset[int]:
 
 @once
 def tested_loads(program: Program) -> frozenset[int]:
-    """Return the pcs of loads on whose value a branch depends, with a fence on a path behind them.
+    """Return the pcs of loads that a branch depends on, with a fence on a path after them.
 
-    So is a flag read that is no loop's only condition: a walk from flag to flag, a single look.
+    They read flags that are not polled: a walk from flag to flag, or a single test.
     """
     rows = program.instructions
     deciding = Slices(rows).of(
@@ -160,7 +160,7 @@ class _Loop:
 
     @cached_property
     def deciding(self) -> set[int]:
-        """The registers that decide whether the loop is left."""
+        """The registers in the exit condition of the loop."""
         return self._slices.of(
             row.guard
             for pc, row in self
@@ -171,7 +171,7 @@ class _Loop:
 
     @cached_property
     def polls(self) -> set[int]:
-        """The pcs of loads and atomics that it repeats, at one address, until it is left."""
+        """The pcs of loads and atomics that it repeats at one address."""
         return {
             pc
             for pc, row in self
@@ -204,6 +204,6 @@ def _is_of_grid(instruction: Instruction) -> bool:
 
 
 def _is_quiet(instruction: Instruction) -> bool:
-    """Return whether nobody else notices that an instruction was run."""
+    """Return whether an instruction has no effect on other threads."""
     op = OPS[instruction.op]
     return not op.writes_memory and op.kind != "barrier"

@@ -32,8 +32,8 @@ EQUALITIES = (".EQ.", ".EQU.", ".NE.", ".NEU.")
 def with_ordinary_operands(program: Program, held: Sequence[int]) -> Program:
     """Return a program with an ordinary number in its tests for special operands.
 
-    `held` has, as bits, the tainted registers at each instruction. A test stays as it is if memory
-    depends on it, or more than the path through a calculation.
+    `held` has, as bits, the tainted registers at each instruction. A test is unchanged if it
+    affects memory, or more than a path through arithmetic.
     """
     rows, ordinary = list(program.instructions), program.registers
     read_at, signs = users(program.instructions), set(_signs(program))
@@ -139,6 +139,6 @@ def _passes_by(program: Program, pc: int) -> bool:
 
 
 def _calculates(row: Instruction) -> bool:
-    """Return whether a row touches nothing that other threads see, and meets none of them."""
+    """Return whether a row neither accesses shared data nor synchronises."""
     is_own = row.memory is not None and row.memory.space == "local"
     return is_own or OPS[row.op].is_pure

@@ -63,7 +63,7 @@ def _places(program: Program) -> dict[int, _Place]:
 
 
 def _result(row: Instruction, places: Mapping[int, _Place]) -> _Place | None:
-    """Return what an instruction leaves, if it is a sum of one register and numbers."""
+    """Return the result of an instruction, if it is one register plus constants."""
     op = OPS[row.op]
     if op.kind == "bank" and not row.src:
         return _Place(row.dst[0], TRIES)

@@ -52,8 +52,8 @@ def _tainted(program: Program, places: frozenset[str]) -> Sequence[int]:
 class _Taint:
     """Taint of registers by the memory in some places.
 
-    A register that is written anew is free again: compilers use each for many values. So are bytes
-    of the stack at a known place, where registers are spilled to: their bits are behind registers'.
+    A store to a register clears its taint: compilers reuse registers. So does a store to bytes of
+    the stack at a known place (spilled registers), which have bits after those of registers.
     """
 
     def __init__(self, program: Program, places: Set[str]) -> None:
@@ -72,7 +72,7 @@ class _Taint:
         ]
 
     def _add_stack(self, program: Program) -> None:
-        """Enter the bytes of the stack that instructions read and write; others read any."""
+        """Enter the stack bytes that instructions read and write; unknown addresses read any."""
         slots = stack_slots(program)
         if not slots:
             return
@@ -110,7 +110,7 @@ class _Taint:
         return ((target, left) for target in self._following[self._blocks[begin][-1]])
 
     def _through(self, begin: int, held: int) -> tuple[list[int], int]:
-        """Return the tainted registers that a block's instructions find, and that it leaves."""
+        """Return the tainted registers before each instruction of a block, and at its end."""
         found, clean = [], _Clean()
         for pc in self._blocks[begin]:
             row = self._rows[pc]
@@ -132,7 +132,7 @@ class _Clean:
         return self._known.get((row.guard, row.negated), 0)
 
     def after(self, row: Instruction, held: int, written: int, *, is_tainted: bool) -> int:
-        """Note an instruction's results; return the taint behind it, of any of the lanes."""
+        """Enter an instruction's results; return the taint after it, of any of the lanes."""
         guard = row.guard, row.negated
         self._known = {
             key: known & ~written for key, known in self._known.items() if key[0] not in row.dst

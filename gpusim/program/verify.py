@@ -119,7 +119,7 @@ def _of_registers(program: Program) -> Iterator[str]:
 
 
 def _with(known: Written, register: int, writer: Instruction) -> Written:
-    """Return the written registers behind an instruction that writes one."""
+    """Return the written registers after an instruction that writes one."""
     guard, negated = writer.guard, writer.negated
     if guard is None:
         rest = frozenset(fact for fact in known if fact[1] != register)

@@ -310,7 +310,7 @@ def global_store_sectors(tally: Tally) -> Array:
 
 @counter("barriers", SOURCE, "", _is_barrier)
 def barriers(tally: Tally) -> Array:
-    """Barriers of the block that a warp came to.
+    """Barriers of the block that a warp reached.
 
     No compiler may merge, move or leave out a barrier.
     """

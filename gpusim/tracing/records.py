@@ -81,7 +81,7 @@ class WarpCounters:
 
 
 class Blocks(Sequence[dict[str, int]]):
-    """Every counter of every block: `blocks[i]["barriers"]`. Blocks alike share their numbers."""
+    """Every counter of every block: `blocks[i]["barriers"]`. Equal blocks share their numbers."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters

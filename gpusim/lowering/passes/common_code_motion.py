@@ -1,4 +1,4 @@
-"""Code hoisting and sinking: common code of both sides of a branch moves before or behind it.
+"""Code hoisting and sinking: common code of both sides of a branch moves before or after it.
 
 Computations, and loads that nothing before them can change, move up to the branch. A store
 that ends both sides moves down to where they reconverge, if at most one of its operands differs.

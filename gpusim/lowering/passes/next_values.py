@@ -1,4 +1,4 @@
-"""Next values last: a variable's next value is computed behind the last use of its current one.
+"""Next values last: a variable's next value is computed after the last use of its current one.
 
 Then both fit into one register, and no copy is needed at the loop's end (coalescing).
 """

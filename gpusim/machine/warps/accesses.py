@@ -30,7 +30,7 @@ class Array(Record):
     is_stored: i64
 
     def brought(self) -> Brought:
-        """Return its entry of the table of arrays that are brought in chunks."""
+        """Return its entry of the table of arrays copied in chunks."""
         return Brought(self.address + BROUGHT - ARRAYS)
 
 
@@ -98,12 +98,12 @@ class Note(Record):
 
 @external("bring")
 def bring(array: Array, chunk: u32) -> None:
-    """Let the host bring a chunk of an array."""
+    """Let the host copy a chunk of an array."""
 
 
 @external("drain")
 def drain() -> None:
-    """Let the host take all notes: they begin anew."""
+    """Let the host take all notes, and clear them."""
 
 
 # -- arrays ----------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def find(address: i64, width: i64) -> Array:
 
 
 def is_there(array: Array, address: i64, slot: u32, width: i64, limit: u32) -> bool:
-    """Whether an access lies in an array that is brought in chunks: its chunks are then there.
+    """Whether an access is in an array copied in chunks; its chunks are then present.
 
     Its lanes are as far from an address as the distances at a place say. `limit` is where the
     entry has the bytes that it may touch.
@@ -146,7 +146,7 @@ def is_there(array: Array, address: i64, slot: u32, width: i64, limit: u32) -> b
 
 
 def _want(array: Array, chunk: int) -> None:
-    """Bring a chunk of an array, unless it is there."""
+    """Copy a chunk of an array, unless it is present."""
     if not Byte(array.brought().chunks + chunk).value:
         bring(array, chunk)
 
@@ -175,12 +175,12 @@ def reached(array: Array, address: i64, width: i64, stores: u32) -> Array:
 
 
 def new_set() -> None:
-    """Begin a set of numbers that lanes hold."""
+    """Begin a set of numbers of lanes."""
     NOW.set += 1
 
 
 def counted(number: i64) -> u32:
-    """Add a number to the set; return how often it is there now."""
+    """Add a number to the set; return its count."""
     at = 16 * (as_i64(number * _HASH) >> 57 & 127)
     while True:
         held = Held(TABLE + at)
@@ -253,7 +253,7 @@ def is_outside(slot: u32, low: u32, most: i32, align: u32) -> bool:
 
 
 def wavefronts_again(on: u32, words: u32, pairs: u32, slot: u32) -> i64:
-    """Return the wavefronts of an access: those of the last time where distances are the same."""
+    """Return the wavefronts of an access, cached for equal distances."""
     far = OwnDistances(slot + SLOT)
     found = far.wavefronts
     if found == _UNKNOWN or on != far.lanes:

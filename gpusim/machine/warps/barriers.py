@@ -53,7 +53,7 @@ def _reduction(split: Split) -> Reduction:
 
 
 def _reduced(first: Warp, block: int) -> int:
-    """Return the result of the barrier behind a block of code."""
+    """Return the result of the barrier after a basic block."""
     yes = every = how = 0
     warp = first
     for _ in range(LAUNCH.warps):
@@ -108,7 +108,7 @@ def asked(lanes: u32, is_packed: u32) -> u32:
 
 
 def sync(warp: Warp, number: u32, block: u32, lanes: u32, barrier: u32) -> None:
-    """Hold a split until enough threads arrive."""
+    """Block a split until enough threads arrive."""
     hold(warp, number, block, lanes, AT_NAMED_BARRIER, barrier)
     _open(_first(warp), barrier & _NUMBER)
 
@@ -124,7 +124,7 @@ def arrive(warp: Warp, lanes: u32, barrier: u32) -> None:
 
 
 def open_named(warp: Warp) -> None:
-    """Open the named barriers of a warp's block that have waited for lanes that have left."""
+    """Open the named barriers of a warp's block that waited for exited lanes."""
     first = _first(warp)
     for number in range(NAMED_BARRIERS):
         _open(first, number)
@@ -150,7 +150,7 @@ def _waits_at(split: Split, number: int) -> bool:
 
 
 def _open(first: Warp, barrier: int) -> None:
-    """Let the splits at a named barrier go on, if enough threads have come."""
+    """Release the splits at a named barrier, if enough threads have arrived."""
     came, warps = _arrived(first, barrier).value, 0
     warp = first
     for _ in range(LAUNCH.warps):

@@ -116,7 +116,7 @@ def commit_bulk(warp: Warp) -> None:
 
 
 def land_bulk(warp: Warp, on: u32) -> None:
-    """Land the copies that a phase waits for alone, which lanes ask for."""
+    """Complete the copies of tested phases that lack only these."""
     left = on
     while left:
         barrier = _place(warp, Word(IN + 4 * trailing_zeros(left)).value, WIDE)

@@ -31,7 +31,7 @@ def opened(warp: Warp) -> None:
 
 
 def member(warp: Warp) -> Member:
-    """Return what a warp has of its cluster."""
+    """Return a warp's record of its cluster."""
     return Member(warp.address + LAUNCH.cluster_at)
 
 

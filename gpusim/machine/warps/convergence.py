@@ -1,8 +1,8 @@
-"""Splits of a warp: how they part, wait for lanes and join again.
+"""Splits of a warp: divergence, waiting for lanes and reconvergence.
 
-`BSSY` gives lanes a token, `BSYNC` holds them until all live lanes with the same one are there. A
-token in a register, where a function uses the barrier itself, is one that its lanes still have.
-Warp barriers, shuffles and votes wait for the live lanes of a mask.
+`BSSY` gives lanes a token, `BSYNC` blocks them until all live lanes with the same one arrive. Lanes
+keep a token that is saved in a register while a function uses the barrier. Warp barriers, shuffles
+and votes wait for the live lanes of a mask.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def united(warp: Warp, one: Split, other: Split) -> None:
 
 
 def append(warp: Warp, block: u32, lanes: u32, path: u32) -> None:
-    """Let lanes go on at a block of code as a split of their own."""
+    """Continue lanes at a basic block as a new split."""
     number = warp.splits
     appended(warp, number)
     hold(warp, number, block, lanes, READY, path)
@@ -96,7 +96,7 @@ def new_path() -> u32:
 
 
 def give(warp: Warp, barrier: u32, lanes: u32) -> None:
-    """Give lanes a new token of a barrier, in place of the one that they hold."""
+    """Give lanes a new token of a barrier, in place of their current one."""
     take(warp, barrier, lanes)
     newest = 0
     for number in range(warp.tokens):
@@ -125,7 +125,7 @@ def get_token(warp: Warp, barrier: u32, lanes: u32) -> None:
 
 
 def set_token(warp: Warp, barrier: u32, lanes: u32) -> None:
-    """Give lanes back the tokens of a barrier whose numbers are their operands; 0 for none."""
+    """Restore the tokens of a barrier by their numbers in operands; 0 for none."""
     take(warp, barrier, lanes)
     left = lanes
     while left:
@@ -154,7 +154,7 @@ def _take(warp: Warp, name: int, mask: int, lanes: int) -> None:
 
 
 def _hand(warp: Warp, name: int, lanes: int) -> None:
-    """Give lanes a token that others may hold."""
+    """Give lanes a token that other lanes may have."""
     count = 0
     for number in range(warp.tokens):
         token = warp.token(number)
@@ -175,7 +175,7 @@ def _append_token(warp: Warp, name: int, lanes: int) -> None:
 
 
 def newest_token(warp: Warp, split: Split) -> int:
-    """Return the newest token that a split's lanes hold of its barrier, -1 for none."""
+    """Return the newest token of a split's lanes for its barrier, -1 for none."""
     barrier = split.waits_for & _BARRIER
     found, newest = -1, 0
     for number in range(warp.tokens):
@@ -187,7 +187,7 @@ def newest_token(warp: Warp, split: Split) -> int:
 
 
 def holders(warp: Warp, split: Split, number: int) -> int:
-    """Return the lanes that hold a token, or that hold none of a split's barrier."""
+    """Return the lanes with a token, or with none of a split's barrier."""
     if number >= 0:
         return warp.token(number).lanes
     barrier = split.waits_for & _BARRIER
@@ -259,10 +259,9 @@ def waits_with(split: Split, other: Split) -> bool:
 
 
 def gather(warp: Warp) -> None:
-    """Continue splits that wait for the lanes of a mask, if all live ones of these are there.
+    """Continue splits that wait for the lanes of a mask, if all live ones have arrived.
 
-    At one instruction they join and come to it again; behind warp barriers at several they go on
-    apart.
+    At one instruction they join and repeat it; after different warp barriers they stay separate.
     """
     at = 0
     while at < warp.splits:
@@ -303,7 +302,7 @@ def _go_on(warp: Warp, split: Split, are_apart: bool) -> None:
 
 
 def _pass_barrier(warp: Warp, split: Split) -> None:
-    """Continue a split behind a warp barrier, and count that."""
+    """Continue a split after a warp barrier, and count that."""
     count = warp.count(split.block)
     count.executions += 1
     count.lanes += popcount(split.lanes)

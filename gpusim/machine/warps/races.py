@@ -1,4 +1,4 @@
-"""Races, looked for where accesses are: the last writer and reader of each element.
+"""Race detection at each access: the last writer and reader of each element.
 
 They are packed as by `checking/element_access.py` {time 24 bits, block 24, thread 10, flags 4}, in
 cells {writer, reader}. What a rule might report traps: the launch then runs again, to write
@@ -82,7 +82,7 @@ def _tick() -> int:
 
 
 def opened(warp: Warp) -> None:
-    """Open a block's barrier, whose threads all stand at one instruction: none has exited."""
+    """Open a block's barrier with all threads at one instruction, none exited."""
     block = warp.split(0).block
     now = _tick()
     for _ in range(NOW.block_warps):
@@ -96,7 +96,7 @@ def opened(warp: Warp) -> None:
 
 
 def meets(warp: Warp, on: u32) -> None:
-    """Let lanes of a warp meet: all of its lanes, or nothing is learnt."""
+    """Synchronise lanes of a warp: all of its lanes, or no order results."""
     if on == warp.lanes:
         warp.met = _tick()
 
@@ -208,7 +208,7 @@ def of_block(earlier: i64, mine: i64) -> i64:
 
 
 def of_phase(earlier: i64, warp: Warp) -> i64:
-    """Return an access of this block's behind its last barrier, else 0."""
+    """Return an access of this block after its last barrier, else 0."""
     return 0 if _time_of(earlier) <= warp.passed else earlier
 
 
@@ -216,7 +216,7 @@ def of_phase(earlier: i64, warp: Warp) -> i64:
 
 
 def shares(writer: i64, mine: i64, element: i64, lowest: Long) -> None:
-    """Keep the lowest element, counted from 1, to which several threads add."""
+    """Keep the lowest element, counted from 1, with additions of several threads."""
     is_shared = (writer & IS_ATOMIC != 0) & ((writer ^ mine) & OTHERS != 0)
     if is_shared and (lowest.value == 0 or element < lowest.value):
         lowest.value = element
@@ -245,7 +245,7 @@ def _number(at: int, lane: int, size: int, registers: int) -> int:
 def adds(
     warp: Warp, on: u32, pc: u32, is_shared: u32, size: u32, results: u32, operand: u32
 ) -> None:
-    """Note what lanes have added to sums of so many bytes, in turn."""
+    """Record the additions of lanes to sums of so many bytes, in order."""
     left = on
     while left:
         lane = trailing_zeros(left)

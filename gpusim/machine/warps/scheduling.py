@@ -28,7 +28,7 @@ _FNV_PRIME = 0x01000193
 
 @external("warp")
 def run_warp(warp: Warp, number: u32) -> None:
-    """Run a split of a warp until it waits, ends, or another one is behind it."""
+    """Run a split of a warp until it waits, ends, or another one is at a lower pc."""
 
 
 @external("start")
@@ -43,7 +43,7 @@ def begins(warp: Warp) -> None:
 
 @external("progress")
 def progress(warp: Warp) -> i32:  # noqa: ARG001
-    """Return how many backward branches a warp may take until the next look at it.
+    """Return the number of backward branches of a warp until its next sample.
 
     Where warps take turns, it is of all warps and their steps: that at 0 stands for them. A number
     below 0 ends the batch.
@@ -233,7 +233,7 @@ def run_block(first: Warp) -> u32:
 
 
 def _open(warp: Warp, path: int) -> None:
-    """Let the splits of a block go on behind its barrier."""
+    """Release the splits of a block from its barrier."""
     if LAUNCH.reductions:
         reduce(warp)
     for _ in range(LAUNCH.warps):

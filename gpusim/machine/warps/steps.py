@@ -74,13 +74,13 @@ class Told(Record):
     touched: u32
 
     def part(self, number: int) -> Touched:
-        """Return one of its records of touched bytes, which lie behind."""
+        """Return one of its records of accessed bytes, which follow it."""
         return Touched(self.address + 36 + TOUCHED_BYTES * number)
 
 
 @external("take_steps")
 def take_steps() -> None:
-    """Let the host take all records: they begin anew."""
+    """Let the host take all records, and clear them."""
 
 
 def begun(warp: Warp, pc: u32, lanes: u32) -> None:
@@ -270,7 +270,7 @@ def keep_told(on: u32, slot: u32) -> None:
 
 
 def told_again(pc: u32, on: u32, slot: u32) -> bool:
-    """Tell an access as the last one; False where that is not known."""
+    """Record an access like the last one; False if that is unknown."""
     told = Told(slot + TOLD)
     if not on or on != told.lanes:
         return False

@@ -1,7 +1,7 @@
-"""Warps in the order of NumPy's machine (`interpreter.py`), where it shows.
+"""NumPy's scheduling order (`interpreter.py`), where results depend on it.
 
-The splits that stand at one block of code take their turn together, instruction by instruction as
-far as that shows: these are the group of the turn.
+The splits at one basic block are the group of a turn, and run together instruction by instruction
+where their order matters.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _enter_all(warp: Warp) -> None:
 
 
 def _first_at(warp: Warp, block: int, least: int, by_lane: bool) -> int:
-    """Return the split of a warp that goes first at a block of code, -1 if none is there.
+    """Return the first split of a warp at a basic block, -1 if there is none.
 
     It is the first by position, of those from `least` on, or the first by its lowest lane.
     """
@@ -357,7 +357,7 @@ def _index_of(warp: Warp, position: int) -> int:
 
 
 def _arrange() -> None:
-    """Let a group of all splits stand in its order."""
+    """Sort a group of all splits."""
     if (NOW.list_end - NOW.list) // LISTED_BYTES != NOW.held:
         return
     at, last = NOW.list, -1
@@ -393,7 +393,7 @@ def _run_group() -> None:
 
 
 def _gives_way(block: int) -> bool:
-    """Whether other lanes of the group's warps are behind a block of code, or there."""
+    """Whether other lanes of the group's warps are at a basic block or before it."""
     at = NOW.list
     while at < NOW.list_end:
         warp = Listed(at).warp
@@ -441,7 +441,7 @@ def _all_are_there(block: int, has_run: bool) -> bool:
 
 
 def _next_warp(listed: Listed) -> Listed:
-    """Return the place on the list behind the splits of a warp."""
+    """Return the place on the list after the splits of a warp."""
     at = listed.address
     while at < NOW.list_end and Listed(at).warp.address == listed.warp.address:
         at += LISTED_BYTES
@@ -481,7 +481,7 @@ def _arrange_jumped() -> None:
 
 
 def _enter_group() -> None:
-    """Enter the group's splits where they stand now, and open barriers that all have come to."""
+    """Enter the group's splits at their new blocks, and open complete barriers."""
     block = -1
     listed = Listed(NOW.list)
     while listed.address < NOW.list_end:
@@ -508,7 +508,7 @@ def _settle_clusters() -> None:
 
 
 def _settle(block: int) -> None:
-    """Open the barrier of a block if all of its splits are there."""
+    """Open the barrier of a block if all of its splits have arrived."""
     first = block * LAUNCH.warps
     is_live = False
     for row in range(first, first + LAUNCH.warps):
