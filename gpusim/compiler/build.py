@@ -6,14 +6,43 @@ until no variable's type changes any more (a fixed point), within two or three b
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
-from gpusim.compiler import arrays, names
-from gpusim.compiler.builder import Builder
+from gpusim.compiler import arithmetic, arrays, calls, conditions, loops, names, statements
+from gpusim.compiler.builder import Builder, Meanings
 from gpusim.compiler.ir import INT32, Array, Function
 from gpusim.compiler.source import KernelSource
-from gpusim.compiler.syntax import MEANINGS
 from gpusim.typing import DType
+
+MEANINGS = Meanings(
+    statements={
+        ast.AnnAssign: statements.assign_annotated,
+        ast.Assign: statements.assign,
+        ast.AugAssign: statements.augment,
+        ast.Break: loops.leave_loop,
+        ast.Continue: loops.go_on,
+        ast.Expr: statements.evaluate,
+        ast.For: loops.for_loop,
+        ast.If: statements.choose,
+        ast.Pass: statements.leave_out,
+        ast.Return: statements.leave,
+        ast.While: loops.while_loop,
+    },
+    expressions={
+        ast.Attribute: names.attribute,
+        ast.BinOp: arithmetic.binary_operation,
+        ast.BoolOp: conditions.boolean_operation,
+        ast.Call: calls.call,
+        ast.Compare: conditions.comparisons,
+        ast.Constant: names.constant,
+        ast.IfExp: conditions.conditional,
+        ast.Name: names.name,
+        ast.Subscript: arrays.subscript,
+        ast.Tuple: names.tuple_of,
+        ast.UnaryOp: arithmetic.unary_operation,
+    },
+)
 
 MOST_BUILDS = 20
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gpusim.compiler.ir import Block, Function, Value
-from gpusim.lowering.analysis.loops import Loop
-from gpusim.lowering.analysis.paths import reachable
+from gpusim.lowering.analysis.loops import Loop, reachable
 
 
 def replace_uses(function: Function, replacements: Mapping[Value, Value]) -> None:

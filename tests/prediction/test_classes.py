@@ -13,8 +13,7 @@ from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.streams import Classes, classify
 from gpusim.prediction.streams import representatives as representatives
-from gpusim.prediction.streams.cells import Cells
-from gpusim.prediction.streams.strata import strata
+from gpusim.prediction.streams.cells import Cells, strata
 
 Size = int | tuple[int, ...]
 

@@ -8,8 +8,7 @@ from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block, Function, Value
 from gpusim.compiler.operations import SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import users
-from gpusim.lowering.analysis.loops import natural_loops
-from gpusim.lowering.analysis.paths import reachable
+from gpusim.lowering.analysis.loops import natural_loops, reachable
 from gpusim.program import dataflow
 
 

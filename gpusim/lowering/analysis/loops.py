@@ -1,12 +1,26 @@
-"""Natural loops: a header, and the blocks with a path back to it."""
+"""Natural loops: a header, and the blocks with a path back to it; paths between blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block, Function
-from gpusim.lowering.analysis.paths import leading_to
+from gpusim.program import dataflow
+
+_targets, _preds = attrgetter("targets"), attrgetter("preds")
+
+
+def reachable(starts: Iterable[Block], without: Block | None = None) -> set[Block]:
+    """Return `starts` and the blocks that they lead to, on paths `without` one."""
+    return dataflow.reachable(starts, _targets, (without,))
+
+
+def leading_to(ends: Iterable[Block], without: Block | None = None) -> set[Block]:
+    """Return `ends` and the blocks that lead to them, on paths `without` one."""
+    return dataflow.reachable(ends, _preds, (without,))
 
 
 @dataclass(eq=False)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from gpusim.compiler.dominators import post_dominators, reverse_postorder
 from gpusim.compiler.ir import Block, Function
-from gpusim.lowering.analysis.loops import Loop, natural_loops
-from gpusim.lowering.analysis.paths import leading_to, reachable
+from gpusim.lowering.analysis.loops import Loop, leading_to, natural_loops, reachable
 
 
 @dataclass

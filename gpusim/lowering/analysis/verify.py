@@ -11,7 +11,7 @@ from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import BOOL, INT64, UINT32, Array, Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS
 from gpusim.lowering.analysis.def_use import definitions
-from gpusim.lowering.analysis.paths import reachable
+from gpusim.lowering.analysis.loops import reachable
 
 NOWHERE = frozenset(("const",))  # operations that stand in no block and are there everywhere
 

@@ -12,8 +12,7 @@ from functools import cached_property
 
 from gpusim.compiler.dominators import Dominators, dominators
 from gpusim.compiler.ir import Block
-from gpusim.lowering.analysis.loops import Loop, natural_loops
-from gpusim.lowering.analysis.paths import reachable
+from gpusim.lowering.analysis.loops import Loop, natural_loops, reachable
 from gpusim.lowering.analysis.reconvergence import reconvergence
 from gpusim.lowering.code import Code, Row
 

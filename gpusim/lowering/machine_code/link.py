@@ -6,8 +6,7 @@ import math
 
 from gpusim.compiler.ir import Array, Block, Function
 from gpusim.isa.ops import Program
-from gpusim.lowering.analysis.loops import natural_loops
-from gpusim.lowering.analysis.paths import reachable
+from gpusim.lowering.analysis.loops import natural_loops, reachable
 from gpusim.lowering.code import Code, Row
 
 

@@ -1,17 +1,41 @@
 """Constant folding and instruction combining: simpler operations with the same result.
 
-Constants, algebraic identities, compares, casts, branches. This is the walk; `fold_rules` has
-the rules.
+Constants, algebraic identities, compares, casts, branches. Each operation has at
+most one rule, of `fold_arithmetic` or `fold_compare`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block, Function, Value
+from gpusim.compiler.operations import COMPARISONS
 from gpusim.lowering.analysis.algebra import same, type_of
 from gpusim.lowering.graph import remove_unreachable, remove_values, replace_uses, set_jump
-from gpusim.lowering.passes.fold_rules import RULES
-from gpusim.lowering.passes.folder import Folder
+from gpusim.lowering.passes import fold_arithmetic, fold_compare
+from gpusim.lowering.passes.folder import Folder, Rule
+
+RULES: Mapping[str, Rule] = {
+    "add": fold_arithmetic.fold_add,
+    "sub": fold_arithmetic.fold_sub,
+    "mul": fold_arithmetic.fold_mul,
+    "div": fold_arithmetic.fold_div,
+    "idiv": fold_arithmetic.fold_idiv,
+    "rem": fold_arithmetic.fold_rem,
+    "shl": fold_arithmetic.fold_shl,
+    "shr": fold_arithmetic.fold_shr,
+    "and": fold_arithmetic.fold_and,
+    "or": fold_arithmetic.fold_or,
+    "xor": fold_arithmetic.fold_xor,
+    "neg": fold_arithmetic.fold_neg,
+    "not": fold_arithmetic.fold_not,
+    "min": fold_compare.fold_extreme,
+    "max": fold_compare.fold_extreme,
+    **dict.fromkeys(COMPARISONS, fold_compare.fold_compare),
+    "select": fold_compare.fold_select,
+    "cast": fold_compare.fold_cast,
+}
 
 
 def fold(function: Function) -> bool:

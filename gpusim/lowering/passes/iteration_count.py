@@ -10,7 +10,7 @@ from gpusim.lowering.analysis.induction_variables import InductionVariable, recu
 from gpusim.lowering.analysis.linear import Linear, linear
 from gpusim.lowering.analysis.loops import Loop
 from gpusim.lowering.graph import make_preheader
-from gpusim.lowering.passes.fold_rules import RULES
+from gpusim.lowering.passes.fold import RULES
 from gpusim.lowering.passes.folder import Folder
 from gpusim.lowering.passes.gvn import operation_key
 from gpusim.typing import DType

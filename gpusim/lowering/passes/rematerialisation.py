@@ -13,8 +13,7 @@ from gpusim.compiler.ir import INT32, UINT32, Block, Function, Value
 from gpusim.compiler.operations import OPERATIONS, SPECIAL_REGISTERS
 from gpusim.lowering.analysis.def_use import definitions, users
 from gpusim.lowering.analysis.live_values import live_values
-from gpusim.lowering.analysis.loops import Loop, natural_loops
-from gpusim.lowering.analysis.paths import reachable
+from gpusim.lowering.analysis.loops import Loop, natural_loops, reachable
 from gpusim.lowering.graph import remove_values, replace_uses
 from gpusim.lowering.passes.address_lowering import Addresses
 

@@ -17,13 +17,12 @@ from gpusim.launch.grid import Dim3, places_of, whole_number
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.array_specs import refuse_missing_elements
 from gpusim.prediction.streams.atomic_dependence import meet
-from gpusim.prediction.streams.cells import Cells, is_line
+from gpusim.prediction.streams.cells import Cells, Strata, is_line, strata
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.folding import is_worth_folding, unfolded
 from gpusim.prediction.streams.last_block import with_last_block
 from gpusim.prediction.streams.probe import Probe
 from gpusim.prediction.streams.same_launch import SameLaunch
-from gpusim.prediction.streams.strata import Strata, strata
 from gpusim.typing import Array
 
 FIRST_PROBES = 10  # along a single axis
