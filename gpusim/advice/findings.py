@@ -20,14 +20,7 @@ FEW_BLOCKS = "few-blocks"
 PLAYED = 5  # findings that are played again
 LEAST_GAIN = 0.01  # of the time: below, only defects are said that addresses and masks prove
 CERTAIN = frozenset(
-    {
-        "bank-conflict",
-        "uncoalesced",
-        "divergence",
-        "repeated-accesses",
-        "narrow-loads",
-        "atomics",
-    }
+    {"bank-conflict", "uncoalesced", "divergence", "repeated-accesses", "narrow-loads", "atomics"}
 )
 
 

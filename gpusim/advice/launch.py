@@ -50,8 +50,5 @@ def typical_block(prediction: Prediction, source: Callable[[], Prepared] | None 
     largest = max(prediction.classes.classes, key=lambda one: one.blocks)
     block = largest.ranges[0][0]
     return trace_prepared(
-        without_results(prediction.setting.usual),
-        block_index=block,
-        chosen=[block],
-        source=source,
+        without_results(prediction.setting.usual), block_index=block, chosen=[block], source=source
     )

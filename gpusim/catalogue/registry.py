@@ -470,12 +470,7 @@ _ENTRIES: dict[str, Entry] = {}
 
 
 def kernel(
-    *,
-    family: Family,
-    origin: Origin,
-    signature: Signature,
-    block_rule: BlockRule,
-    **facts: Any,
+    *, family: Family, origin: Origin, signature: Signature, block_rule: BlockRule, **facts: Any
 ) -> Callable[[Factory], Entry]:
     """Enter a factory of kernels in the catalogue, under its own name.
 

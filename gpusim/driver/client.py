@@ -519,12 +519,7 @@ class Client:
             if how == _COOPERATIVE:
                 self._check_cooperative(function, launch)
             ready = launching.prepared(
-                function,
-                launch,
-                held,
-                self.arena,
-                self._textures,
-                cooperative=how == _COOPERATIVE,
+                function, launch, held, self.arena, self._textures, cooperative=how == _COOPERATIVE
             )
             one = replace(one, watch=self._watch(ready))
             if is_repeatable(ready):

@@ -23,10 +23,7 @@ from gpusim.host.processes import descendants, end
 from gpusim.sass import wheels
 
 _BY_SIGNAL = 128
-_LIMITS = (
-    ("RLIMIT_AS", "address space", "-v"),
-    ("RLIMIT_FSIZE", "the size of files", "-f"),
-)
+_LIMITS = (("RLIMIT_AS", "address space", "-v"), ("RLIMIT_FSIZE", "the size of files", "-f"))
 _REASONS = {
     "SIGKILL": ", perhaps out of memory",
     "SIGXFSZ": ", a limit on the size of files (ulimit -f)",

@@ -110,11 +110,7 @@ class _Work:
 
 
 def bounds_of(
-    prepared: Prepared,
-    classes: Classes,
-    device: Device,
-    share: MemoryShare,
-    traffic: Traffic,
+    prepared: Prepared, classes: Classes, device: Device, share: MemoryShare, traffic: Traffic
 ) -> tuple[Bound, ...]:
     """Return the lower bound of a launch's duration by each limiter."""
     clock, interval = device.gpu.sm_clock_mhz, device.interval_cycles

@@ -565,10 +565,7 @@ class Agreement(TypedDict):
 
     array: str
     verdict: Literal[
-        "equal",
-        "equal within rounding",
-        "equal in total: a value for each block",
-        "different",
+        "equal", "equal within rounding", "equal in total: a value for each block", "different"
     ]
     elements: int
     differing: NotRequired[int]

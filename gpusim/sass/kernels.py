@@ -167,11 +167,7 @@ class CudaSource(CodeFile):
     """
 
     def __init__(
-        self,
-        text: str,
-        file: str,
-        options: Options,
-        calls: Mapping[str, tuple[Call, ...]] = {},
+        self, text: str, file: str, options: Options, calls: Mapping[str, tuple[Call, ...]] = {}
     ) -> None:
         super().__init__(file)
         self._calls = calls

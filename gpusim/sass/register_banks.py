@@ -47,9 +47,7 @@ def _is_read(operand: Operand) -> bool:
 
 
 def _reads(
-    pipe: str,
-    registers: Sequence[tuple[int, int, bool]],
-    kept: dict[tuple[str, int, int], int],
+    pipe: str, registers: Sequence[tuple[int, int, bool]], kept: dict[tuple[str, int, int], int]
 ) -> tuple[int, ...]:
     """Return the registers read from each bank, once each; keep the reused ones in the cache."""
     read = set()

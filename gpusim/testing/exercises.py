@@ -170,10 +170,7 @@ def _sectors_of_reduce4() -> float:
     return float(_traced("reduce4", 256, 128).counters["global_load_sectors"])
 
 
-@_kernel(
-    "last-warp",
-    "cuda.syncwarp() separates the store of one lane from the load of another",
-)
+@_kernel("last-warp", "cuda.syncwarp() separates the store of one lane from the load of another")
 def _last_warp(kernel: Any) -> str:
     """A kernel (values, out): the sum of 32 elements by one warp in shared memory."""
     import numpy as np

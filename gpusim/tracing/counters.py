@@ -116,12 +116,7 @@ def thread_instructions_guard_on(tally: Tally) -> Array:
     return tally.masks.lanes_on
 
 
-@counter(
-    "branches",
-    CODE,
-    "smsp__sass_branch_targets.sum",
-    _is_branch,
-)
+@counter("branches", CODE, "smsp__sass_branch_targets.sum", _is_branch)
 def branches(tally: Tally) -> Array:
     """Branch instructions of the machine, counted once per warp.
 
@@ -185,10 +180,7 @@ def shared_load_wavefronts(tally: Tally) -> Array:
 
 
 @counter(
-    "conflicts",
-    CODE,
-    "derived__memory_l1_wavefronts_shared_excessive",
-    _access("load", "shared"),
+    "conflicts", CODE, "derived__memory_l1_wavefronts_shared_excessive", _access("load", "shared")
 )
 def shared_load_bank_conflicts(tally: Tally) -> Array:
     """Wavefronts of shared-memory loads above the least number needed: replays.
@@ -249,10 +241,7 @@ def global_load_instructions(tally: Tally) -> Array:
 
 
 @counter(
-    "requests",
-    SOURCE,
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    _access("load", "global"),
+    "requests", SOURCE, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", _access("load", "global")
 )
 def global_load_requests(tally: Tally) -> Array:
     """Loads from global memory with at least one lane taking part.

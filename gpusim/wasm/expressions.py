@@ -853,6 +853,4 @@ _OPERATIONS: dict[Any, str] = {
     integers.leading_zeros: "(i64.clz {0})",
 }
 _MEMORY: dict[Any, str] = {memory.copy: "memory.copy", memory.fill: "memory.fill"}
-_REPLACED: dict[Any, Function] = {
-    bisect.insort: library.insort,
-}
+_REPLACED: dict[Any, Function] = {bisect.insort: library.insort}

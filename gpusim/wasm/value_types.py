@@ -149,10 +149,4 @@ def kind_of(annotation: Any, bindings: Bindings) -> Kind | None:
     return None
 
 
-_PLAIN: dict[Any, Kind] = {
-    int: INT,
-    float: FLOAT,
-    bool: BOOL,
-    None: NOTHING,
-    type(None): NOTHING,
-}
+_PLAIN: dict[Any, Kind] = {int: INT, float: FLOAT, bool: BOOL, None: NOTHING, type(None): NOTHING}

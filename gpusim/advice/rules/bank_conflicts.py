@@ -32,14 +32,7 @@ def bank_conflicts(evidence: Evidence) -> Iterable[Advice]:
             message += f"; {extra:,} of the line's {total:,} wavefronts are excessive"
         elif total:
             message += f"; {100 * extra / total:.0f} % of the line's wavefronts are excessive"
-        yield Advice(
-            "bank-conflict",
-            line,
-            message + ".",
-            cost,
-            explains=SYMPTOMS,
-            cause=cause,
-        )
+        yield Advice("bank-conflict", line, message + ".", cost, explains=SYMPTOMS, cause=cause)
 
 
 def _cause(execution: Execution, cc: str) -> str:

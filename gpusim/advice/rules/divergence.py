@@ -39,13 +39,7 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
             f"warp waits; {len(divergent)} of the block's {len(decisions)} executions diverge"
             f"{_predicated(evidence, first)}"
         )
-        yield Advice(
-            "divergence",
-            line,
-            message + ".",
-            cost or len(divergent),
-            cause=which,
-        )
+        yield Advice("divergence", line, message + ".", cost or len(divergent), cause=which)
 
     plain = lines_without_conditions(evidence.trace)
     for line, pcs in evidence.pcs_by_line():

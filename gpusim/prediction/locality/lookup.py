@@ -105,11 +105,7 @@ class LookedThrough:
         ]
 
     def _part(
-        self,
-        along: Sequence[Dimension],
-        loop: tuple[int, int, int],
-        rows: Stretches,
-        blocks: Array,
+        self, along: Sequence[Dimension], loop: tuple[int, int, int], rows: Stretches, blocks: Array
     ) -> _Part:
         times, stride, period = loop
         turns = [Dimension(stride, times + 1, 0, period / self._steps)] if times else []

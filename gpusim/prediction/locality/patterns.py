@@ -353,13 +353,7 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         if neighbours[-1] + 1 in during:  # of many blocks, two samples seldom coincide
             together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
     chosen = sorted({*neighbours, *spread, *together})
-    return _of_some(
-        prepared.launch,
-        touched_by(prepared, chosen),
-        spread,
-        neighbours,
-        together,
-    )
+    return _of_some(prepared.launch, touched_by(prepared, chosen), spread, neighbours, together)
 
 
 def _in_wave(run: Array, during: range) -> tuple[int, ...]:

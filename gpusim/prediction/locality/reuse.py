@@ -330,9 +330,7 @@ def _with_gaps(
 
     never = np.full(len(time), np.inf)
     on_sector, on_line, at_end = each(
-        last,
-        (around(SECTOR_BYTES, time, sms=schedule.sms), lines(time), lines(never)),
-        life,
+        last, (around(SECTOR_BYTES, time, sms=schedule.sms), lines(time), lines(never)), life
     )
     on_line = np.where(time > 0, on_line, NEVER)
     is_later = sample.block >= schedule.at_once

@@ -111,8 +111,7 @@ def _side_by_side(near: Parts, together: Parts, bandwidth: Bandwidth) -> float:
     even = near.meets(together)
     hottest = float(np.minimum(near.part, other).max())
     meeting = min(
-        bandwidth.l2_atomic_places_a_unit * even,
-        max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte),
+        bandwidth.l2_atomic_places_a_unit * even, max(even, 1 / bandwidth.l2_atomics_in_a_kilobyte)
     )
     busy = 1 / (1 / bandwidth.l2_atomic_units + meeting)
     return max(1.0, min(busy, 1 / hottest) if hottest else busy)

@@ -80,11 +80,7 @@ class MemoryShare:
 
 
 def memory_share(
-    prepared: Prepared,
-    classes: Classes,
-    device: Device,
-    resident: int,
-    l2: str,
+    prepared: Prepared, classes: Classes, device: Device, resident: int, l2: str
 ) -> MemoryShare:
     """Return the share of the memory system for one of the SMs with blocks.
 

@@ -10,13 +10,4 @@ from gpusim.prediction.removals.registry import REMOVALS, parse, removed
 from gpusim.prediction.removals.replays import Replay, played_us, replay
 from gpusim.prediction.setting import Setting
 
-__all__ = [
-    "REMOVALS",
-    "Removal",
-    "Replay",
-    "Setting",
-    "parse",
-    "played_us",
-    "removed",
-    "replay",
-]
+__all__ = ["REMOVALS", "Removal", "Replay", "Setting", "parse", "played_us", "removed", "replay"]

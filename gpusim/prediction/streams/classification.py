@@ -43,10 +43,7 @@ SAMPLING_ERRORS = 0.01, 0.02  # relative standard errors of instructions, and of
 
 
 def classify(
-    prepared: Prepared,
-    *,
-    step_limit: int = machine.DEFAULT_STEP_LIMIT,
-    folds: bool = True,
+    prepared: Prepared, *, step_limit: int = machine.DEFAULT_STEP_LIMIT, folds: bool = True
 ) -> Classes:
     """Return the classes of a launch's blocks. The kernel's output arrays are not changed.
 

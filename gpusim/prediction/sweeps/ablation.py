@@ -59,10 +59,7 @@ def suspects(forecast: Forecast) -> dict[str, float]:
 
 
 def ablations(
-    forecast: Forecast,
-    mechanisms: Sequence[str],
-    *,
-    progress: Callable[[str], None] | None = None,
+    forecast: Forecast, mechanisms: Sequence[str], *, progress: Callable[[str], None] | None = None
 ) -> list[Ablation]:
     """Return a job's time without each of the mechanisms, the largest saving first.
 

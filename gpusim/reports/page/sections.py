@@ -259,11 +259,7 @@ def _prediction_tables(forecast: Forecast | None) -> list[Table]:
             (("limiter", False), ("time", True)),
             tuple(bounds),
         ),
-        Table(
-            "Stalls: warp cycles by reason",
-            (("reason", False), ("share", True)),
-            tuple(stalls),
-        ),
+        Table("Stalls: warp cycles by reason", (("reason", False), ("share", True)), tuple(stalls)),
     ]
 
 

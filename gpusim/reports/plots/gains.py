@@ -16,10 +16,7 @@ ROOM = 2.3  # the longest bar, and the text beside it
 
 
 def plot_gains(
-    *predictions: Prediction,
-    times_us: Sequence[float] = (),
-    what: str = "",
-    theme: str = "light",
+    *predictions: Prediction, times_us: Sequence[float] = (), what: str = "", theme: str = "light"
 ) -> Any:
     """Draw each kernel's time as a bar, with how many times as fast it is as the one before.
 

@@ -41,8 +41,7 @@ def plot_timeline(prediction: Prediction, *, theme: str = "light") -> Any:
                 upper.axvline(cycle, color=ink.ink, lw=1, ls=":")
         every = max(1, len(block) // 8)
         upper.set_yticks(
-            list(range(0, len(block), every)),
-            [f"warp {life.warp}" for life in block[::every]],
+            list(range(0, len(block), every)), [f"warp {life.warp}" for life in block[::every]]
         )
         _lines(middle, lines, counts, end, ink)
         _lives(lower, lives, ink, height=1.0)

@@ -153,7 +153,4 @@ def _to_uniform(context: Context, row: Row, place: int, found: Mnemonic) -> Iter
     yield Micro("R2UR.DIFFERS", place, None, (*sources, *others), (verdict.name,), row.guard)
 
 
-DECODERS: Mapping[str, Decode] = {
-    "compute": _compute,
-    "to_uniform": _to_uniform,
-}
+DECODERS: Mapping[str, Decode] = {"compute": _compute, "to_uniform": _to_uniform}

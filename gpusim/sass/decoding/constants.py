@@ -70,7 +70,4 @@ def _special(context: Context, row: Row, place: int, found: Mnemonic) -> Iterato
     yield Micro(row.mnemonic, place, name, (), results, row.guard)
 
 
-DECODERS: Mapping[str, Decode] = {
-    "bank": _bank,
-    "special": _special,
-}
+DECODERS: Mapping[str, Decode] = {"bank": _bank, "special": _special}

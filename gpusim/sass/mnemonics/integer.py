@@ -60,13 +60,7 @@ def _has_more_carries(form: Form) -> bool:
 
 
 @row(
-    "IADD3 UIADD3",
-    OPS["IADD3"],
-    "u|pp",
-    "rrr|pp",
-    "X",
-    signs="-~ -~ -~",
-    refuses=_has_more_carries,
+    "IADD3 UIADD3", OPS["IADD3"], "u|pp", "rrr|pp", "X", signs="-~ -~ -~", refuses=_has_more_carries
 )
 @row("IADD", OPS["IADD3"], "u|p", "rr|p", "X", signs="-~ -~", refuses=_has_more_carries)
 def add_words(form: Form, *operands: Array) -> Any:
