@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
 
@@ -517,3 +518,14 @@ def test_a_file_is_like_a_built_in_gpu_alone(like: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f"like = {like}\n", encoding="utf-8")
     assert "is impossible: expected a name of gpusim devices" in complaint(path)
+
+
+def test_gpus_of_another_compute_capability_give_no_measured_numbers() -> None:
+    """A number that was measured on one GPU holds on GPUs with the same chip alone."""
+    for name in DEVICES:
+        own = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+        if "like" not in own or device.load(own["like"]).cc == device.load(name).cc:
+            continue
+        given = {f"{group}.{key}" for group, keys in own.items() if group != "like" for key in keys}
+        taken = {key: fact for key, fact in device.load(name).facts.items() if key not in given}
+        assert [key for key, fact in taken.items() if fact.kind == "measured"] == [], name
