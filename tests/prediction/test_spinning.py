@@ -26,9 +26,9 @@ from gpusim.prediction.locality.patterns import patterns_of
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.spinning import CompletionTimes, Grid
 from gpusim.prediction.spinning import grid as grid_module
+from gpusim.prediction.spinning.completion_times import is_even
 from gpusim.prediction.spinning.focus import Focus
 from gpusim.prediction.spinning.interpreter import PacedInterpreter
-from gpusim.prediction.spinning.recorded_blocks import is_even
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
 from gpusim.prediction.spinning.words import Lines, Words
 from gpusim.program.polling import spins

@@ -3,11 +3,8 @@
 The order of blocks and the length of each wait follow from the program; a full clock is elsewhere.
 """
 
+from gpusim.prediction.spinning.completion_times import CompletionTimes
 from gpusim.prediction.spinning.grid import Grid
-from gpusim.prediction.spinning.recorded_blocks import (
-    CompletionTimes,
-    RecordedBlocks,
-    recorded_blocks,
-)
+from gpusim.prediction.spinning.recorded_blocks import RecordedBlocks, recorded_blocks
 
 __all__ = ["CompletionTimes", "Grid", "RecordedBlocks", "recorded_blocks"]

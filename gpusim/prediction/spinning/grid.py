@@ -14,9 +14,9 @@ from gpusim.machine.banks import allocated
 from gpusim.machine.state import Batch
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.event_queue import NEVER
+from gpusim.prediction.spinning.completion_times import CompletionTimes, is_even
 from gpusim.prediction.spinning.focus import Focus
 from gpusim.prediction.spinning.interpreter import Going, PacedInterpreter
-from gpusim.prediction.spinning.recorded_blocks import CompletionTimes, is_even
 from gpusim.prediction.spinning.unloaded_timing import passed_on_cycles, unloaded_timings
 from gpusim.prediction.spinning.words import Lines, Words
 from gpusim.program.liveness import Liveness
