@@ -12,6 +12,7 @@ from evaluators import COMPILED, NUMPY, Array, agree, evaluated, runs_in
 from gpusim import cuda, machine
 from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError
+from gpusim.host.kept import Recent
 from gpusim.machine.compiled import modules
 from gpusim.machine.warps import turns
 
@@ -165,7 +166,7 @@ def test_a_program_that_turned_out_to_need_turns_begins_with_them(
     runs_in(monkeypatch, COMPILED)
     orders = []
     for _ in range(2):
-        monkeypatch.setattr(modules, "_kept", type(modules._kept)())  # only the disk knows it
+        monkeypatch.setattr(modules, "_kept", Recent(4))  # only the disk knows it
         machine.run(prepare(kernel[grid, block], list(arguments), machine.DEFAULT_CC))
         orders += [one.made.shared.in_order for one in modules._kept.values()]
     assert orders
