@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpusim
-from gpusim.checking import checker
+from gpusim.checking import state
 from gpusim.checking.element_access import THREAD_SHIFT
 from gpusim.checking.findings import Finding
 from gpusim.checking.segments import SEGMENT, Segments
@@ -99,6 +99,6 @@ def test_findings_on_bytes_are_those_of_a_number_for_each(
         return list(gpusim.check(launch, np.zeros(2048, np.uint8), 2048).errors)
 
     each = found()
-    monkeypatch.setattr(checker, "MANY_NARROW", 0)
+    monkeypatch.setattr(state, "MANY_NARROW", 0)
     assert found() == each
     assert {finding.rule for finding in each} == rules
