@@ -27,10 +27,11 @@ ENCODED = [
 
 
 @needs_compiler
-@pytest.mark.parametrize(("content", "shown"), ENCODED)
-@pytest.mark.parametrize("name", ["k.cu", "k.cpp"])
+@pytest.mark.parametrize(
+    ("name", "content", "shown"), [("k.cu", *one) for one in ENCODED] + [("k.cpp", *ENCODED[0])]
+)
 def test_a_source_is_listed_traced_and_shown(
-    run: Run, tmp_path: Path, content: bytes, shown: str, name: str
+    run: Run, tmp_path: Path, name: str, content: bytes, shown: str
 ) -> None:
     file = tmp_path / name
     file.write_bytes(content)

@@ -27,6 +27,7 @@ __global__ void sums(const int64_t *numbers, int64_t *sum) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not any((folder / "cub/block/block_reduce.cuh").is_file() for folder in wheels.headers()),
     reason="nvidia-cuda-cccl carries CUB",
