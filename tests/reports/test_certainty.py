@@ -29,7 +29,7 @@ def test_rows_of_a_sweep_are_compared_with_the_fastest_of_their_gpu_and_size() -
     assert "2.00x 100 %" in text
     assert "1.01x tie, " in text
     assert text.count("x ") == 2
-    assert "in order: of measured pairs with another kernel or size" in text
+    assert "in the predicted order, with another kernel or size" in text
 
 
 def test_wrong_rows_of_a_sweep_are_no_measure_of_the_others() -> None:
