@@ -19,4 +19,4 @@ class EventQueue(Protocol):
         """Let schedulers, given by number, check their warps at a time, in this order."""
 
     def end_block(self, at: int, block: Block) -> None:
-        """Let a block leave the SM at a time."""
+        """End a block on the SM at a time."""

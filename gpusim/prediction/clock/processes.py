@@ -40,7 +40,7 @@ class _Processes:
             self._schedulers[number].wake(at)
 
     def end_block(self, at: int, block: Block) -> None:
-        """Let a block leave the SM at a time."""
+        """End a block on the SM at a time."""
         self._env.timeout(at - self._env.now).callbacks.append(partial(self._end_block, block))
 
     def _end_block(self, block: Block, _: simpy.Event) -> None:

@@ -1,4 +1,4 @@
-"""Shared units of an SM behind its schedulers; each serves requests in turn.
+"""Units shared by the schedulers of an SM; each serves requests in order.
 
 The data stage passes the wavefronts of shared and global memory; behind it is the memory hierarchy
 (`prediction.memory`). All times are in ticks.
@@ -141,7 +141,7 @@ class Units:
         return max(begin, self.constants_there) + access.cost, begin
 
     def _constant(self, access: Access, warp: Requester, now: int, behind: int) -> tuple[int, int]:
-        """Look constants up: in turn for one warp, interleaved with those of others."""
+        """Look constants up: in order for one warp, interleaved with other warps."""
         begin = self._turn(1, access, now)
         start = begin if begin > warp.looked_up else warp.looked_up
         warp.looked_up = start + access.lines * self._lookup

@@ -148,7 +148,7 @@ class Warp:
         self.stored = 0
 
     def advance(self) -> None:
-        """Go on to the next step."""
+        """Advance to the next step."""
         self.place += 1
         self.step = self.steps[self.place]
         self.pipe = self.step.pipe

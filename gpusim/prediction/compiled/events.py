@@ -44,7 +44,7 @@ class Events:
         self.woken.append(schedulers)
 
     def end_block(self, at: int, block: Block) -> None:
-        """Let a block leave the SM at a time."""
+        """End a block on the SM at a time."""
         self._say(at, END_BLOCK, len(self.ending))
         self.ending.append(block)
 

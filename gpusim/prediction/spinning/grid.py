@@ -141,7 +141,7 @@ class Grid:
 
 
 def _end_batch(interpreter: PacedInterpreter) -> None:
-    """Tell observers that a batch runs no further, and let it go."""
+    """Notify observers of the end of a batch, and release it."""
     for hook in hooks(interpreter.observers, "batch_end"):
         hook(interpreter.batch.placement.blocks)
     interpreter.leave()

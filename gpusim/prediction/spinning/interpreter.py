@@ -242,7 +242,7 @@ class PacedInterpreter(Interpreter):
             words.written(addresses[on], np.broadcast_to(at[..., None], shape)[on])
 
     def _open(self, opened: BarrierOpened) -> None:
-        """Let the warps of blocks go on together behind a barrier."""
+        """Continue the warps of blocks together after a barrier."""
         placement, rows = opened.placement, opened.rows
         block = np.zeros_like(rows) if placement.folded else rows // placement.warps_per_block
         last = np.zeros(len(placement.blocks), dtype=np.int64)

@@ -47,7 +47,7 @@ class Spinning:
         return np.asarray(again)
 
     def woken(self, rows: Array, at: int) -> Array:
-        """Return the times at which warps woken at a time go on."""
+        """Return the times at which warps woken at a time continue."""
         return np.maximum(at, self._since[rows])
 
 

@@ -1,4 +1,4 @@
-"""Blocks that communicate by atomics: each depends on the words left by the blocks before it.
+"""Blocks that communicate by atomics: each depends on words written by earlier blocks.
 
 Examples are trees built bottom-up and hash tables: a block executed alone finds no marks of others
 and takes another path.
@@ -18,7 +18,7 @@ MOST_INSTRUCTIONS = 8_000_000
 
 
 def meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
-    """Return whether blocks depend on many words left by others, and all of them may be executed.
+    """Return whether blocks depend on many words of others, and the whole grid may be executed.
 
     `classes` are those of blocks executed alone. A few words are counters of blocks or indices,
     handled by `last_block`.

@@ -1,4 +1,4 @@
-"""Touches of warps in compiled code, kept as columns from when their steps are told."""
+"""Touches of warps in compiled code, as columns from the recording of their steps on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _none() -> Array:
 
 @dataclass(frozen=True)
 class CompiledTouches:
-    """Touches among steps of compiled code, `ahead` steps behind the begin of their `section`.
+    """Touches among steps of compiled code, `ahead` steps after the begin of their `section`.
 
     All sections of the steps are known (`ran`). The other columns are those of `TouchColumns`.
     Iterations may be `omitted`: they repeat the touches of the `last` one, each at its stride.
@@ -97,7 +97,7 @@ class CompiledTouches:
 
 
 def written_out(touches: TouchColumns, one: CompiledTouches) -> TouchColumns:
-    """Return the touches of omitted iterations, beside the recorded `touches`."""
+    """Return the touches of omitted iterations, in addition to the recorded `touches`."""
     assert one.omitted is not None
     last, number = touches.at(one.last), np.arange(1, one.omitted.times + 1)[:, None]
     columns = {name: np.tile(column, one.omitted.times) for name, column in vars(last).items()}

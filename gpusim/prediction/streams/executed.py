@@ -106,7 +106,7 @@ class Executed:
     def streams(
         self, columns: Mapping[str, Array], are_barriers: Array | None = None
     ) -> Iterator[BlockStream]:
-        """Yield the streams of the blocks, one object for equal ones: contents are given up.
+        """Yield the streams of the blocks, one object for equal ones, and release their contents.
 
         `columns` are those of accesses. Given `are_barriers` by pc, what repeats is stored once.
         """

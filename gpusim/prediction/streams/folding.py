@@ -1,8 +1,7 @@
-"""Loops found in streams that were recorded whole.
+"""Detection of loops in completely recorded streams.
 
 Compiled code leaves out no iterations. Where instructions of a warp repeat with all their columns,
-one period is stored and counted, as for iterations that NumPy's machine leaves out: nothing is
-lost, and a long loop is not simulated whole.
+one period is stored with its count, without loss, and a long loop is simulated in part.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ MOST_PERIODS = 8  # candidates compared in a section
 
 
 class UnsteadyError(Exception):
-    """Omitted iterations may differ from the recorded ones before and behind."""
+    """Omitted iterations may differ from the recorded ones before and after."""
 
 
 class Gap(NamedTuple):
     """Omitted instructions: those `length` before the place `at` run `times` more times there.
 
-    Twice `kept` such iterations are before, and behind.
+    Twice `kept` such iterations precede and follow.
     """
 
     at: int
@@ -163,7 +162,7 @@ def _unlike(ids: Array, are_barriers: Array) -> Array:
 
 
 def _runs_of_warps(ids: Sequence[Array]) -> list[list[_Run]]:
-    """Return the runs of each warp: those of equal warps are found once."""
+    """Return the runs of each warp, found once for equal warps."""
     known: dict[bytes, list[_Run]] = {}
     found = []
     for own in ids:
@@ -175,7 +174,7 @@ def _runs_of_warps(ids: Sequence[Array]) -> list[list[_Run]]:
 
 
 def _runs(ids: Array) -> list[_Run]:
-    """Return sections of repeated periods, in order: of those that overlap, what saves most."""
+    """Return sections of repeated periods, in order: of overlapping ones, the largest saving."""
     found: list[_Run] = []
     sections = [(0, len(ids))]
     apart = _apart(ids)

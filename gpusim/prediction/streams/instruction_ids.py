@@ -1,4 +1,4 @@
-"""Numbers of instructions, equal for those with equal columns of a stream, and their table."""
+"""Numbers of instructions, equal for equal columns of a stream, and their table."""
 
 from __future__ import annotations
 

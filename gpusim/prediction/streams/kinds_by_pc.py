@@ -1,4 +1,4 @@
-"""What a program's instructions are, by pc: what the columns of an access mean."""
+"""Kinds of a program's instructions, by pc: the meaning of the columns of an access."""
 
 from __future__ import annotations
 

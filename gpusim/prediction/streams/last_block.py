@@ -26,7 +26,7 @@ COUNTING = ("add", "inc")
 def with_last_block(
     classes: Classes, prepared: Prepared, step_limit: int, *, folds: bool
 ) -> Classes:
-    """Return classes with the grid's last block apart, if it does more after all others."""
+    """Return classes with the grid's last block separate, if it does more when it ends last."""
     last = prepared.launch.blocks - 1
     names = wanted_of_atomics(prepared.program, COUNTING)
     if not (last and names):
@@ -62,7 +62,7 @@ def wanted_of_atomics(program: Program, details: tuple[str, ...] = ()) -> frozen
 def _after_all_others(
     prepared: Prepared, names: frozenset[str], step_limit: int
 ) -> Prepared | None:
-    """Return a launch with counters as left by all blocks but one; None without counters."""
+    """Return a launch with the counters after all blocks but one; None without counters."""
     last, after, counts = prepared.launch.blocks - 1, dict(prepared.arguments), 0
     for name, array, left in left_by_last(prepared, names, step_limit):
         # Counters are only recognised in arrays with elements as large as the atomics' words.

@@ -70,7 +70,7 @@ def parts(
 
 
 class _Stepped:
-    """What NumPy's machine ran of a batch.
+    """The steps of a batch in NumPy's machine.
 
     `begins` are the places where those of a warp begin, warp after warp, and the end.
     """
@@ -181,7 +181,7 @@ class _Both:
         self._first_runs = np.cumsum(self._accesses.runs) - self._accesses.runs
 
     def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
-        """Return some of the blocks, with what they touched before compiled code ran them."""
+        """Return some of the blocks, with their touches before compiled code ran them."""
         before, warps = self._before, self._before.placement.warps_per_block
         low, high = np.searchsorted(self._rows, (blocks.start * warps, blocks.stop * warps))
         mine = self._order[low:high]

@@ -130,5 +130,5 @@ def with_own_results(prepared: Prepared) -> Prepared:
 
 
 def without_results(prepared: Prepared) -> Prepared:
-    """Return the launch for a run whose results nobody reads; its arrays stay as they are."""
+    """Return the launch for a run without results; its arrays are unchanged."""
     return replace(with_own_results(prepared), keeps_results=False)

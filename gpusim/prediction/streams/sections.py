@@ -1,4 +1,4 @@
-"""Steps of single warps, one after the other, as sections: each is of one warp, without a barrier.
+"""Steps of single warps as sections: consecutive steps of one warp without a barrier.
 
 Compiled code runs a warp to its next barrier: what holds for all of a section is worked out once.
 """
@@ -50,7 +50,7 @@ class Sections:
         return Sections(*(column[which] for column in columns))
 
     def after(self, before: Array) -> Sections:
-        """Return the sections behind steps of other rows, each of them a section of its own."""
+        """Return the sections after steps of other rows, each of which is a separate section."""
         every = np.arange(len(before))
         return Sections(
             np.concatenate([every, self.first + len(every)]),

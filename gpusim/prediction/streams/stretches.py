@@ -105,7 +105,7 @@ class _Recorded:
         self.compiled: list[CompiledTouches] = []
 
     def go_on(self, placement: Placement) -> None:
-        """Go on with another placement: the batch is unfolded."""
+        """Continue with another placement: the batch is unfolded."""
         if placement is not self.placement:
             self.placement = placement
             self.clock = np.tile(self.clock, placement.rows // len(self.clock))
@@ -118,7 +118,7 @@ class _Recorded:
         blocks[here] = blocks[here].max(axis=1, keepdims=True)
 
     def columns(self) -> tuple[TouchColumns, list[OmittedTouches]]:
-        """Return the columns of all touches, given up here, and those left out; set the clock."""
+        """Return and release the columns of all touches and of omitted ones; set the clock."""
         touches, self.touches = self.touches, []
         compiled, self.compiled = self.compiled, []
         counts = [len(touch.position) for touch in touches]

@@ -64,7 +64,7 @@ def joined(parts: Sequence[Touches]) -> Touches:
 
 
 class FirstTouches(NamedTuple):
-    """What is touched first at each place.
+    """The first touches of each place.
 
     `fresh` is the number of sectors untouched by the block before, `written` of those that a store
     is the first to write. A sector first touched by several warps in one step counts for one of
@@ -124,7 +124,7 @@ class _Sectors:
 
 
 def _told(places: Array) -> Array:
-    """Return the places without those of omitted steps."""
+    """Return the places of recorded steps."""
     return places[places >= 0]
 
 

@@ -75,10 +75,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The comparison of two predicted launches: how far apart, by what, and how surely.
+    """The comparison of two predicted launches: ratio, difference and certainty.
 
-    `step` has the measured pairs predicted as far apart; it is None for launches on different GPUs,
-    which tie where each time lies in the other's interval.
+    `step` has the measured pairs with that predicted ratio; it is None for launches on different
+    GPUs, which tie if each time lies in the other's interval.
     """
 
     ratio: float

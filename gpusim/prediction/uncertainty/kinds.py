@@ -52,7 +52,7 @@ def is_measured(device: Device) -> bool:
 
 
 def errors_of(gpu: str) -> str:
-    """Return the kind of the GPUs whose errors count for a kind."""
+    """Return the kind of the GPUs with the errors that count for a kind."""
     return MEASURED if gpu == CALIBRATED else gpu
 
 

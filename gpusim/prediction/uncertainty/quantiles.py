@@ -22,7 +22,7 @@ Key = tuple[str, str, str]  # kind of GPU, code, kind of launch
 
 @dataclass(frozen=True)
 class Factor:
-    """The factor of wider intervals for a row of `UNKNOWNS`, and the launches behind it."""
+    """The factor of wider intervals for a row of `UNKNOWNS`, and its launches."""
 
     launches: int
     kernels: int
@@ -31,7 +31,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Quantiles:
-    """Quantiles of measured over predicted time, and the launches, kernels and GPUs behind them."""
+    """Quantiles of measured over predicted time, and their launches, kernels and GPUs."""
 
     launches: int
     kernels: int

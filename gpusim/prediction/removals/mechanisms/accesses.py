@@ -176,7 +176,7 @@ def _coalesced(
 
 @mechanism("latency")
 def latency(setting: Setting, pcs: frozenset[int]) -> Setting:
-    """No warp waits for its loads: they were begun long enough before."""
+    """No warp waits for its loads: they start early enough."""
     rows = accesses(setting, pcs, "global", "load") + accesses(setting, pcs, "shared", "load")
     changed = {}
     for pc in rows:
@@ -224,7 +224,7 @@ def local_memory(setting: Setting, pcs: frozenset[int]) -> Setting:
 
 @mechanism("atomics")
 def atomics(setting: Setting, pcs: frozenset[int]) -> Setting:
-    """Its atomics meet nowhere: each lane has an address of its own."""
+    """Its atomics have no contention: each lane has a separate address."""
     mine = accesses(setting, pcs, "global", "atomic") + accesses(setting, pcs, "shared", "atomic")
     known = setting.memory.atomics
     alone = AtomicLoad(float(setting.device.bandwidth.l2_atomic_units), 0.0)

@@ -11,7 +11,7 @@ from gpusim.prediction.setting import Setting
 
 @launch_mechanism("occupancy")
 def occupancy(setting: Setting) -> Setting:
-    """An SM holds as many blocks as it has room for warps."""
+    """An SM holds as many blocks as its warp slots allow."""
     return occupancy_of_warps(setting)
 
 

@@ -123,7 +123,7 @@ def _until_its_last(warp: WarpStream, useful: list[int]) -> WarpStream:
 
 
 def _alone_without(warps: list[WarpStream], meets: list[int]) -> list[WarpStream]:
-    """Return warps; the one that stays longest meets nobody where it is alone."""
+    """Return warps; the longest one skips barriers where it is alone."""
     counts = [int(are_at(warp, meets) @ warp.times) for warp in warps]
     longest = int(np.argmax(counts))
     others = sorted(counts)[-2] if len(counts) > 1 else 0
