@@ -8,7 +8,7 @@ memory reads shared memory until its group is awaited; stores to its source need
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -98,6 +98,18 @@ class BulkFlights:
             mine = self._of_element[one.elements] == one.begun.number
             self._of_element[one.elements[mine]] = 0
         return found
+
+    def left(self) -> Iterator[Finding]:
+        """Yield the copies to global memory whose groups no thread has waited for."""
+        for flight in self._flights.values():
+            if flight.begun.group:
+                who, line = thread_named(flight.thread), flight.access.line
+                message = (
+                    f"{who} copies from shared memory in line {line}, and the block ends without a "
+                    "wait for the copy: it may not have been done"
+                )
+                place = Place(line, COPIES["load"], who)
+                yield Finding("bulk-group", message, (place,), "shared", None)
 
     def are_on_their_way(self, elements: Array) -> Array:
         """Return a mask of the elements that a copy writes or reads meanwhile."""

@@ -197,7 +197,10 @@ class Checker(Observer):
 
     def batch_end(self, blocks: Array) -> None:
         """Forget blocks that have finished."""
-        self._batches.pop(int(blocks[0]), None)
+        batch = self._batches.pop(int(blocks[0]), None)
+        if batch is not None and batch.bulk is not None:
+            for found in batch.bulk.left():
+                self._state.tell(found)
         if self._state.flags is not None:
             self._state.flags.forget(blocks)
 

@@ -126,6 +126,13 @@ RULES: dict[str, Rule] = {
             "that issued it, and put a barrier after the wait where others access the element",
         ),
         Rule(
+            "bulk-group",
+            ERROR,
+            "a bulk copy to global memory that no thread waits for",
+            "commit its group (cp.async.bulk.commit_group), and wait for it "
+            "(cp.async.bulk.wait_group) in the thread that copies, before the block ends",
+        ),
+        Rule(
             "proxy-fence",
             ERROR,
             "a bulk copy of stores without a fence between the proxies",

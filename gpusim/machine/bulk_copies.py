@@ -182,26 +182,34 @@ def land(context: Context, group: Group, instruction: Instruction, on: Array) ->
     told: list[Bulk] = []
     if copies.pending:
         shape = (1, len(group.rows), 32)
-        barriers = np.broadcast_to(group.read(instruction.src[0]), shape)
+        barriers, phases = (np.broadcast_to(group.read(one), shape) for one in instruction.src)
         _, rows, lanes = np.nonzero(np.broadcast_to(on, shape))
         warps = batch.placement.warps_per_block
         asked = {
-            (int(group.rows[row]) // warps, int(barriers[0, row, lane]))
+            (
+                int(group.rows[row]) // warps,
+                int(barriers[0, row, lane]),
+                int(phases[0, row, lane]) >> 31 & 1,
+            )
             for row, lane in zip(rows, lanes, strict=True)
         }
-        for block, barrier in sorted(asked):
-            told += _landed(context, group, block, barrier)
+        for block, barrier, phase in sorted(asked):
+            told += _landed(context, group, block, barrier, phase)
     context.report(group, instruction, on, values=_values(told))
 
 
-def _landed(context: Context, group: Group, block: int, barrier: int) -> Iterator[Bulk]:
-    """Land the copies that a barrier's phase waits for alone, and yield them."""
+def _landed(context: Context, group: Group, block: int, barrier: int, phase: int) -> Iterator[Bulk]:
+    """Land the copies that a barrier's phase waits for alone, and yield them.
+
+    With the other parity of the phase the barrier waits for nothing.
+    """
     warps = group.batch.placement.warps_per_block
     copies = group.batch.bulk_copies
     word = _shared(group, block * warps, barrier, WIDE).view(np.uint64)
     waiting = [
         one
         for one in copies.pending
+        if int(word[0]) >> 63 == phase
         if not one.group and one.block == block and one.barrier == barrier
     ]
     for one in waiting:

@@ -54,11 +54,22 @@ BODIES = {
         "if (t == 0) LOAD(0) SYNC; out[t] = s[t]; WAIT(0);",
         "if (t == 0) LOAD(0) SYNC; s[t] = 1; WAIT(0); out[t] = s[t];",
         "s[t] = t; FENCE; SYNC; if (t == 0) { SAVE } SYNC; s[t] = 0; if (t == 0) SAVED;",
+        "if (t == 0) LOAD(0) WAIT(0); int v = s[t]; SYNC; if (t == 0) LOAD(1) WAIT(0);"
+        "out[t] = v + s[t];",
         "if (t < 32) { if (t == 0) LOAD(0) WAIT(0); } out[t] = *(volatile int *)&s[t];",
     ),
     "shared-race": (
         "if (t == 0) LOAD(0) WAIT(0); int v = s[63 - t]; if (t == 0) LOAD(1) WAIT(1);"
         "out[t] = v + s[t];",
+    ),
+    "bulk-group": (
+        "s[t] = t; FENCE; SYNC; if (t == 0) { SAVE }",
+        's[t] = t; FENCE; SYNC; if (t == 0) { asm volatile("cp.async.bulk.global.shared::cta'
+        '.bulk_group [%0], [%1], 256;" :: "l"(out), "r"(at(s)) : "memory"); SAVED; }',
+    ),
+    "no-progress": (
+        'if (t == 0) { asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 64;" '
+        ':: "r"(at(&bar)) : "memory"); LOAD(0) } WAIT(0); out[t] = s[t];',
     ),
     "proxy-fence": ("s[t] = t; SYNC; if (t == 0) { SAVE SAVED; }",),
 }

@@ -119,11 +119,15 @@ def land_bulk(warp: Warp, on: u32) -> None:
     """Complete the copies of tested phases that lack only these."""
     left = on
     while left:
-        barrier = _place(warp, Word(IN + 4 * trailing_zeros(left)).value, WIDE)
+        lane = 4 * trailing_zeros(left)
+        barrier = _place(warp, Word(IN + lane).value, WIDE)
+        phase = Word(IN + OPERAND_BYTES + lane).value >> 31
+        is_tested = Long(barrier).value >> 63 & 1 == phase & 1
         left = left & (left - 1)
         for number in range(NOW.bulk):
             one = _bulk(number)
-            if one.is_there and one.barrier == barrier and Long(barrier).value & 1:
+            is_of_it = one.is_there != 0 and one.barrier == barrier
+            if is_of_it and is_tested and Long(barrier).value & 1:
                 _move(one)
                 word = Long(barrier)
                 word.value = completed(word.value, UNIT * one.units)

@@ -138,7 +138,8 @@ def _ask_for_phase(context: Context, row: Row, place: int, found: Mnemonic) -> I
     verdict, where, phase = row.operands
     word = replace(summed_address(where, row, place, context.window), results=(f"B{place}",))
     yield word
-    yield Micro(LAND, place, None, word.results, (), row.guard, issued=False)
+    asked = (*word.results, *words_of(phase, "u", row))
+    yield Micro(LAND, place, None, asked, (), row.guard, issued=False)
     address = summed_address(where, row, place, context.window - _UPPER_HALF)
     yield address
     held = (f"T{place}.0",)
