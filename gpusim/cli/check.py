@@ -103,28 +103,6 @@ def exit_code(findings: Findings, *, strict: bool) -> int:
     return FOUND if findings.errors or (strict and findings.warnings) else 0
 
 
-UNINITIALISED = Option(
-    "--uninitialised",
-    "an uninitialised array of FILE.py:FUNCTION: a read before the first write is an error",
-    "NAME",
-    None,
-    True,
-)
-STRICT = Option("--strict", "count warnings as errors")
-LENIENT = Option(
-    "--lenient", "take locks and flags for acquires without a fence after them; the report notes it"
-)
-DEBUG = Option(
-    "-G",
-    "compile FILE.cu without optimisation, as nvcc -G: every access of the source is checked",
-    destination="debug",
-)
-
-EXPLORE = Option("--explore", "also check N launches with other inputs and orders", "N")
-SEED = Option("--seed", "of the launches of --explore (0)", "SEED")
-BLOCKS = Option("--blocks", "check only some blocks: last:64, first:64, 100:200", "BLOCKS")
-OUT = Option("--out", "also write a page of the findings: a file that ends in .html", "FILE")
-ORDER = Option("--order", "run warps and blocks in random order, with this seed", "SEED")
 MOST_SEED, MOST_LAUNCHES = 10**9 - 1, 10**4
 
 COMMAND = Command(
@@ -139,16 +117,30 @@ COMMAND = Command(
             SHARED["--code"],
             help="code of a Python kernel: lowering at -O0, nvcc or auto (lowering)",
         ),
-        STRICT,
-        LENIENT,
-        DEBUG,
-        UNINITIALISED,
-        EXPLORE,
-        SEED,
-        ORDER,
-        BLOCKS,
+        Option("--strict", "count warnings as errors"),
+        Option(
+            "--lenient",
+            "take locks and flags for acquires without a fence after them; the report notes it",
+        ),
+        Option(
+            "-G",
+            "compile FILE.cu without optimisation, as nvcc -G: every access of the source is "
+            "checked",
+            destination="debug",
+        ),
+        Option(
+            "--uninitialised",
+            "an uninitialised array of FILE.py:FUNCTION: a read before the first write is an error",
+            "NAME",
+            None,
+            True,
+        ),
+        Option("--explore", "also check N launches with other inputs and orders", "N"),
+        Option("--seed", "of the launches of --explore (0)", "SEED"),
+        Option("--order", "run warps and blocks in random order, with this seed", "SEED"),
+        Option("--blocks", "check only some blocks: last:64, first:64, 100:200", "BLOCKS"),
         "--step-limit --all",
-        OUT,
+        Option("--out", "also write a page of the findings: a file that ends in .html", "FILE"),
         "--format --json --sarif",
     ),
     (

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from operator import or_
 
 from gpusim.compiler.dominators import reverse_postorder
 from gpusim.compiler.ir import Block
 from gpusim.lowering.code import Code, Row
-from gpusim.lowering.machine_code.copies import Copy
 from gpusim.program.dataflow import solve
 from gpusim.program.liveness import under_one_guard
+
+
+@dataclass(eq=False)
+class Copy:
+    """One register copied to another; `line` is the source line it belongs to."""
+
+    dst: int
+    src: int
+    line: int
 
 
 class Liveness:

@@ -10,8 +10,7 @@ from gpusim.compiler.ir import Block
 from gpusim.lowering.analysis.loops import natural_loops
 from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.graph import split_edge
-from gpusim.lowering.machine_code.copies import Copy
-from gpusim.lowering.machine_code.liveness import Liveness
+from gpusim.lowering.machine_code.liveness import Copy, Liveness
 
 
 def out_of_ssa(code: Code, *, coalesced: bool) -> None:

@@ -11,9 +11,9 @@ sectors of each instruction.
 from gpusim.prediction.locality.sample import SAMPLED
 from gpusim.prediction.memory.access import NO_ACCESS, Access, Requester
 from gpusim.prediction.memory.hierarchy import GlobalMemory
+from gpusim.prediction.memory.latency import slowest_excess_cycles
 from gpusim.prediction.memory.miss_ratios import Source, Sources
 from gpusim.prediction.memory.share import MemoryShare, memory_share
-from gpusim.prediction.memory.slowest import slowest_excess_cycles
 from gpusim.prediction.memory.stores import Stored
 
 __all__ = [
