@@ -28,7 +28,13 @@ from gpusim.launch.events import Step
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
-from gpusim.program.polling import optimistic_loads, signals, tested_loads, waits
+from gpusim.program.polling import (
+    optimistic_loads,
+    signals,
+    tested_loads,
+    unmet_polls,
+    waits,
+)
 from gpusim.typing import Array
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
@@ -190,7 +196,7 @@ def _accesses(program: Program, swaps: Collection[int]) -> dict[int, Access]:
     """Return the accesses to memory of a program, by pc."""
     rows = program.instructions
     waiting, guessing = waits(program), optimistic_loads(program)
-    volatile = _polls_of_shared(program, waiting) if program.compiler else frozenset()
+    volatile = _polls_of_shared(program, unmet_polls(program)) if program.compiler else frozenset()
     tested, signalling = tested_loads(program), signals(program)
     return {
         pc: Access(

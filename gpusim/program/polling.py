@@ -18,6 +18,17 @@ def polls(program: Program) -> frozenset[int]:
 
 
 @once
+def unmet_polls(program: Program) -> frozenset[int]:
+    """Return the polls of loops without a barrier: in others a value may come by the barrier."""
+    return frozenset(
+        pc
+        for loop in _loops(program)
+        if not any(OPS[row.op].kind == "barrier" for _, row in loop)
+        for pc in loop.polls
+    )
+
+
+@once
 def waits(program: Program) -> frozenset[int]:
     """Return the polls, with the first iteration's that a compiler has put before the loop."""
 

@@ -140,3 +140,26 @@ def test_a_lock_may_be_opened_by_a_volatile_store(body: str) -> None:
 @pytest.mark.parametrize("body", NOT_FREED, ids=PAUSES)
 def test_a_lock_opened_without_a_fence_is_a_race(body: str) -> None:
     assert ("block-race", "count") in rules(kernels(LOCK, FREED + NOT_FREED)[body])
+
+
+QUEUE = """__global__ void k(int *head, int *work, int *out) {
+    __shared__ int item;
+    while (true) {
+        {BODY}
+        if (threadIdx.x == 0) item = atomicAdd(head, 1);
+        __syncthreads();
+        int mine = item;
+        if (mine >= 4) break;
+        if (threadIdx.x == 0) out[mine] = work[mine] + 1;
+    }
+}
+"""
+BARRIERS = ("__syncthreads();", "")
+
+
+@pytest.mark.parametrize(("barrier", "errors"), [(BARRIERS[0], []), (BARRIERS[1], ["shared-race"])])
+def test_a_word_behind_a_barrier_of_its_loop_is_no_flag(barrier: str, errors: list[str]) -> None:
+    """Without the first barrier the next item is stored while slower warps still read this one."""
+    arrays = [np.zeros(4, np.int32) for _ in range(3)]
+    found = gpusim.check(kernels(QUEUE, BARRIERS)[barrier][2, 64], *arrays)
+    assert [one.rule for one in found] == errors
