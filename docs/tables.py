@@ -344,6 +344,8 @@ LETTERS = {
     "I_tensor at least": "interval_cycles.tensor_least",
     "λ_tensor of FP64": "latency_cycles.tensor_fp64",
     "I_tensor of FP64": "interval_cycles.tensor_fp64",
+    "λ_warpgroup": "latency_cycles.warpgroup_product",
+    "I_column": "interval_cycles.warpgroup_column",
     "t_control": "latency_cycles.control",
     "t_branch": "latency_cycles.branch",
     "I_exit": "interval_cycles.exit",

@@ -24,7 +24,7 @@ class FakeCompiler:
         self.compiled: list[Twin] = []
 
     def compile(self, twin: Twin, arch: str) -> Binary:
-        assert arch == "sm_90"
+        assert arch == "sm_90a"
         self.compiled.append(twin)
         return Binary(twin.expression.encode(), twin.expression)
 

@@ -20,7 +20,7 @@ from gpusim.isa.ops import AFFINE, OPS, VECTOR_TWINS
 from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
 from gpusim.lowering.choices import CHOICES, SEQUENCES
-from gpusim.machine import barrier, matrices, warp
+from gpusim.machine import barrier, matrices, warp, warpgroups
 from gpusim.machine.handlers import HANDLERS
 from gpusim.prediction.clock.steps import Action
 
@@ -119,7 +119,7 @@ def test_the_machine_and_the_clock_know_every_trait_of_an_op() -> None:
 
 def test_what_threads_do_together_is_convergent() -> None:
     """Where the handler stands tells who takes part; the row has to say the same."""
-    rooms = warp.__name__, matrices.__name__, barrier.__name__
+    rooms = {one.__name__ for one in (warp, matrices, warpgroups, barrier)}
     found = {name: HANDLERS[row.kind].__module__ in rooms for name, row in OPS.items()}
     assert found == {name: row.convergent for name, row in OPS.items()}
 

@@ -25,6 +25,7 @@ from gpusim.catalogue import REDUCTION, Entry, Setup, oracle
 from gpusim.catalogue.oracle import Expected
 from gpusim.errors import GpusimError
 from gpusim.host.installation import install
+from gpusim.launch.grid import ComputeCapability
 
 from . import compilers, twins
 from .arrays import Arrays, Ready
@@ -85,7 +86,7 @@ class PycudaBackend:
             device = self._device = self.driver.Device(0)
             self._context = device.make_context()
             major, minor = device.compute_capability()
-            self.arch = f"sm_{major}{minor}"
+            self.arch = ComputeCapability(major, minor).target
             self.compute_capability = f"{major}.{minor}"
             self.gpu_name = str(device.name())
             self.memory_bytes = int(device.total_memory())

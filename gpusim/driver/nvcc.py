@@ -45,7 +45,9 @@ def compiler() -> Path:
 def arguments(given: Sequence[str], architecture: str) -> list[str]:
     """Return nvcc's arguments: the user's without architectures, with the shared runtime."""
     kept = list(_without_own(given))
-    own = [f"-arch={architecture}", "-lineinfo", "--no-compress", *_host_compiler()]
+    virtual = architecture.replace("sm", "compute")
+    target = f"-gencode=arch={virtual},code=[{architecture},{virtual}]"
+    own = [target, "-lineinfo", "--no-compress", *_host_compiler()]
     made = [*own, "-include", str(HEADERS / "cuda12.h"), *kept, f"-I{HEADERS / 'samples'}"]
     for folder in wheels.folders("include"):  # of wheels that lie apart from nvcc's
         if folder.is_dir() and folder.parent != compiler().parent.parent:

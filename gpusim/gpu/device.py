@@ -325,6 +325,10 @@ class Latency:
         "a matrix product of doubles, beyond the occupancy of its unit by 16 rows",
         default=_as_measured(18.0),
     )
+    warpgroup_product: float = _latency(
+        "a warpgroup's matrix product (wgmma) and the wait for it, beyond its unit's occupancy",
+        default=_as_measured(45.0),
+    )
     shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
     shared_wavefront: float = _latency(
         "added by each wavefront of a shared-memory load beyond the first", "cycles per wavefront"
@@ -444,6 +448,10 @@ class Interval:
     tensor_fp64: float = _interval(
         "tensor core of a scheduler: a matrix product of doubles, for each 4 of k",
         default=Default(_of_doubles, "white papers: 16 cycles, or as the DFMA of its products"),
+    )
+    warpgroup_column: float = _interval(
+        "tensor core of a scheduler: a warpgroup's matrix product (wgmma), for each column",
+        default=_as_measured(0.5),
     )
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
     adu: float = _interval("special registers of the SM, and so constants", default=_calibrated(2))

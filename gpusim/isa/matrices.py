@@ -23,7 +23,7 @@ from gpusim.isa.rounding import BRAIN, F64, HALF, SINGLE, U32, rounded
 from gpusim.typing import Array
 
 GROUPS, QUADS = 8, 4  # lane 4 g + t: row g of A and C, column g of B; place t along the other axis
-WARPS_AT_ONCE = 32  # as many as have their products in the cache
+COLUMNS_AT_ONCE = 256  # of warps together: as many as have their products in the cache
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,11 @@ def product(form: MatrixProduct, words: Sequence[Array]) -> list[Array]:
         return [np.zeros((1, 1, 1), U32)] * form.registers[2]
     shape = np.broadcast_shapes(*(word.shape for word in words))[:2]
     flat = [np.broadcast_to(word, (*shape, 32)).reshape(-1, 32) for word in words]
+    at_once = COLUMNS_AT_ONCE // form.n
     with np.errstate(all="ignore"):
         made = [
-            _product(form, [word[begin : begin + WARPS_AT_ONCE] for word in flat])
-            for begin in range(0, len(flat[0]), WARPS_AT_ONCE)
+            _product(form, [word[begin : begin + at_once] for word in flat])
+            for begin in range(0, len(flat[0]), at_once)
         ]
     count = form.registers[2]
     return [np.concatenate([d[n] for d in made]).reshape(*shape, 32) for n in range(count)]
@@ -154,14 +155,21 @@ def product(form: MatrixProduct, words: Sequence[Array]) -> list[Array]:
 
 def _product(form: MatrixProduct, words: Sequence[Array]) -> list[Array]:
     of_a, of_b, _ = form.registers
-    a = _along(words[:of_a], form.a, form.m)
-    b = _along(words[of_a : of_a + of_b], form.b, form.n)
-    c = words[of_a + of_b :]
+    a = along(words[:of_a], form.a, form.m)
+    b = along(words[of_a : of_a + of_b], form.b, form.n)
+    return summed(form, a, b, words[of_a + of_b :])
+
+
+def summed(form: MatrixProduct, a: Array, b: Array, c: Sequence[Array]) -> list[Array]:
+    """Return the registers of D, (warps, 32) each, from those of C.
+
+    The values of A and B are shaped (warps, m, k) and (warps, n, k).
+    """
     if form.sums == "s32":
-        return _spread(_of_integers(form, a, b, _gathered(c, np.int32)).view(U32), U32)
+        return _spread(_of_integers(form, a, b, _gathered(c, np.int32, form.n)).view(U32), U32)
     if form.sums == "f64":
-        return _spread(_of_doubles(a, b, _gathered(c, np.uint64).view(F64)), np.uint64)
-    bits = _gathered(c, np.uint16 if form.sums == "f16" else U32).astype(U32)
+        return _spread(_of_doubles(a, b, _gathered(c, np.uint64, form.n).view(F64)), np.uint64)
+    bits = _gathered(c, np.uint16 if form.sums == "f16" else U32, form.n).astype(U32)
     bits = _warps_last(bits, (1, 2, 0))
     for factors in _steps(form, a, b):
         bits = _added(form, *factors, ELEMENTS[form.sums].values(bits))
@@ -172,7 +180,7 @@ def _product(form: MatrixProduct, words: Sequence[Array]) -> list[Array]:
 # -- fragments -----------------------------------------------------------------------------
 
 
-def _along(words: Sequence[Array], kind: str, rows: int) -> Array:
+def along(words: Sequence[Array], kind: str, rows: int) -> Array:
     """Return a factor's values, shaped (warps, rows, k): rows of A, or columns of B.
 
     A register has neighbours along k, in 4 lanes in turn; registers alternate between the rows g
@@ -195,17 +203,18 @@ def _joined(words: Sequence[Array]) -> Array:
     return np.asarray(wide[..., ::2] | wide[..., 1::2] << np.uint64(32))
 
 
-def _gathered(words: Sequence[Array], kind: Any) -> Array:
+def _gathered(words: Sequence[Array], kind: Any, n: int) -> Array:
     """Return C's elements, shaped (warps, m, n): a lane has pairs of them, in rows g and g + 8."""
     held = np.ascontiguousarray(np.stack(words, axis=-1)).view(kind)
-    parts = held.reshape(len(held), GROUPS, QUADS, -1, 2)
-    return np.ascontiguousarray(parts.transpose(0, 3, 1, 2, 4)).reshape(len(held), -1, GROUPS)
+    parts = held.reshape(len(held), GROUPS, QUADS, n // GROUPS, -1, 2)
+    return np.ascontiguousarray(parts.transpose(0, 4, 1, 3, 2, 5)).reshape(len(held), -1, n)
 
 
 def _spread(values: Array, kind: Any) -> list[Array]:
     """Return D's registers: the inverse of `_gathered`."""
     parts = values.view(np.uint64) if kind is np.uint64 else values.astype(kind)
-    parts = parts.reshape(len(parts), -1, GROUPS, QUADS, 2).transpose(0, 2, 3, 1, 4)
+    columns = parts.shape[2] // GROUPS
+    parts = parts.reshape(len(parts), -1, GROUPS, columns, QUADS, 2).transpose(0, 2, 4, 3, 1, 5)
     held = np.ascontiguousarray(parts).reshape(len(parts), 32, -1).view(U32)
     return [held[..., number] for number in range(held.shape[-1])]
 

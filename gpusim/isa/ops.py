@@ -312,6 +312,7 @@ class Program:
 # Where bulk copies land: before a question for a phase, and behind a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
 BULK_STORE = "UBLKCP.STORE"
+WARPGROUP_WAIT = "WARPGROUP.DEPBAR"
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
 # Swaps in shared memory if nothing has come between: tried for one lane of each word, in a loop
@@ -458,7 +459,7 @@ _KEPT_TO_ITSELF = (
     "bounds", "source_branch", "shuffle", "vote", "match",
     "elect", "reduce_lanes", "differs", "first_lane", "warpsync", "collect", "bssy",
     "get_token", "set_token", "texture", "surface_load", "surface_store", "matrix_product",
-    "rows_to_fragments", "fragments_to_rows", "transpose",
+    "warpgroup_product", "rows_to_fragments", "fragments_to_rows", "transpose",
 )  # fmt: skip
 
 AFFINE = ("", "sum", "product", "shift", "select", "first", "high", "comparison")
@@ -746,6 +747,13 @@ OPS |= {
         name: Op("tensor", kind="matrix_product", convergent=True)
         for name in ("HMMA", "IMMA", "DMMA", "BMMA", "QMMA")
     },
+    # Those of a warpgroup: detail is a WarpgroupProduct.
+    **{
+        name: Op("tensor", kind="warpgroup_product", convergent=True)
+        for name in ("HGMMA", "IGMMA", "QGMMA", "BGMMA")
+    },
+    "WARPGROUP.ARRIVE": Op("cbu"),
+    WARPGROUP_WAIT: Op("cbu"),  # detail: how many groups of products may be under way
     # Rows of 16 bytes, and the exchange of them with fragments; detail of that: how many matrices,
     # and whether they are transposed.
     "LDSM": Op("lsu", kind="load", timing="shared_load"),

@@ -18,6 +18,7 @@ from gpusim.machine import (
     textures,
     values,
     warp,
+    warpgroups,
 )
 from gpusim.machine.context import Handler
 
@@ -36,6 +37,7 @@ HANDLERS: Mapping[str, Handler] = {
     "elect": warp.elect,
     "transpose": warp.transpose,
     "matrix_product": matrices.product,
+    "warpgroup_product": warpgroups.product,
     "rows_to_fragments": matrices.to_fragments,
     "fragments_to_rows": matrices.to_rows,
     "reduce_lanes": warp.exchange,

@@ -68,8 +68,9 @@ class Interpreter:
     ) -> None:
         self.batch = batch
         self._turns = turns
-        has_bulk_copies = any(OPS[row.op].kind == "bulk_copy" for row in batch.program.instructions)
-        if turns is not None or batch.launch.cluster_blocks > 1 or has_bulk_copies:
+        kinds = {OPS[row.op].kind for row in batch.program.instructions}
+        has_rows = not kinds.isdisjoint(("bulk_copy", "warpgroup_product"))
+        if turns is not None or batch.launch.cluster_blocks > 1 or has_rows:
             batch.unfold()
         self.context = Context(batch, arguments, allocations, observers, on_fault, changes)
         self.context.printed = printed

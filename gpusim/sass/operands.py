@@ -32,10 +32,10 @@ class Operand:
 
     `kind` is "R" for a register of either file, "K" for a list of scoreboards, "P" for a predicate,
     "I" for a whole number, "F" for a floating-point number, "C" for a constant bank, "M" for an
-    address in memory, "L" for a label, "S" for a special register, "B" for a convergence barrier,
-    or "X" for an operand of one instruction only. `name` is the register, label or text. A
-    register `is_reused` if its reuse flag is set: its value is kept in the operand cache for the
-    next instruction.
+    address in memory, "G" for descriptors of matrices in shared memory, "L" for a label, "S" for a
+    special register, "B" for a convergence barrier, or "X" for an operand of one instruction only.
+    `name` is the register, label or text. A register `is_reused` if its reuse flag is set: its
+    value is kept in the operand cache for the next instruction.
     """
 
     kind: str
@@ -70,6 +70,7 @@ _LABEL = re.compile(r"`\((.*)\)$")
 _BANK = re.compile(r"c\[(0x[0-9a-f]+)\]\s*\[(.*)\]" + _SUFFIXES)
 _WHOLE = re.compile(r"0x[0-9a-f]+$")
 _FLOATING = re.compile(r"[+-]?(\d+\.?\d*(e[+-]?\d+)?|INF|[QS]NAN)$", re.IGNORECASE)
+_MATRICES = re.compile(r"gdesc\[(UR\d+|URZ)\]" + _SUFFIXES)
 _ADDRESS = re.compile(r"(?:desc\[(UR\d+|URZ)\])?\[(.*)\]" + _SUFFIXES)
 _TERM = re.compile(r"(U?R(?:\d+|Z))(\.64|\.U32)?(?:\.X(4|8|16))?$")
 _OFFSET = re.compile(r"-?\s*0x[0-9a-f]+$")
@@ -143,6 +144,8 @@ def _plain(text: str) -> Operand:
         return Operand("S", text)
     if _BARRIER.match(text):
         return Operand("B", text)
+    if match := _MATRICES.match(text):
+        return Operand("G", match[1], suffixes=tuple(match[2].split(".")[1:]))
     if match := _ADDRESS.match(text):
         return _placed(text, Operand("M", match[1] or ""), match[2], match[3])
     return Operand("X", text)

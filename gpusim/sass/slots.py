@@ -25,6 +25,7 @@ class Slot:
     suffixes: frozenset[str] = frozenset()
     may_have_descriptor: bool = False
     is_false: bool = False  # the predicate that is never true, and no other
+    most_suffixes: int = 1
 
     def fits(self, operand: Operand) -> bool:
         """Return whether an operand is of a kind that may stand here."""
@@ -37,7 +38,7 @@ class Slot:
             self.fits(operand)
             and _signs(operand) <= set(self.signs)
             and set(operand.suffixes) <= self.suffixes
-            and len(operand.suffixes) <= 1
+            and len(operand.suffixes) <= self.most_suffixes
             and not (operand.absolute and TURNED in operand.suffixes)  # in which order?
             and (self.may_have_descriptor or not has_descriptor)
             and (not self.is_false or (operand.is_true and operand.negated))
@@ -57,10 +58,10 @@ def _signs(operand: Operand) -> set[str]:
 
 _WORD, _NUMBER = Slot("RCI"), Slot("RCIF", "-|")
 # Codes of operands of rows that compute (see `table.Mnemonic`), and of the others: o a register as
-# it is, j and y one of a matrix by rows and by columns, w a register or number, m a mask of lanes,
-# q a predicate that is written, a an address, g one with a descriptor of global memory, c a word of
-# a constant bank, l a label, b a convergence barrier, s a special register, k scoreboards, t a text
-# of the row's own.
+# it is, e one with a minus, j and y one of a matrix by rows and by columns, G descriptors of
+# matrices, w a register or number, m a mask of lanes, q a predicate that is written, a an address,
+# g one with a descriptor of global memory, c a word of a constant bank, l a label, b a convergence
+# barrier, s a special register, k scoreboards, t a text of the row's own.
 SLOTS: Mapping[str, Slot] = {
     **dict.fromkeys("uixrUIXRw", _WORD),
     **dict.fromkeys("fdD", _NUMBER),
@@ -71,6 +72,8 @@ SLOTS: Mapping[str, Slot] = {
     "o": Slot("R"),
     "j": Slot("R", suffixes=frozenset(("ROW",))),
     "y": Slot("R", suffixes=frozenset(("COL",))),
+    "e": Slot("R", "-"),
+    "G": Slot("G", suffixes=frozenset(("negA", "negB", "tnspA", "tnspB")), most_suffixes=4),
     "q": Slot("P"),
     "#": Slot("I"),
     "0": Slot("P", "!", is_false=True),

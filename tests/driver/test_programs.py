@@ -208,14 +208,17 @@ def test_with_the_runtime_a_launch_that_is_not_simulated_leaves_no_results(host:
 def test_a_refused_unit_of_hopper_names_a_device_without_it(host: Host) -> None:
     text = """
 extern "C" __global__ void products(float *out) {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    out[0] = 1;
+    float d[4] = {};
+    asm volatile("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0,%1,%2,%3},"
+                 " %4, %4, %5, 0, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(0ull), "r"(0));
+    out[0] = d[0];
 }
 """
     made = compiler.compiled(text, "products.cu", [], "sm_90a").cubin
     ran = host.run('launch("products", 1, 128, take(4))', made=made)
     assert ran.out == ["cuLaunchKernel 801"]
-    assert "(wgmma) are not simulated" in ran.err
+    assert "(wgmma) in this form are not simulated" in ran.err
     assert "compilers do without for --device a100-40gb" in ran.err
 
 

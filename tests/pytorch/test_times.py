@@ -76,17 +76,27 @@ def test_the_lesson_on_softmax_has_its_race_its_times_and_its_results(programs: 
 
 REFUSED = """
 configs = [triton.Config({"B": b}, num_warps=4) for b in (64, 16)]
+SPARSE = (
+    "{ .reg .b64 none; mov.b64 none, 0;"
+    " wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {$0, $1, $2, $3}, none, none, $4,"
+    " 0, 1, 1, 1, 0, 0; }"
+)
 @triton.autotune(configs=configs, key=[])
 @triton.jit
-def square(x, y, B: tl.constexpr):
+def square(x, y, B: tl.constexpr, sparse: tl.constexpr):
     i = tl.arange(0, B)
     place = i[:, None] * 64 + tl.arange(0, 64)[None, :]
     v = tl.load(x + place)
     w = tl.load(x + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :])
     tl.store(y + place, tl.dot(v, w))
+    if B != 16:
+        p, q, r, s = tl.inline_asm_elementwise(
+            sparse, "=f,=f,=f,=f,r", [i], dtype=(tl.float32, tl.float32, tl.float32, tl.float32),
+            is_pure=False, pack=1)
+        tl.store(y + i, p + q + r + s)
 x = torch.randn(64, 64, device="cuda", dtype=torch.float16)
 y = torch.zeros(64, 64, device="cuda")
-square[(1,)](x, y)
+square[(1,)](x, y, sparse=SPARSE)
 torch.testing.assert_close(y[:16], (x.float() @ x.float())[:16], rtol=1e-2, atol=1e-2)
 print(square.best_config.kwargs)
 """
@@ -97,7 +107,7 @@ def test_a_search_goes_on_behind_a_refused_launch(programs: Programs, command: s
     ran = programs.run(REFUSED, command)
     assert ran.out == ["{'B': 16}"]
     assert ran.code == 0
-    assert "(wgmma) are not simulated" in ran.err
+    assert "(wgmma) in this form are not simulated" in ran.err
     assert "--device a100-40gb" in ran.err
 
 
@@ -105,3 +115,24 @@ def test_a_search_without_a_simulated_configuration_fails(programs: Programs) ->
     """The chosen configuration is launched once more, and Triton raises its error."""
     ran = programs.run(REFUSED.replace("(64, 16)", "(64, 128)"), "run")
     assert ran.code == 1
+
+
+PRODUCT = """
+@triton.jit
+def product(x, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    place = i[:, None] * B + i[None, :]
+    v = tl.load(x + place)
+    tl.store(y + place, tl.dot(v, v))
+x = torch.randn(64, 64, device="cuda", dtype=torch.float16)
+y = torch.empty(64, 64, device="cuda")
+product[(1,)](x, y, 64)
+torch.testing.assert_close(y, x.float() @ x.float(), rtol=1e-2, atol=1e-2)
+print("wgmma" in product.device_caches[0][0].popitem()[1].asm["ptx"])
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "check"])
+def test_products_of_64_rows_run_as_those_of_warpgroups(programs: Programs, command: str) -> None:
+    ran = programs.run(PRODUCT, command)
+    assert (ran.out, ran.code) == (["True"], 0)

@@ -16,7 +16,7 @@ from validate.calibrate import calibrate
 from validate.nvrtc import NvrtcMissingError
 from validate.twins import TwinError
 
-ARCH = "sm_90"
+ARCH = "sm_90a"
 FILES = sorted({twins.file_of(entry) for entry in twins.twinned()})
 
 

@@ -13,6 +13,11 @@ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader > "$out/gpu.txt
 /tmp/matrices-products "$out/products.bin" > "$out/products.txt" 2>&1
 /tmp/matrices-products "" 512 > "$out/products512.txt" 2>&1
 gzip -9 -f "$out/products.bin"
+if [ "$arch" = sm_90 ]; then
+  nvcc -O3 -gencode arch=compute_90a,code=sm_90a -o /tmp/matrices-warpgroups "$here/warpgroups.cu"
+  /tmp/matrices-warpgroups > "$out/warpgroups.txt" 2>&1
+  /tmp/matrices-warpgroups rates > "$out/warpgroup_rates.jsonl" 2>&1
+fi
 /tmp/matrices-rates > "$out/rates.jsonl" 2>&1
 /tmp/matrices-gemm > "$out/gemm.jsonl" 2>&1
 shared=l1tex__data_pipe_lsu_wavefronts_mem_shared_op

@@ -108,6 +108,32 @@ def tensor_cores(bench: Bench) -> Values:
     return [whole, (whole - half) / 2, double - floods[3] / 2, *floods]
 
 
+@probe("latency_cycles.warpgroup_product", "interval_cycles.warpgroup_column")
+def warpgroup_products(bench: Bench) -> Values:
+    """One warpgroup: groups of 1, 9 and 17 products, all of one sum, each group awaited.
+
+    What eight products take more, of 128 columns than of 64: by column. A group of one product,
+    less its columns and the stall counts of WARPGROUP.ARRIVE, 6, and of the wait, 2. GPUs without
+    wgmma lack it, and the probe is left out there.
+    """
+    times = {
+        columns: [
+            bench.step(
+                "warpgroups",
+                f"products<Columns{columns}, {products}, LENGTH>",
+                threads=128,
+                lengths=(2, 4),
+            )
+            for products in (1, 9, 17)
+        ]
+        for columns in (64, 128)
+    }
+    bench.notes["warpgroup_products_awaited"] = times
+    steps = {columns: (of[2] - of[1]) / 8 for columns, of in times.items()}
+    column = (steps[128] - steps[64]) / 64
+    return [sum(of[0] - column * columns for columns, of in times.items()) / 2 - 8, column]
+
+
 @probe("interval_cycles.adu")
 def address_unit(bench: Bench) -> Values:
     """LDC by 32 warps, each needing the one before of its warp: cycles of the SM for one."""

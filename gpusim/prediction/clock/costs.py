@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from gpusim.gpu.device import Device
+from gpusim.gpu.memory import BANKS, WORD_BYTES
 from gpusim.isa.matrices import MatrixProduct
 from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.isa.warpgroups import GROUP_ROWS, K_BYTES, WarpgroupProduct
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.memory.measured import (
     ADDITIONS_AN_IMAD,
@@ -91,7 +93,8 @@ def _costs(program: Program, device: Device) -> Iterator[Cost]:
 
 def _kind(row: Instruction) -> Hashable:
     """Return all that the cost of an instruction alone follows from."""
-    return row.op, row.detail if isinstance(row.detail, MatrixProduct | str) else None
+    costs = isinstance(row.detail, MatrixProduct | WarpgroupProduct | str)
+    return row.op, row.detail if costs else None
 
 
 def _as_issued(program: Program, device: Device) -> Iterator[Instruction]:
@@ -116,6 +119,8 @@ def _cost(instruction: Instruction, device: Device) -> Cost:
     pipe, takes, keeps = _unit("uniform_constants" if is_uniform_constant else op.unit, device)
     if isinstance(instruction.detail, MatrixProduct):
         takes, keeps = _tensor_cost(instruction.detail, device)
+    elif isinstance(instruction.detail, WarpgroupProduct):
+        takes, keeps = _warpgroup_cost(instruction.detail, device)
     slot = ticks(_dispatch(op.unit, device))
     return Cost(
         pipe=pipe,
@@ -165,6 +170,18 @@ def _tensor_cost(form: MatrixProduct, device: Device) -> tuple[float, float]:
     keeps = max(interval.tensor_least, whole * registers / REGISTERS_OF_A)
     takes = latency.tensor - latency.tensor_register * (REGISTERS_OF_A - registers)
     return max(takes, keeps), keeps
+
+
+def _warpgroup_cost(product: WarpgroupProduct, device: Device) -> tuple[float, float]:
+    """Return latency and interval of a warpgroup's product, in cycles.
+
+    Its unit has it no longer than it takes to compute, unless shared memory takes longer to give
+    both factors. A result takes the same time in either case (`warpgroup_cycles`, an H200).
+    """
+    columns = product.form.n * device.interval_cycles.warpgroup_column
+    rows = product.form.n + (0 if product.factors[0] is None else GROUP_ROWS)
+    keeps = max(columns, rows * K_BYTES / (BANKS * WORD_BYTES))
+    return device.latency_cycles.warpgroup_product + columns, keeps
 
 
 def _unit(unit: str, device: Device) -> tuple[str, float, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from gpusim.gpu.device import Device
 from gpusim.gpu.memory import WORD_BYTES
-from gpusim.isa.ops import BULK_STORE, OPS, Instruction, Op, Program
+from gpusim.isa.ops import BULK_STORE, OPS, WARPGROUP_WAIT, Instruction, Op, Program
+from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import Cost, instruction_costs
 from gpusim.prediction.clock.steps import Action
@@ -52,35 +53,52 @@ def issues(program: Program, device: Device) -> list[Issue]:
     interval = device.interval_cycles
     ports = ticks(interval.lsu_scheduler), ticks(interval.store_scheduler)
     actions = {pc: _OF_MBARRIERS[role] for pc, role in roles(program).items() if role != COPY}
+    rows = _awaiting_products(program.instructions)
+    if program.compiler:
+        rows = [*_reading_what_is_issued(rows)]
     return [
         _issue(row, cost, actions.get(pc), ports, interval.store_joined)
-        for pc, (row, cost) in enumerate(zip(_reading_what_is_issued(program), costs, strict=True))
+        for pc, (row, cost) in enumerate(zip(rows, costs, strict=True))
     ]
 
 
-def _reading_what_is_issued(program: Program) -> Iterator[Instruction]:
+def _reading_what_is_issued(rows: Sequence[Instruction]) -> Iterator[Instruction]:
     """Yield the instructions, with pseudo-instructions replaced by their sources as operands.
 
     In a compiler's code these are operand expressions: an address as a sum of registers, a negated
     predicate. They are ready when their sources are. In the lowering's code no instruction of the
     hardware would wait for them.
     """
-    if not program.compiler:
-        yield from program.instructions
-        return
     made: dict[int, dict[int, None]] = {}
-    for row in program.instructions:
+    for row in rows:
         if not OPS[row.op].issued:
             for register in row.dst:
                 sources = dict.fromkeys(one for read in row.src for one in made.get(read, (read,)))
                 made.setdefault(register, {}).update(sources)
-    for row in program.instructions:
+    for row in rows:
         if made.keys().isdisjoint(row.src):
             yield row
         else:
             yield replace(
                 row, src=tuple(one for read in row.src for one in made.get(read, (read,)))
             )
+
+
+def _awaiting_products(rows: Sequence[Instruction]) -> Sequence[Instruction]:
+    """Return instructions, with the sums of warpgroups' products as operands of waits for all.
+
+    A product that adds to such sums waits for its unit alone.
+    """
+    products = [row for row in rows if isinstance(row.detail, WarpgroupProduct)]
+    sums = tuple(sorted({register for row in products for register in row.dst}))
+
+    def awaiting(row: Instruction) -> Instruction:
+        if isinstance(row.detail, WarpgroupProduct):
+            return replace(row, src=row.src[: -row.detail.form.registers[2]])
+        is_wait_for_all = row.op == WARPGROUP_WAIT and not row.detail
+        return replace(row, src=sums) if is_wait_for_all else row
+
+    return [awaiting(row) for row in rows] if products else rows
 
 
 def _issue(

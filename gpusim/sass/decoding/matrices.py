@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from gpusim.isa.matrices import MatrixProduct, alignment
-from gpusim.isa.ops import Memory
+from gpusim.isa.ops import WARPGROUP_WAIT, Memory
+from gpusim.isa.warpgroups import K_BYTES, Factor, WarpgroupProduct
 from gpusim.sass.decoding.addresses import summed_address
-from gpusim.sass.decoding.sources import both_guards, expect, registers_of
+from gpusim.sass.decoding.sources import both_guards, expect, registers_of, words_of
 from gpusim.sass.decoding.steps import Context, Decode, Micro, several
 from gpusim.sass.form import Form, Signs
 from gpusim.sass.listing import Guard, Row
@@ -31,6 +33,47 @@ def _matrix_product(context: Context, row: Row, place: int, found: Mnemonic) -> 
     sources = [w for one, n in zip(factors, counts, strict=True) for w in registers_of(one, n)]
     results = () if result.is_zero else several(result.name, counts[2])
     yield Micro(row.mnemonic, place, form, tuple(sources), results, row.guard)
+
+
+def _warpgroup_product(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    """A product of a warpgroup: of two descriptors, or of four registers and the second one."""
+    [shape] = [name for name in row.modifiers if name.startswith("64x")]
+    _, n, k = (int(size) for size in shape.split("x"))
+    a, b, sums, operation = found.detail
+    aligned = replace(alignment(context.arch, a), bytes_at_once=K_BYTES)
+    form = MatrixProduct(16, n, k, a, b, sums, aligned, "SAT" in row.modifiers, operation)
+    result, *factors = row.operands
+    if result.is_zero:  # a group without products
+        yield Micro("WARPGROUP.ARRIVE", place, None, (), (), row.guard)
+        return
+    held = factors.pop(0) if factors[0].kind == "R" else None
+    where, c, *rest = factors
+    of_b = several(where.name, 4)
+    said = set(where.suffixes)
+    negated = held is not None and held.negated
+    detail = WarpgroupProduct(
+        form,
+        (None if held else Factor("tnspA" in said), Factor("tnspB" in said)),
+        ("negA" in said or negated, "negB" in said),
+        context.window,
+    )
+    first = registers_of(held, 4) if held else of_b[:2]
+    predicates = [one for one in rest if one.kind == "P"]
+    expect(
+        len(predicates) < 2 and not any(one.negated and not one.is_true for one in predicates), row
+    )
+    keeps = words_of(predicates[0], "p", row) if predicates else (np.bool_(True),)
+    sources = (*keeps, *first, *of_b[2:], *registers_of(c, form.registers[2]))
+    results = several(result.name, form.registers[2])
+    yield Micro(row.mnemonic, place, detail, sources, results, row.guard)
+
+
+def _warpgroup_arrive(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro("WARPGROUP.ARRIVE", place, None, (), (), row.guard)
+
+
+def _warpgroup_wait(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
+    yield Micro(WARPGROUP_WAIT, place, int(row.operands[1].number), (), (), row.guard)
 
 
 def _matrices(row: Row) -> tuple[int, bool]:
@@ -93,6 +136,9 @@ def _matrix_store(context: Context, row: Row, place: int, found: Mnemonic) -> It
 
 DECODERS: Mapping[str, Decode] = {
     "matrix_product": _matrix_product,
+    "warpgroup_product": _warpgroup_product,
+    "warpgroup_arrive": _warpgroup_arrive,
+    "warpgroup_wait": _warpgroup_wait,
     "matrix_load": _matrix_load,
     "matrix_store": _matrix_store,
 }

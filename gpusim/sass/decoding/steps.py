@@ -31,8 +31,8 @@ REFUSED = {
         "gathers, gradients and queries of textures are": "TLD4 TXD TXQ TMML",
         "atomics and queries of surfaces are": "SUATOM SURED SUQUERY",
         "tensor cores in this form are": "HMMA IMMA DMMA BMMA QMMA OMMA LDSM STSM",
-        "matrix products of warp groups (wgmma) are": "HGMMA IGMMA QGMMA BGMMA WARPGROUP "
-        "WARPGROUPSET",
+        "matrix products of warpgroups (wgmma) in this form are": "HGMMA IGMMA QGMMA BGMMA "
+        "WARPGROUP WARPGROUPSET",
         "tensor memory and its matrix products (tcgen05) are": "UTCHMMA UTCIMMA LDTM STTM",
         "the tensor memory accelerator and its barriers in this form are": "UTMALDG UTMASTG UTMAPF "
         "UTMAREDG UTMACCTL UBLKCP UBLKRED UBLKPF SYNCS",

@@ -7,7 +7,7 @@ them; where they could be read in several ways, PTX has one of these shapes.
 
 from __future__ import annotations
 
-from gpusim.isa.ops import OPS
+from gpusim.isa.ops import OPS, WARPGROUP_WAIT
 from gpusim.sass.table import add
 
 # Names of shapes: m, n, k.
@@ -52,6 +52,43 @@ for operation in ("AND", "XOR"):
         f"BMMA.{operation}.POPC", OPS["BMMA"], modifiers=_BITS, kind="matrix_product",
         detail=("b1", "b1", "s32", operation.lower()), shape=_WITH_SIDES,
     )  # fmt: skip
+
+# Products of a warpgroup, by the shapes of a k: B, and A unless it is in registers, lie in shared
+# memory. A result is there behind the wait for its group, that of the last product with gsb0.
+_GROUP = "oe?Gop?t?"
+
+
+def _of_k(k: int) -> str:
+    return " ".join(f"64x{n}x{k}" for n in range(8, 257, 8))
+
+
+for name, k, types in (
+    ("HGMMA.F16", 16, ("f16", "f16", "f16")),
+    ("HGMMA.F32", 16, ("f16", "f16", "f32")),
+    ("HGMMA.F32.BF16", 16, ("bf16", "bf16", "f32")),
+    ("HGMMA.F32.TF32", 8, ("tf32", "tf32", "f32")),
+    *(
+        (f"QGMMA.{sums}.{a}.{b}", 32, (a.lower(), b.lower(), sums.lower()))
+        for a in ("E4M3", "E5M2")
+        for b in ("E4M3", "E5M2")
+        for sums in ("F16", "F32")
+    ),
+    *(
+        (f"IGMMA.{a}.{b}", 32, (a.lower(), b.lower(), "s32"))
+        for a in ("S8", "U8")
+        for b in ("S8", "U8")
+    ),
+):
+    add(
+        name, OPS[name.partition(".")[0]], modifiers=f"{_of_k(k)} SAT", kind="warpgroup_product",
+        detail=(*types, ""), shape=_GROUP,
+    )  # fmt: skip
+add(
+    "BGMMA.AND.POPC", OPS["BGMMA"], modifiers=_of_k(256), kind="warpgroup_product",
+    detail=("b1", "b1", "s32", "and"), shape=_GROUP,
+)  # fmt: skip
+add("WARPGROUP.ARRIVE", OPS["WARPGROUP.ARRIVE"], kind="warpgroup_arrive")
+add("WARPGROUP.DEPBAR", OPS[WARPGROUP_WAIT], modifiers="LE", kind="warpgroup_wait", shape="t#")
 
 # Fragments of one, two or four matrices of halves, in shared memory or transposed from there.
 add("LDSM", OPS["LDSM"], modifiers="16 M88 MT88 2 4", kind="matrix_load", shape="oa")
