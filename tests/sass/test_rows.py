@@ -288,10 +288,6 @@ def test_a_product_may_be_halved_before_it_is_rounded() -> None:
         ("TEX.SCR.LL RZ, R5, R4, R8, 0x0, 0x58, 2D, 0x1", "textures in this form are"),
         ("HMMA.SP.16832.F32 R4, R8, R12, R4, R6, 0x0", "tensor cores in this form are"),
         ("HGMMA.SP.64x64x32.F32 R24, gdesc[UR4], R24, R8", "matrix products of warpgroups"),
-        (
-            "UTMALDG.2D [UR8], [UR6]",
-            "the tensor memory accelerator and its barriers in this form are",
-        ),
         ("UCGABAR_GET R2", "clusters of blocks are"),
     ],
 )
