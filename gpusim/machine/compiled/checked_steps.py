@@ -93,7 +93,8 @@ class CheckedSteps:
     def _step(self, pc: int, some: Array, operands: Array) -> None:
         row, kinds = self._rows[pc], self._made.operands.get(pc, [])
         active, on = _lanes(some[:, _ACTIVE]), _lanes(some[:, _ON])
-        decides = OPS[row.op].kind in ("exit", "barrier")
+        op = OPS[row.op]
+        decides = op.kind == "exit" or (op.convergent and op.timing == "barrier")
         ways = [np.any(lanes, axis=1) for lanes in (on, active & ~on)] if decides else []
         rows, copies = self._as_one(some, ways)
         first = some[:, _OPERANDS].astype(np.int64)
