@@ -130,11 +130,7 @@ class Kernel:
     """
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        *,
-        device: bool,
-        signatures: tuple[Signature, ...] = (),
+        self, function: Callable[..., Any], *, device: bool, signatures: tuple[Signature, ...] = ()
     ) -> None:
         self.py_func = function
         self.device = device

@@ -109,7 +109,7 @@ COMMAND = Command(
     "check",
     check,
     options(
-        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
+        "kernel",
         LAUNCHING,
         COMPILING,
         "--device",

@@ -60,8 +60,7 @@ COMMAND = Command(
     "lower",
     lower,
     options(
-        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
-        "-n --block --grid --op --dtype --coarse --arg",
+        "kernel -n --block --grid --op --dtype --coarse --arg",
         COMPILING,
         Option("--code", "machine code of the lowering, or of nvcc (lowering)", "CODE"),
         Option("--cuda", "show a Python kernel written out as CUDA C++"),

@@ -286,6 +286,7 @@ _SHORTER = (
 DEFAULT_DEVICE = "h200"
 # Options that several commands have, by their flags.
 _SHARED = (
+    Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
     Option("-n", "number of elements: 4096, 2^20, 1e6", "N"),
     Option("--block", "threads per block: 256, or 16x16", "THREADS"),
     Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS"),
@@ -300,6 +301,7 @@ _SHARED = (
     Option("--std", "the C++ that FILE.cu is written in (c++17)", "STANDARD", None, False, "std"),
     Option("--code", "code generator of a Python kernel: lowering, nvcc or auto (auto)", "CODE"),
     Option("-O", "3 as nvcc -O3 (the default), 0 as nvcc -G", "LEVEL", "3", False, "level"),
+    Option("--cc", "compute capability to compile for (9.0)", "CC", "9.0"),
     Option("--step-limit", "instructions per block before an error: no progress", "N"),
     Option(
         "--device", "a name of gpusim devices, or a file my-gpu.toml (h200)", "GPU", DEFAULT_DEVICE

@@ -71,7 +71,7 @@ COMMAND = Command(
     "predict",
     predict,
     options(
-        Option("kernel", "a name of gpusim list, FILE.py:FUNCTION or FILE.cu:KERNEL", "KERNEL"),
+        "kernel",
         "--device -n --block --l2 --passes --without --set",
         Option("--timeline", "draw the stalls of the warps of the SM's first block over time"),
         "--perfetto",

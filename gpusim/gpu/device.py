@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -178,16 +178,12 @@ def _gbps(doc: str, default: Default | None = None) -> Any:
 # Defaults for numbers measured on an H200 alone: the same value, or in proportion to another key.
 
 
-def _as_measured(value: Value) -> Default:
-    return Default(lambda _: value, "an H200's value")
+def _as_measured(value: Value, how: str = "") -> Default:
+    return Default(lambda _: value, f"an H200's value{how}")
 
 
-def _calibrated(value: Value) -> Default:
-    return Default(lambda _: value, "an H200's value (gpusim validate calibrate)")
-
-
-def _benchmarked(value: Value) -> Default:
-    return Default(lambda _: value, "an H200's value (microbenchmark on an H200, CUDA 13.0)")
+_calibrated = partial(_as_measured, how=" (gpusim validate calibrate)")
+_benchmarked = partial(_as_measured, how=" (microbenchmark on an H200, CUDA 13.0)")
 
 
 def _in_proportion(factor: float, key: str) -> Default:

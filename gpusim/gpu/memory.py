@@ -149,12 +149,7 @@ def banks(addresses: Array, cc_major: int = 9) -> Array:
 
 
 def wavefronts(
-    addresses: Array,
-    on: Array,
-    width_bytes: int = 4,
-    cc_major: int = 9,
-    *,
-    is_load: bool = False,
+    addresses: Array, on: Array, width_bytes: int = 4, cc_major: int = 9, *, is_load: bool = False
 ) -> tuple[Array, Array]:
     """Return the wavefronts of each warp's shared-memory access, and the least it could take.
 
