@@ -18,6 +18,7 @@ from gpusim.launch.arguments import ArraySpec
 from gpusim.typing import Array
 
 MOST_DIMENSIONS, MOST_BOX, UNIT = 5, 256, 16
+FILLED = 0x7FF7  # each half of a word outside, with NaN, on an H200
 WORDS = 15  # of 64 bits, behind the address
 SWIZZLES = (0, 32, 64, 128)  # bytes of a row of units that change places
 # Types as reductions name them, by their number in a map.
@@ -65,10 +66,10 @@ class TensorMap:
         if self.swizzle not in SWIZZLES or self.fill not in ("zero", "nan"):
             raise InputError("a tensor map has swizzle 0, 32, 64 or 128, and fill zero or nan")
         inner = self.box[-1] * item
-        if inner % UNIT or (self.swizzle and inner > self.swizzle):
+        if inner % UNIT or (self.swizzle and inner != self.swizzle):
             raise InputError(
-                f"a row of a box has a multiple of {UNIT} bytes, with a swizzle no more than that: "
-                f"{self.box[-1]} elements have {inner}"
+                f"a row of a box has a multiple of {UNIT} bytes, with a swizzle as many as that "
+                f"(narrower rows are not simulated): {self.box[-1]} elements have {inner}"
             )
         if len(shape) > 1 and shape[-1] * item % UNIT:
             raise InputError(f"a row of a tensor map's array has a multiple of {UNIT} bytes")
@@ -143,8 +144,7 @@ class Box:
         place, inside = self.places()
         found = np.zeros((len(place), self.item), dtype=np.uint8)
         if self.is_nan and self.kind.startswith("f"):
-            found[:] = 0xFF
-            found[:, -1] = 0x7F
+            found.reshape(-1).view(np.uint16)[:] = FILLED
         each = place[inside, None] + np.arange(self.item)
         found[inside] = source[each]
         shared[self.swizzled(begin)] = found.reshape(-1)

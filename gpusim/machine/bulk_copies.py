@@ -39,6 +39,11 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
         if str(instruction.detail).startswith("tensor"):
             address, box = _mapped(context, address, values[4:])
             size = box.size
+            if stores and min(box.first) < 0:
+                raise InputError(
+                    f"line {instruction.line}: a box is stored at a negative coordinate "
+                    f"{box.first}: an H200 ends with an illegal instruction"
+                )
         fault, array = _fault(context, group, instruction, place, barrier, address, size)
         if fault is None:
             made = copies.groups.get(row, 0) + 1 if stores else 0

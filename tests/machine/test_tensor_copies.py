@@ -127,9 +127,16 @@ def test_what_lies_outside_is_filled_and_not_stored(fill: str) -> None:
     np.testing.assert_array_equal(out[2:, :4], x[:6, 4:])
     assert (np.isnan(out[~inside]) if fill == "nan" else out[~inside] == 0).all()
     target = np.zeros((8, 8), np.float32)
-    moved("store_2", TensorMap(target, (8, 8)), x, 4, -2)
-    np.testing.assert_array_equal(target[:6, 4:], x[2:, :4])
-    assert target.sum() == x[2:, :4].sum()
+    moved("store_2", TensorMap(target, (8, 8)), x, 4, 2)
+    np.testing.assert_array_equal(target[2:, 4:], x[:6, :4])
+    assert target.sum() == x[:6, :4].sum()
+
+
+def test_a_store_at_a_negative_coordinate_is_an_error() -> None:
+    """An H200 ends such a kernel with an illegal instruction."""
+    x = np.zeros((8, 8), np.float32)
+    with pytest.raises(InputError, match="negative coordinate"):
+        moved("store_2", TensorMap(x, (8, 8)), x.copy(), 0, -1)
 
 
 def test_a_box_is_added_to_what_is_there() -> None:
@@ -156,7 +163,8 @@ def test_a_check_of_a_tensor_copy_finds_nothing() -> None:
         ((8, 8), (8,), {}, "a box as many as its array"),
         ((8, 8), (8, 512), {}, "1 to 256 elements"),
         ((8, 8), (8, 2), {}, "a multiple of 16 bytes"),
-        ((8, 64), (8, 64), {"swizzle": 128}, "with a swizzle no more than that"),
+        ((8, 64), (8, 64), {"swizzle": 128}, "with a swizzle as many as that"),
+        ((8, 64), (8, 16), {"swizzle": 128}, "with a swizzle as many as that"),
         ((8, 8), (8, 8), {"swizzle": 16}, "swizzle 0, 32, 64 or 128"),
         ((8, 7), (8, 4), {}, "a row of a tensor map's array"),
     ],
