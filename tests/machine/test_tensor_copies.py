@@ -16,68 +16,19 @@ from gpusim.errors import InputError
 from gpusim.launch.tensor_maps import TensorMap
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source
+from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
-INCLUDES = [str(Path(__file__).parents[2] / "validate" / "bulk")]
-KERNELS = """
-#include <cuda.h>
-#include "bulk.cuh"
-#define PARAMETERS const __grid_constant__ CUtensorMap map, unsigned *x, int bytes, int c0, \\
-                   int c1, int c2, int c3, int c4
-template<class F> __device__ void loaded(unsigned *x, int bytes, F load) {
-    __shared__ alignas(1024) unsigned tile[8192];
-    __shared__ u64 bar;
-    if (threadIdx.x == 0) {
-        init(&bar, 1);
-        FENCE;
-        expect(&bar, bytes);
-        load(at(tile), at(&bar));
-    }
-    __syncthreads();
-    wait(&bar, 0);
-    for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x) x[i] = tile[i];
-}
-template<class F> __device__ void stored(unsigned *x, int bytes, F store) {
-    __shared__ alignas(1024) unsigned tile[8192];
-    for (int i = threadIdx.x; i < bytes / 4; i += blockDim.x) tile[i] = x[i];
-    FENCE;
-    __syncthreads();
-    if (threadIdx.x == 0) { store(at(tile)); COMMIT; AWAIT(0); }
-}
-#define LOAD(n, coordinates, ...) \\
-    loaded(x, bytes, [&](unsigned tile, unsigned bar) { \\
-        asm volatile("cp.async.bulk.tensor." n ".shared::cluster.global.tile" \\
-                     ".mbarrier::complete_tx::bytes [%0], [%1, {" coordinates "}], [%2];" \\
-                     :: "r"(tile), "l"(&map), "r"(bar), __VA_ARGS__ : "memory"); })
-#define STORE(what, n, how, coordinates, ...) \\
-    stored(x, bytes, [&](unsigned tile) { \\
-        asm volatile("cp." what "async.bulk.tensor." n ".global.shared::cta." how "bulk_group" \\
-                     " [%0, {" coordinates "}], [%1];" \\
-                     :: "l"(&map), "r"(tile), __VA_ARGS__ : "memory"); })
-extern "C" __global__ void load_1(PARAMETERS) { LOAD("1d", "%3", "r"(c0)); }
-extern "C" __global__ void load_2(PARAMETERS) { LOAD("2d", "%3, %4", "r"(c0), "r"(c1)); }
-extern "C" __global__ void load_3(PARAMETERS) {
-    LOAD("3d", "%3, %4, %5", "r"(c0), "r"(c1), "r"(c2));
-}
-extern "C" __global__ void load_4(PARAMETERS) {
-    LOAD("4d", "%3, %4, %5, %6", "r"(c0), "r"(c1), "r"(c2), "r"(c3));
-}
-extern "C" __global__ void load_5(PARAMETERS) {
-    LOAD("5d", "%3, %4, %5, %6, %7", "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4));
-}
-extern "C" __global__ void store_2(PARAMETERS) {
-    STORE("", "2d", "", "%2, %3", "r"(c0), "r"(c1));
-}
-extern "C" __global__ void add_2(PARAMETERS) {
-    STORE("reduce.", "2d", "add.", "%2, %3", "r"(c0), "r"(c1));
-}
-"""
+BULK = Path(__file__).parents[2] / "validate" / "bulk"
+KERNELS = (BULK / "tensors.cuh").read_text()
+
+MEASURED = [dict(row) for row in rows_of(BULK / "tensors.csv")]
 
 
 @cache
 def source() -> CodeFile:
     """Return the file of the kernels."""
-    return cuda_source(KERNELS, includes=INCLUDES)
+    return cuda_source(KERNELS, includes=[str(BULK)])
 
 
 def moved(name: str, tensor: TensorMap, given: np.ndarray[Any, Any], *first: int) -> None:
@@ -187,3 +138,30 @@ def test_the_command_line_describes_a_tensor_map() -> None:
     assert found.array is x
     with pytest.raises(InputError, match=r"tensor\(y, \.\.\.\) needs an array"):
         bound([argument("map=tensor(y, 4x16)"), both[1]], ("map", "x"), "kernel")
+
+
+def digest(data: bytes) -> str:
+    """Return FNV-1a of some bytes."""
+    found = 1469598103934665603
+    for byte in data:
+        found = (found ^ byte) * 1099511628211 % 2**64
+    return f"{found:016x}"
+
+
+@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row["case"])
+def test_bytes_are_those_of_an_h200(row: dict[str, str]) -> None:
+    """Shared memory behind a load, the array behind a store: validate/bulk/tensors.csv."""
+    shape, box, first = (tuple(map(int, row[one].split())) for one in ("shape", "box", "first"))
+    kind = np.dtype(row["type"])
+    seed = (1000, 77) if kind == np.float32 else None
+    x, out = (
+        (np.arange(1 << 13) % most).astype(np.float32).view(np.uint32)
+        if seed
+        else (np.arange(1 << 13) * factor % 2**32).astype(np.uint32)
+        for most, factor in zip(seed or (0, 0), (2654435761, 40503), strict=True)
+    )
+    array = x.view(kind)[: np.prod(shape)].reshape(shape[::-1])
+    given = out[: np.prod(box) * kind.itemsize // 4]
+    options: dict[str, Any] = {"swizzle": int(row["swizzle"]), "fill": row["fill"]}
+    moved(row["kernel"], TensorMap(array, box[::-1], **options), given, *first)
+    assert digest((given if "load" in row["kernel"] else array).tobytes()) == row["digest"]
