@@ -78,7 +78,7 @@ class Checker(Observer):
         copies = CopySteps(state)
         bulk = BulkCopies(state, copies.of_global)
         memory, meetings = MemoryAccesses(state, copies), Meetings(state, self._barriers, bulk)
-        without = program.joining | _repeated_fences(program)
+        without = program.joining | _repeated_fences(program) | _invalidations(program)
         self._actions = [
             None if pc in without else self._action(pc, row, memory, copies, bulk, meetings)
             for pc, row in enumerate(rows)
@@ -214,6 +214,12 @@ class Checker(Observer):
         elif batch.clocks.placement is not placement:
             batch.unfold(placement)
         return batch
+
+
+def _invalidations(program: Program) -> frozenset[int]:
+    """Return the ends of acquires: they drop the L1 cache's lines, and release nothing."""
+    rows = program.instructions
+    return frozenset(pc for pc, row in enumerate(rows) if "CCTL.IVALL" in row.text)
 
 
 def _repeated_fences(program: Program) -> frozenset[int]:

@@ -103,3 +103,26 @@ def test_stores_of_block_scope_race_between_blocks_in_one_instruction() -> None:
     kernel = kernels()["of_block_scope"]
     assert found(kernel, blocks=2) == [("block-race", "x")]
     assert found(kernel, blocks=1) == []
+
+
+OPENED = """
+__global__ void opened(unsigned *st, int *a, int *b) {{
+    if (threadIdx.x) return;
+    cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(st[0]), gate(st[1]);
+    a[blockIdx.x] = 7;
+    if (count.fetch_add(1, cuda::memory_order_acq_rel) == 2)
+        gate.store(1, cuda::memory_order_{order});
+    else
+        while (gate.load(cuda::memory_order_acquire) == 0) {{ }}
+    b[blockIdx.x] = a[(blockIdx.x + 1) % 3];
+}}
+"""
+
+
+@pytest.mark.parametrize(("order", "races"), [("release", 0), ("relaxed", 1)])
+def test_what_the_last_block_has_acquired_it_must_release(order: str, races: int) -> None:
+    """The fence of its counter comes before the others' arrivals that it acquires."""
+    arrays = np.zeros(2, np.uint32), np.zeros(3, np.int32), np.zeros(3, np.int32)
+    kernel = gpusim.cuda_source("#include <cuda/atomic>\n" + OPENED.format(order=order))["opened"]
+    errors = gpusim.check(kernel[3, 32], *arrays).errors
+    assert [(one.rule, one.array) for one in errors] == [("block-race", "a")] * races
