@@ -21,6 +21,7 @@ from gpusim.checking.findings import Finding, Place
 from gpusim.checking.races import COPIES, DOES, HAZARDS, WRITES_TWICE, Name, thread_named
 from gpusim.checking.shadow import Shadow
 from gpusim.isa.ops import ANY_ARRAY, BULK_STORE, OPS, Instruction, Memory
+from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.typing import Array
 
 WORD = np.dtype(np.uint32)
@@ -31,6 +32,22 @@ _WAIT = {
     "load": "wait for its group (cp.async.bulk.wait_group.read) in the thread that copies, and put "
     "a barrier after it where others access the element",
 }
+
+
+class Words(NamedTuple):
+    """The words for an asynchronous operation: its name, what it does, and how to wait for it."""
+
+    name: str
+    does: str
+    wait: str
+
+
+_PRODUCT = Words(
+    "matrix product",
+    "reads",
+    "wait for its group (wgmma.wait_group) in its warps, and put a barrier after it where others "
+    "access the element",
+)
 
 
 class Begun(NamedTuple):
@@ -50,11 +67,14 @@ class Begun(NamedTuple):
 
 
 def access_of(pc: int, row: Instruction) -> Access | None:
-    """Return the access that a bulk copy or its end makes, None for any other instruction.
+    """Return the access that a bulk copy or its end makes, None for most instructions.
 
-    A copy accesses shared memory; the end of one to global memory stores there.
+    A copy accesses shared memory; the end of one to global memory stores there. A warpgroup's
+    product reads shared memory.
     """
     kind = OPS[row.op].kind
+    if kind == "warpgroup_product":
+        return Access(pc, replace(row, op=".LDG", memory=_SHARED), False, False)
     if kind == "bulk_copy":
         op = ".LDG" if row.op == BULK_STORE else ".STS"
         return Access(pc, replace(row, op=op, memory=_SHARED), False, False)
@@ -72,6 +92,13 @@ class Flight:
     elements: Array
     thread: int
     time: int
+
+    @property
+    def words(self) -> Words:
+        """What messages say of it."""
+        if isinstance(self.access.instruction.detail, WarpgroupProduct):
+            return _PRODUCT
+        return Words("bulk copy", COPIES[self.access.kind], _WAIT[self.access.kind])
 
 
 class BulkFlights:
@@ -127,15 +154,16 @@ class BulkFlights:
             at = int(which[0])
             array, index = name(at)
             does = (COPIES if now.is_asynchronous else DOES)[now.kind]
-            first = Place(flight.access.line, COPIES[before], thread_named(flight.thread))
+            words = flight.words
+            first = Place(flight.access.line, words.does, thread_named(flight.thread))
             second = Place(now.line, does, thread_named(touch.thread[at]))
             hazard = HAZARDS.get((before, now.kind), WRITES_TWICE)
             message = (
-                f"{second.thread} {does} {array}[{index}] in line {second.line}, which a bulk copy "
-                f"of {first.thread} {first.does} in line {first.line}: {hazard} hazard, nothing "
-                "waits for the copy between the two"
+                f"{second.thread} {does} {array}[{index}] in line {second.line}, which a "
+                f"{words.name} of {first.thread} {first.does} in line {first.line}: {hazard} "
+                f"hazard, nothing waits for the {words.name.split()[-1]} between the two"
             )
-            count, fix = len(which), _WAIT[before]
+            count, fix = len(which), words.wait
             places = first, second
             return Finding("copy-race", message, places, array, index, hazard, count, fix_text=fix)
         return None
@@ -161,11 +189,13 @@ class BulkFlights:
         array, index = name(at)
         who, copies = thread_named(threads[at]), thread_named(flight.thread)
         line = flight.access.line
+        words = flight.words
         message = (
-            f"a bulk copy of {copies} copies from {array}[{index}] in line {line}, which {who} "
-            "writes before: without fence.proxy.async the copy may read the old contents"
+            f"a {words.name} of {copies} {words.does} {array}[{index}] in line {line}, which {who} "
+            f"writes before: without fence.proxy.async the {words.name.split()[-1]} may read the "
+            "old contents"
         )
-        place = Place(line, COPIES["load"], copies)
+        place = Place(line, words.does, copies)
         return Finding("proxy-fence", message, (place,), array, index, count=int(wrong.sum()))
 
 

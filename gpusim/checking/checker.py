@@ -22,6 +22,7 @@ from gpusim.checking.memory_accesses import MemoryAccesses
 from gpusim.checking.single_access import lost, order_of_sums
 from gpusim.checking.sink import Sink
 from gpusim.checking.state import CheckState
+from gpusim.checking.warpgroup_products import WarpgroupProducts
 from gpusim.errors import InputError
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.arguments import MAX_ELEMENTS
@@ -78,10 +79,11 @@ class Checker(Observer):
         copies = CopySteps(state)
         bulk = BulkCopies(state, copies.of_global)
         memory, meetings = MemoryAccesses(state, copies), Meetings(state, self._barriers, bulk)
+        products = WarpgroupProducts(state, memory, bulk, meetings)
         without = program.joining | _repeated_fences(program) | _invalidations(program)
+        rooms = memory, copies, bulk, products, meetings
         self._actions = [
-            None if pc in without else self._action(pc, row, memory, copies, bulk, meetings)
-            for pc, row in enumerate(rows)
+            None if pc in without else self._action(pc, row, *rooms) for pc, row in enumerate(rows)
         ]
         self.compiled = CompiledCheck(state, self._actions)
 
@@ -92,6 +94,7 @@ class Checker(Observer):
         memory: MemoryAccesses,
         copies: CopySteps,
         bulk: BulkCopies,
+        products: WarpgroupProducts,
         meetings: Meetings,
     ) -> Callable[[Step, Batch], None] | None:
         """Return the check of a row's steps; None for rows without a rule."""
@@ -118,6 +121,8 @@ class Checker(Observer):
             "bulk_copy": bulk.begin_bulk,
             "land_bulk": bulk.land_bulk,
             "await_bulk": bulk.await_bulk,
+            "warpgroup_product": products.begin,
+            "warpgroup_wait": products.wait,
             "fence": meetings.fence,
             "exit": meetings.leave,
             "trap": meetings.leave,

@@ -78,7 +78,7 @@ class MemoryAccesses:
                 never &= self._copies.of_global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never, 0)
             self._state.visit(step, batch, touch, access, element)
-            self._judge(touch, access, self._copies.of_global, self._copies.copied)
+            self.judge(touch, access, self._copies.of_global, self._copies.copied)
             self._add_up(step, batch, element)
             if access.is_asynchronous:
                 self._copies.begin(step, batch, touch, access, self._copies.copied)
@@ -117,7 +117,7 @@ class MemoryAccesses:
         if batch.bulk is not None:
             name = self._state.name(access, touch.element)
             self._state.tell(batch.bulk.meanwhile(touch, access, name))
-        self._judge(touch, access, shadow, batch.on_their_way)
+        self.judge(touch, access, shadow, batch.on_their_way)
         if batch.on_their_way is not None:
             self._copies.land(touch, access, shadow, batch.on_their_way)
         self._add_up(step, batch, own)
@@ -202,9 +202,10 @@ class MemoryAccesses:
                 self._state.tell(found)
             self._state.tell(never_written(never, touch.thread, access, name, touch.blocks))
 
-    def _judge(
+    def judge(
         self, touch: ElementAccess, access: Access, shadow: Shadow, copies: InFlight | None
     ) -> None:
+        """Compare an access with earlier ones and with `copies` in flight."""
         name = self._state.name(access, touch.element)
         if adds_floats(access):
             lowest = shared_sum(shadow, touch, self._state.layout.sizes[access.space])

@@ -83,7 +83,7 @@ def unequal(race: Finding, before: Access, now: Access) -> Finding:
 
 def unawaited(race: Finding, line: int) -> Finding:
     """Return the race after a copy that its own thread awaited in a line."""
-    why = f"the wait in line {line} is for the copies of its own thread, and no barrier follows"
+    why = f"the wait in line {line} orders its own thread alone, and no barrier follows"
     fix = f"put {{syncthreads}}() after the wait in line {line}"
     return replace(race, message=_because(race, why), missing=BARRIER, fix_text=fix)
 

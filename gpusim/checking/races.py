@@ -30,6 +30,7 @@ from gpusim.checking.releases import FlagPair, Releases
 from gpusim.checking.rules import ERROR, RULES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
+from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.typing import Array
 
 DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -445,7 +446,8 @@ def _flags(before: Access, now: Access) -> FlagPair:
 
 
 def _does(access: Access) -> str:
-    return (COPIES if access.is_asynchronous else DOES)[access.kind]
+    copies = access.is_asynchronous and not isinstance(access.instruction.detail, WarpgroupProduct)
+    return (COPIES if copies else DOES)[access.kind]
 
 
 def _may_overlap(before: Access, now: Access) -> bool:

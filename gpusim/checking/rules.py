@@ -121,7 +121,7 @@ RULES: dict[str, Rule] = {
         Rule(
             "copy-race",
             ERROR,
-            "an access while an asynchronous copy is in flight",
+            "an access while an asynchronous copy or wgmma is in flight",
             "wait for the copy's group (cp.async.wait_group, __pipeline_wait_prior) in the thread "
             "that issued it, and put a barrier after the wait where others access the element",
         ),
@@ -135,7 +135,7 @@ RULES: dict[str, Rule] = {
         Rule(
             "proxy-fence",
             ERROR,
-            "a bulk copy of stores without a fence between the proxies",
+            "a bulk copy or wgmma of stores without a fence between the proxies",
             "put fence.proxy.async after the stores, in the threads that store, before the "
             "barrier that orders them before the copy",
         ),

@@ -74,7 +74,7 @@ class CheckState:
         bulk = {access.pc: access for access in made if access is not None}
         if any(row.memory is not None and row.memory.is_word_of_cluster for row in rows):
             sink.muted.add("cluster-race")  # the order by arrivals at other blocks' mbarriers
-        self.copying = [pc for pc in bulk if OPS[rows[pc].op].kind == "bulk_copy"]
+        self.copying = [pc for pc in bulk if OPS[rows[pc].op].kind != "await_bulk"]
         self.accesses = _accesses(program, self.swaps) | bulk
         self.has_copies = any(OPS[row.op].copies == "begins" for row in rows)
         self.shared_sums: dict[int, tuple[int, Memory]] = {}

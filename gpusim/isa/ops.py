@@ -459,7 +459,7 @@ _KEPT_TO_ITSELF = (
     "bounds", "source_branch", "shuffle", "vote", "match",
     "elect", "reduce_lanes", "differs", "first_lane", "warpsync", "collect", "bssy",
     "get_token", "set_token", "texture", "surface_load", "surface_store", "matrix_product",
-    "warpgroup_product", "rows_to_fragments", "fragments_to_rows", "transpose",
+    "warpgroup_product", "warpgroup_wait", "rows_to_fragments", "fragments_to_rows", "transpose",
 )  # fmt: skip
 
 AFFINE = ("", "sum", "product", "shift", "select", "first", "high", "comparison")
@@ -753,7 +753,8 @@ OPS |= {
         for name in ("HGMMA", "IGMMA", "QGMMA", "BGMMA")
     },
     "WARPGROUP.ARRIVE": Op("cbu"),
-    WARPGROUP_WAIT: Op("cbu"),  # detail: how many groups of products may be under way
+    # Detail: how many groups of products may be under way.
+    WARPGROUP_WAIT: Op("cbu", kind="warpgroup_wait", convergent=True),
     # Rows of 16 bytes, and the exchange of them with fragments; detail of that: how many matrices,
     # and whether they are transposed.
     "LDSM": Op("lsu", kind="load", timing="shared_load"),

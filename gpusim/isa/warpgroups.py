@@ -33,13 +33,14 @@ class WarpgroupProduct:
     """A product of a warpgroup: `form` is that of one warp, with its 16 rows.
 
     The first of the `factors` is None where A is in registers. `window` is the address at which
-    shared memory begins.
+    shared memory begins. It `commits` its group if it is the last product of it.
     """
 
     form: MatrixProduct
     factors: tuple[Factor | None, Factor]
     negated: tuple[bool, bool]
     window: int
+    commits: bool
 
     def __str__(self) -> str:
         return str(self.form).replace("m16", "m64", 1)

@@ -38,6 +38,7 @@ HANDLERS: Mapping[str, Handler] = {
     "transpose": warp.transpose,
     "matrix_product": matrices.product,
     "warpgroup_product": warpgroups.product,
+    "warpgroup_wait": warpgroups.wait,
     "rows_to_fragments": matrices.to_fragments,
     "fragments_to_rows": matrices.to_rows,
     "reduce_lanes": warp.exchange,

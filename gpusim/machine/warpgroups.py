@@ -10,9 +10,8 @@ import numpy as np
 
 from gpusim.errors import OutOfBoundsError
 from gpusim.isa import warpgroups
-from gpusim.isa.matrices import ELEMENTS
 from gpusim.isa.ops import Instruction
-from gpusim.isa.warpgroups import UNIT, WARPS, Factor, WarpgroupProduct
+from gpusim.isa.warpgroups import K_BYTES, UNIT, WARPS, Factor, WarpgroupProduct
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
@@ -28,6 +27,7 @@ def product(context: Context, group: Group, instruction: Instruction, on: Array)
     )
     count = detail.form.registers[2]
     first, b, c = words[: -count - 2], words[-count - 2 : -count], words[-count:]
+    units: list[Array] = []
     if np.count_nonzero(on):
         c = [np.where(adds, word, np.uint32(0)) for word in c]
         rows = np.arange(detail.form.m) + detail.form.m * (group.rows % WARPS)[:, None]
@@ -35,16 +35,24 @@ def product(context: Context, group: Group, instruction: Instruction, on: Array)
         if of_a is None:
             left = warpgroups.of_registers(detail, first)
         else:
-            left = _read(context, group, instruction, on, first, rows, of_a, detail.form.a)
+            units.append(_units(context, group, instruction, on, first, rows, of_a))
+            left = _read(group, units[0], of_a, detail.form.a)
         columns = np.broadcast_to(np.arange(detail.form.n), (len(rows), detail.form.n))
-        right = _read(context, group, instruction, on, b, columns, of_b, detail.form.b)
+        units.append(_units(context, group, instruction, on, b, columns, of_b))
+        right = _read(group, units[-1], of_b, detail.form.b)
         made = warpgroups.product(detail, left, right, c)
         for register, value in zip(instruction.dst, made, strict=True):
             group.write(register, value[None], on)
+    told = [one.reshape(len(one), -1) for one in units]
+    context.report(group, instruction, on, values=(np.concatenate(told, axis=1),) if told else ())
+
+
+def wait(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Wait for groups of products: their results are there."""
     context.report(group, instruction, on)
 
 
-def _read(
+def _units(
     context: Context,
     group: Group,
     instruction: Instruction,
@@ -52,13 +60,11 @@ def _read(
     descriptor: list[Array],
     rows: Array,
     factor: Factor,
-    kind: str,
 ) -> Array:
-    """Return the values of a factor by the descriptors of the first lanes of warps."""
+    """Return the places of a factor's units in shared memory, by descriptors of first lanes."""
     detail: WarpgroupProduct = instruction.detail
     low, high = (word[:, 0] for word in descriptor)
-    bits = ELEMENTS[kind].bits
-    size = detail.form.k if factor.transposed else detail.form.k * bits // 8
+    size = detail.form.k if factor.transposed else K_BYTES
     address = warpgroups.unit_addresses(low, high, rows, size, factor) - detail.window
     batch = group.batch
     most = batch.program.addressable_shared(batch.launch.dynamic_shared_bytes) - UNIT
@@ -66,6 +72,12 @@ def _read(
     if wrong.any():
         _tell(context, group, instruction, on, address + detail.window, wrong)
         address = np.where(wrong, 0, address)
+    return address
+
+
+def _read(group: Group, address: Array, factor: Factor, kind: str) -> Array:
+    """Return the values of a factor from its units in shared memory."""
+    batch = group.batch
     blocks = group.rows // batch.placement.warps_per_block
     units = batch.shared[blocks[:, None, None, None], address[..., None] + np.arange(UNIT)]
     return warpgroups.values(units, kind, factor)

@@ -72,8 +72,8 @@ WITHOUT_OPERANDS = frozenset((
     "commit_bulk", "await_bulk",
 ))  # fmt: skip
 REFUSED = frozenset((
-    "clock", "texture", "surface_load", "surface_store", "matrix_product", "warpgroup_product",
-    "rows_to_fragments", "fragments_to_rows",
+    "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
+    "fragments_to_rows", "warpgroup_product", "warpgroup_wait",
 ))  # fmt: skip
 # The calls of bulk copies, by kind.
 _BULK = {

@@ -56,6 +56,7 @@ def _warpgroup_product(context: Context, row: Row, place: int, found: Mnemonic) 
         (None if held else Factor("tnspA" in said), Factor("tnspB" in said)),
         ("negA" in said or negated, "negB" in said),
         context.window,
+        any(one.kind == "X" for one in rest),
     )
     first = registers_of(held, 4) if held else of_b[:2]
     predicates = [one for one in rest if one.kind == "P"]
