@@ -154,7 +154,7 @@ def searches() -> Iterator[tuple[str, Search]]:
     )  # fmt: skip
     c = torch.randn(256, 512, device="cuda", dtype=torch.float16)
     d = torch.randn(512, 512, device="cuda", dtype=torch.float16)
-    yield "matmul_of_warpgroups", Search(  # wgmma, by all that compile
+    yield "matmul_of_warpgroups", Search(
         matmul, (c, d, torch.empty(256, 512, device="cuda", dtype=torch.float16), 256, 512, 512),
         lambda o: (256 // o["BM"], 512 // o["BN"]),
         {"BM": (64, 128), "BN": (64, 128, 256), "BK": (32, 64), "num_stages": (2, 4),
