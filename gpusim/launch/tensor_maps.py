@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,8 @@ KINDS = {
     "uint8": "u8", "uint16": "u16", "uint32": "u32", "int32": "s32", "uint64": "u64",
     "int64": "s64", "float16": "f16", "float32": "f32", "float64": "f64",
 }  # fmt: skip
-_KINDS = tuple(KINDS.values())
-_BYTES = tuple(np.dtype(name).itemsize for name in KINDS)
+_KINDS = *KINDS.values(), "bf16"
+_BYTES = *(np.dtype(name).itemsize for name in KINDS), 2
 
 
 class TensorMap:
@@ -81,7 +83,10 @@ class TensorMap:
 
     @property
     def words(self) -> list[int]:
-        """A byte each for rank, swizzle, fill and type; extents and box, the last axis first."""
+        """A byte each for rank, swizzle, fill and type; extents, box and strides, last axis first.
+
+        The strides in bytes, of all axes but the last, are 0 in a C-contiguous array.
+        """
         shape, item = self.array.shape[::-1], KINDS[self.array.dtype.name]
         head = (len(shape), SWIZZLES.index(self.swizzle), self.fill == "nan", _KINDS.index(item))
         first = sum(int(value) << 8 * place for place, value in enumerate(head))
@@ -97,6 +102,7 @@ class Box:
     extents: tuple[int, ...]
     box: tuple[int, ...]
     first: tuple[int, ...]
+    strides: tuple[int, ...]
     swizzle: int
     is_nan: bool
     kind: str
@@ -106,10 +112,16 @@ class Box:
     def of(cls, words: Sequence[int], first: Sequence[int]) -> Box:
         """Return the box at some coordinates of a map with these words behind its address."""
         rank, swizzle, is_nan, kind = (words[0] >> 8 * place & 0xFF for place in range(4))
-        extents, box = words[1 : 1 + rank], words[1 + MOST_DIMENSIONS : 1 + MOST_DIMENSIONS + rank]
+        extents, box, strides = (
+            tuple(words[begin : begin + rank])
+            for begin in (1, 1 + MOST_DIMENSIONS, 2 * MOST_DIMENSIONS)
+        )
+        item, inner = _BYTES[kind], extents[:-1]
+        dense = accumulate(inner, mul, initial=item)
+        found = tuple(given or own for given, own in zip((0, *strides[1:]), dense, strict=True))
         return cls(
-            tuple(extents), tuple(box), tuple(first[:rank]), SWIZZLES[swizzle], bool(is_nan),
-            _KINDS[kind], _BYTES[kind],
+            extents, box, tuple(first[:rank]), found, SWIZZLES[swizzle], bool(is_nan),
+            _KINDS[kind], item,
         )  # fmt: skip
 
     @property
@@ -121,16 +133,14 @@ class Box:
         """Return the first byte of each element in the array, and whether it lies inside."""
         place = np.zeros((1,) * len(self.box), dtype=np.int64)
         inside = np.ones((1,) * len(self.box), dtype=bool)
-        stride = self.item
-        for axis, (extent, size, first) in enumerate(
-            zip(self.extents, self.box, self.first, strict=True)
+        for axis, (extent, size, first, stride) in enumerate(
+            zip(self.extents, self.box, self.first, self.strides, strict=True)
         ):
             shape = [1] * len(self.box)
             shape[len(self.box) - 1 - axis] = size
             at = np.arange(first, first + size).reshape(shape)
             inside = inside & (at >= 0) & (at < extent)
             place = place + at * stride
-            stride *= extent
         return np.broadcast_to(place, inside.shape).reshape(-1), inside.reshape(-1)
 
     def swizzled(self, begin: int) -> Array:

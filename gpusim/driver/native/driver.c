@@ -1071,6 +1071,37 @@ API int cuFuncSetCacheConfig(function_t function, int config) { (void)function, 
 API int cuKernelSetCacheConfig(function_t kernel, int config, int device) { (void)kernel, (void)config, (void)device; READY; return SUCCESS; }
 API int cuFuncSetSharedMemConfig(function_t function, int config) { (void)function, (void)config; READY; return SUCCESS; }
 
+// ---- Tensor maps: words as in launch/tensor_maps.py
+
+enum { MOST_DIMENSIONS = 5, MOST_BOX = 256, BFLOAT16 = 9, FLOAT32_FTZ = 10, STORED_FLOAT32 = 7 };
+static const unsigned bytes_of_type[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2};
+
+API int cuTensorMapEncodeTiled(u64 *map, unsigned type, unsigned rank, void *address, const u64 *dims, const u64 *strides,
+                               const unsigned *box, const unsigned *steps, int interleave, unsigned swizzle, int promotion,
+                               unsigned fill) {
+  (void)promotion;
+  READY;
+  if (!map || !dims || !box || !steps || (rank > 1 && !strides)) return INVALID_VALUE;
+  if (rank < 1 || rank > MOST_DIMENSIONS || !address || (u64)address % 16 || fill > 1) return INVALID_VALUE;
+  type = type == FLOAT32_FTZ ? STORED_FLOAT32 : type;
+  if (type > BFLOAT16) return gpusim_refuse("cuTensorMapEncodeTiled with elements of this type");
+  if (interleave) return gpusim_refuse("cuTensorMapEncodeTiled with interleaved elements");
+  if (swizzle > 3) return gpusim_refuse("cuTensorMapEncodeTiled with this swizzle");
+  unsigned row = box[0] * bytes_of_type[type], width = swizzle ? 16u << swizzle : 0;
+  if (row % 16 || (width && row > width)) return INVALID_VALUE;
+  if (width && row < width) return gpusim_refuse("cuTensorMapEncodeTiled with rows narrower than the swizzle");
+  memset(map, 0, 128);
+  map[0] = (u64)address, map[1] = rank | swizzle << 8 | fill << 16 | type << 24;
+  for (unsigned k = 0; k < rank; k++) {
+    if (!dims[k] || dims[k] > (u64)1 << 32 || !box[k] || box[k] > MOST_BOX || !steps[k]) return INVALID_VALUE;
+    if (steps[k] != 1) return gpusim_refuse("cuTensorMapEncodeTiled with steps between elements");
+    map[2 + k] = dims[k], map[2 + MOST_DIMENSIONS + k] = box[k];
+    if (k && (!strides[k - 1] || strides[k - 1] % 16)) return INVALID_VALUE;
+    if (k) map[1 + 2 * MOST_DIMENSIONS + k] = strides[k - 1];
+  }
+  return SUCCESS;
+}
+
 // ---- Launches
 
 enum { PLAIN, COOPERATIVE };
