@@ -21,10 +21,8 @@ SHORT = {
     "measurements": 10,
     "numbers": 20,
     "journals": 8,
-    "kills": 1,
-    "signals": 1,
 }
-LONG = {name: 60 if name in ("kills", "signals") else 10_000 for name in SHORT}
+LONG = {**dict.fromkeys(SHORT, 10_000), "kills": 60, "signals": 60}
 
 
 def attacked(name: str, count: int) -> None:
