@@ -45,8 +45,8 @@ def compiler() -> Path:
 def arguments(given: Sequence[str], architecture: str) -> list[str]:
     """Return nvcc's arguments: the user's without architectures, with the shared runtime."""
     kept = list(_without_own(given))
-    virtual = architecture.replace("sm", "compute")
-    target = f"-gencode=arch={virtual},code=[{architecture},{virtual}]"
+    # With -arch=sm_90a nvcc 13.5 compiles for compute_90, too, which lacks wgmma.
+    target = f"-gencode=arch={architecture.replace('sm', 'compute')},code={architecture}"
     own = [target, "-lineinfo", "--no-compress", *_host_compiler()]
     made = [*own, "-include", str(HEADERS / "cuda12.h"), *kept, f"-I{HEADERS / 'samples'}"]
     for folder in wheels.folders("include"):  # of wheels that lie apart from nvcc's

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,14 @@ def test_a_definition_is_told_from_a_use(text: str, name: str, is_defined: bool)
 )
 def test_a_program_that_does_not_compile_is_explained(line: str, words: str) -> None:
     assert words in builds._explained(["In file included from x", line], ["a.cu"])
+
+
+@pytest.mark.skipif(not has_nvcc(), reason=f"needs nvcc: {nvcc.INSTALL}")
+def test_code_for_hopper_alone_compiles_to_a_program_and_to_a_cubin(tmp_path: Path) -> None:
+    """A cubin is for one architecture, and an instruction of Hopper not for compute_90."""
+    file = tmp_path / "products.cu"
+    file.write_text('__global__ void k() { asm("wgmma.fence.sync.aligned;"); }\nint main() {}\n')
+    for options in (["-cubin"], ["-ptx"], []):
+        given = [*options, str(file), "-o", str(tmp_path / "made")]
+        command = [str(nvcc.compiler()), *nvcc.arguments(given, "sm_90a")]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
