@@ -8,7 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
+from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.typing import Array
+
+DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
+COPIES = {"load": "copies from", "store": "copies to"}
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,17 @@ class Access:
     def is_asynchronous(self) -> bool:
         """Whether it belongs to an asynchronous copy: unordered until its thread waits for it."""
         return OPS[self.instruction.op].asynchronous
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it is the access of a warpgroup's matrix product to its factors."""
+        return isinstance(self.instruction.detail, WarpgroupProduct)
+
+    @property
+    def does(self) -> str:
+        """The verb of messages: it reads, writes or updates, or a copy of it copies from or to."""
+        copies = self.is_asynchronous and not self.is_product
+        return (COPIES if copies else DOES)[self.kind]
 
     @cached_property
     def is_narrow(self) -> bool:

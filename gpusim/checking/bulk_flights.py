@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.checking.access import Access, Timeline
+from gpusim.checking.access import COPIES, Access, Timeline
 from gpusim.checking.clocks import Clocks
 from gpusim.checking.element_access import BLOCK_SHIFT, ElementAccess, Heard, thread_of, time_of
 from gpusim.checking.findings import Finding, Place
-from gpusim.checking.races import COPIES, DOES, HAZARDS, WRITES_TWICE, Name, thread_named
+from gpusim.checking.races import HAZARDS, WRITES_TWICE, Name, thread_named
 from gpusim.checking.shadow import Shadow
 from gpusim.isa.ops import ANY_ARRAY, BULK_STORE, OPS, Instruction, Memory
-from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.typing import Array
 
 WORD = np.dtype(np.uint32)
@@ -32,21 +31,9 @@ _WAIT = {
     "load": "wait for its group (cp.async.bulk.wait_group.read) in the thread that copies, and put "
     "a barrier after it where others access the element",
 }
-
-
-class Words(NamedTuple):
-    """The words for an asynchronous operation: its name, what it does, and how to wait for it."""
-
-    name: str
-    does: str
-    wait: str
-
-
-_PRODUCT = Words(
-    "matrix product",
-    "reads",
+_WAIT_FOR_PRODUCT = (
     "wait for its group (wgmma.wait_group) in its warps, and put a barrier after it where others "
-    "access the element",
+    "access the element"
 )
 
 
@@ -94,11 +81,14 @@ class Flight:
     time: int
 
     @property
-    def words(self) -> Words:
-        """What messages say of it."""
-        if isinstance(self.access.instruction.detail, WarpgroupProduct):
-            return _PRODUCT
-        return Words("bulk copy", COPIES[self.access.kind], _WAIT[self.access.kind])
+    def name(self) -> str:
+        """Its name in messages."""
+        return "matrix product" if self.access.is_product else "bulk copy"
+
+    @property
+    def wait(self) -> str:
+        """How to wait for it."""
+        return _WAIT_FOR_PRODUCT if self.access.is_product else _WAIT[self.access.kind]
 
 
 class BulkFlights:
@@ -153,17 +143,15 @@ class BulkFlights:
             which = np.flatnonzero(numbers == number)
             at = int(which[0])
             array, index = name(at)
-            does = (COPIES if now.is_asynchronous else DOES)[now.kind]
-            words = flight.words
-            first = Place(flight.access.line, words.does, thread_named(flight.thread))
-            second = Place(now.line, does, thread_named(touch.thread[at]))
+            first = Place(flight.access.line, flight.access.does, thread_named(flight.thread))
+            second = Place(now.line, now.does, thread_named(touch.thread[at]))
             hazard = HAZARDS.get((before, now.kind), WRITES_TWICE)
             message = (
-                f"{second.thread} {does} {array}[{index}] in line {second.line}, which a "
-                f"{words.name} of {first.thread} {first.does} in line {first.line}: {hazard} "
-                f"hazard, nothing waits for the {words.name.split()[-1]} between the two"
+                f"{second.thread} {now.does} {array}[{index}] in line {second.line}, which a "
+                f"{flight.name} of {first.thread} {first.does} in line {first.line}: {hazard} "
+                f"hazard, nothing waits for the {flight.name.split()[-1]} between the two"
             )
-            count, fix = len(which), words.wait
+            count, fix = len(which), flight.wait
             places = first, second
             return Finding("copy-race", message, places, array, index, hazard, count, fix_text=fix)
         return None
@@ -189,13 +177,12 @@ class BulkFlights:
         array, index = name(at)
         who, copies = thread_named(threads[at]), thread_named(flight.thread)
         line = flight.access.line
-        words = flight.words
         message = (
-            f"a {words.name} of {copies} {words.does} {array}[{index}] in line {line}, which {who} "
-            f"writes before: without fence.proxy.async the {words.name.split()[-1]} may read the "
-            "old contents"
+            f"a {flight.name} of {copies} {flight.access.does} {array}[{index}] in line {line}, "
+            f"which {who} writes before: without fence.proxy.async the "
+            f"{flight.name.split()[-1]} may read the old contents"
         )
-        place = Place(line, words.does, copies)
+        place = Place(line, flight.access.does, copies)
         return Finding("proxy-fence", message, (place,), array, index, count=int(wrong.sum()))
 
 

@@ -122,6 +122,7 @@ class Checker(Observer):
             "land_bulk": bulk.land_bulk,
             "await_bulk": bulk.await_bulk,
             "warpgroup_product": products.begin,
+            "warpgroup_commit": products.commit,
             "warpgroup_wait": products.wait,
             "fence": meetings.fence,
             "exit": meetings.leave,

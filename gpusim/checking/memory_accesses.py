@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusim.checking.access import Access
+from gpusim.checking.access import DOES, Access
 from gpusim.checking.accessed_elements import by_memory, owners
 from gpusim.checking.async_copies import InFlight
 from gpusim.checking.batch import Batch
@@ -15,7 +15,6 @@ from gpusim.checking.copy_steps import CopySteps
 from gpusim.checking.coverage import ARRAYS, LOCAL
 from gpusim.checking.element_access import BLOCK_SHIFT, ElementAccess
 from gpusim.checking.origins import Reading, swaps
-from gpusim.checking.races import DOES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.single_access import adds_floats, never_written, shared_sum, undefined
 from gpusim.checking.state import CheckState, memory_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpusim.checking.access import Access, Timeline
+from gpusim.checking.access import COPIES, Access, Timeline
 from gpusim.checking.async_copies import InFlight, wait_for
 from gpusim.checking.clock_rows import PLACE, clock_rows, locations
 from gpusim.checking.coverage import STRONG, Coverage
@@ -30,11 +30,8 @@ from gpusim.checking.releases import FlagPair, Releases
 from gpusim.checking.rules import ERROR, RULES
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.sink import Sink
-from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.typing import Array
 
-DOES = {"load": "reads", "store": "writes", "atomic": "updates"}
-COPIES = {"load": "copies from", "store": "copies to"}
 HAZARDS = {
     ("store", "load"): "read-after-write",
     ("atomic", "load"): "read-after-write",
@@ -148,7 +145,7 @@ class Races:
         begun = copies.begun[touch.element[at]]
         since = self._since(touch, at, int(time_of(begun)))
         first = Place(before.line, COPIES[before.kind], thread_named(thread_of(begun)), since)
-        second = Place(now.line, _does(now), thread_named(touch.thread[at]), since)
+        second = Place(now.line, now.does, thread_named(touch.thread[at]), since)
         count = len(which) * touch.blocks
         left = copies.pending(int(touch.element[at]))
         race = _race("copy-race", (first, second), before, now, name(at), count, left.why)
@@ -295,8 +292,8 @@ class Races:
         is_far = (by[telling] ^ mine[telling]) >> BLOCK_SHIFT != 0
         rule = rule or _rule(before, now, space, is_far)
         since = self._since(touch, at)
-        first = Place(before.line, _does(before), thread_named(by[telling]), since)
-        second = Place(now.line, _does(now), thread_named(mine[telling]), since)
+        first = Place(before.line, before.does, thread_named(by[telling]), since)
+        second = Place(now.line, now.does, thread_named(mine[telling]), since)
         found = _race(rule, (first, second), before, now, name(at), len(which) * touch.blocks)
         if RULES[rule].severity == ERROR and not self._sink.knows(found):
             point = Point(int(by[telling]), int(time_of(earlier[at])))
@@ -356,8 +353,8 @@ class Races:
         since = self._since(touch, order[at])
         both = (thread_named(thread[at]), thread_named(thread[at + 1]))
         places = (
-            Place(now.line, _does(now), both[0], since),
-            Place(now.line, _does(now), both[1], since),
+            Place(now.line, now.does, both[0], since),
+            Place(now.line, now.does, both[1], since),
         )
         count = int(np.count_nonzero(pair)) * touch.blocks
         race = _race("block-race", places, now, now, name(order[at]), count)
@@ -381,7 +378,7 @@ class Races:
             space = "instruction" if first >> 5 == second >> 5 else now.space
             rule = _rule(now, now, space, first >> BLOCK_SHIFT != second >> BLOCK_SHIFT)
         since = self._since(touch, ordered[at])
-        one, other = (Place(now.line, _does(now), thread_named(t), since) for t in (first, second))
+        one, other = (Place(now.line, now.does, thread_named(t), since) for t in (first, second))
         count = int(np.count_nonzero(chosen)) * touch.blocks
         self._sink.add(_race(rule, (one, other), now, now, name(ordered[at]), count))
 
@@ -443,11 +440,6 @@ def _flags(before: Access, now: Access) -> FlagPair:
     return FlagPair(
         before.is_strong, now.is_strong, before.is_narrow, is_updated=before.kind == "atomic"
     )
-
-
-def _does(access: Access) -> str:
-    copies = access.is_asynchronous and not isinstance(access.instruction.detail, WarpgroupProduct)
-    return (COPIES if copies else DOES)[access.kind]
 
 
 def _may_overlap(before: Access, now: Access) -> bool:

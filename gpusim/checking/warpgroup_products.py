@@ -55,10 +55,13 @@ class WarpgroupProducts:
             self._state.tell(flights.unfenced(flight, shadow, name, warps, self._state.timeline))
             self._memory.judge(touch, access, shadow, batch.on_their_way)
             flights.begin(flight)
-            groups = self._groups.setdefault((memory, row), [[]])
-            groups[-1].append(number)
-            if step.instruction.detail.commits:
-                groups.append([])
+            self._groups.setdefault((memory, row), [[]])[-1].append(number)
+
+    def commit(self, step: Step, batch: Batch) -> None:
+        """End the open group of each warp."""
+        memory = int(step.placement.blocks[0]) + 1
+        for row in step.rows[np.flatnonzero(step.on[0].any(axis=1))].tolist():
+            self._groups.setdefault((memory, row), [[]]).append([])
 
     def wait(self, step: Step, batch: Batch) -> None:
         """Enter the factors of awaited groups as read; the warp's lanes know of it."""

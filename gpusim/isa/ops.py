@@ -312,7 +312,7 @@ class Program:
 # Where bulk copies land: before a question for a phase, and behind a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
 BULK_STORE = "UBLKCP.STORE"
-WARPGROUP_WAIT = "WARPGROUP.DEPBAR"
+WARPGROUP_WAIT, WARPGROUP_COMMIT = "WARPGROUP.DEPBAR", ".WARPGROUP_COMMIT"
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
 # Swaps in shared memory if nothing has come between: tried for one lane of each word, in a loop
@@ -459,7 +459,8 @@ _KEPT_TO_ITSELF = (
     "bounds", "source_branch", "shuffle", "vote", "match",
     "elect", "reduce_lanes", "differs", "first_lane", "warpsync", "collect", "bssy",
     "get_token", "set_token", "texture", "surface_load", "surface_store", "matrix_product",
-    "warpgroup_product", "warpgroup_wait", "rows_to_fragments", "fragments_to_rows", "transpose",
+    "warpgroup_product", "warpgroup_commit", "warpgroup_wait", "rows_to_fragments",
+    "fragments_to_rows", "transpose",
 )  # fmt: skip
 
 AFFINE = ("", "sum", "product", "shift", "select", "first", "high", "comparison")
@@ -755,6 +756,7 @@ OPS |= {
     "WARPGROUP.ARRIVE": Op("cbu"),
     # Detail: how many groups of products may be under way.
     WARPGROUP_WAIT: Op("cbu", kind="warpgroup_wait", convergent=True),
+    WARPGROUP_COMMIT: Op("none", kind="warpgroup_commit", issued=False, convergent=True),
     # Rows of 16 bytes, and the exchange of them with fragments; detail of that: how many matrices,
     # and whether they are transposed.
     "LDSM": Op("lsu", kind="load", timing="shared_load"),

@@ -22,31 +22,25 @@ _ROWS = 8  # of a pattern
 
 
 @dataclass(frozen=True)
-class Factor:
-    """A factor in shared memory: k along its units, or, `transposed`, its rows (A) or columns."""
-
-    transposed: bool
-
-
-@dataclass(frozen=True)
 class WarpgroupProduct:
     """A product of a warpgroup: `form` is that of one warp, with its 16 rows.
 
-    The first of the `factors` is None where A is in registers. `window` is the address at which
-    shared memory begins. It `commits` its group if it is the last product of it.
+    A may be in registers. Of A and B are told: whether k goes along their units in shared memory,
+    or, `transposed`, their rows (A) or columns (B); whether they are negated. `window` is the
+    address at which shared memory begins.
     """
 
     form: MatrixProduct
-    factors: tuple[Factor | None, Factor]
+    a_in_registers: bool
+    transposed: tuple[bool, bool]
     negated: tuple[bool, bool]
     window: int
-    commits: bool
 
     def __str__(self) -> str:
         return str(self.form).replace("m16", "m64", 1)
 
 
-def unit_addresses(low: Array, high: Array, rows: Array, size: int, factor: Factor) -> Array:
+def unit_addresses(low: Array, high: Array, rows: Array, size: int, *, transposed: bool) -> Array:
     """Return the addresses of a factor's units, of warps with a descriptor (`low`, `high`) each.
 
     They are shaped (warps, rows, units of k), or (warps, k, units of rows) where `transposed`.
@@ -61,7 +55,7 @@ def unit_addresses(low: Array, high: Array, rows: Array, size: int, factor: Fact
     ))  # fmt: skip
     per = width // UNIT  # units of a row of the pattern
     is_plain = per == 1
-    if factor.transposed:
+    if transposed:
         along_k, unit = np.arange(size)[None, :, None], rows[:, None, ::_ROWS] // _ROWS
         of_pattern = np.where(is_plain, leading, stride)
         beside = np.where(is_plain, stride, leading)
@@ -75,14 +69,14 @@ def unit_addresses(low: Array, high: Array, rows: Array, size: int, factor: Fact
     return np.asarray(address ^ (address >> 3 & (per - 1) * UNIT))
 
 
-def values(units: Array, kind: str, factor: Factor) -> Array:
+def values(units: Array, kind: str, *, transposed: bool) -> Array:
     """Return the values of a factor, shaped (warps, rows, k), from its units' bytes."""
     element = ELEMENTS[kind]
     if element.bits == 1:
         bits = np.unpackbits(units, axis=-1, bitorder="little")
         return np.asarray(element.values(bits.reshape(*units.shape[:2], -1)))
     words = units.reshape(*units.shape[:2], -1).view(f"u{element.bits // 8}")
-    if factor.transposed:
+    if transposed:
         words = words.swapaxes(1, 2)
     return element.values(np.ascontiguousarray(words.astype(np.uint32)))
 

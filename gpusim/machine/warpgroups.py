@@ -1,7 +1,7 @@
 """Matrix products of warpgroups (`wgmma`), whose factors are read from shared memory at once.
 
-Hardware reads them until the product's group is awaited, and until then its results are not there;
-compilers let nothing of theirs come between.
+Hardware may read them, and write the results, until the product's group is awaited. Compilers use
+none of a product's registers before.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from gpusim.errors import OutOfBoundsError
 from gpusim.isa import warpgroups
 from gpusim.isa.ops import Instruction
-from gpusim.isa.warpgroups import K_BYTES, UNIT, WARPS, Factor, WarpgroupProduct
+from gpusim.isa.warpgroups import K_BYTES, UNIT, WARPS, WarpgroupProduct
 from gpusim.machine.context import Context
 from gpusim.machine.generic_addressing import lanes_of
 from gpusim.machine.group import Group
@@ -31,15 +31,15 @@ def product(context: Context, group: Group, instruction: Instruction, on: Array)
     if np.count_nonzero(on):
         c = [np.where(adds, word, np.uint32(0)) for word in c]
         rows = np.arange(detail.form.m) + detail.form.m * (group.rows % WARPS)[:, None]
-        of_a, of_b = detail.factors
-        if of_a is None:
+        of_a, of_b = detail.transposed
+        if detail.a_in_registers:
             left = warpgroups.of_registers(detail, first)
         else:
-            units.append(_units(context, group, instruction, on, first, rows, of_a))
-            left = _read(group, units[0], of_a, detail.form.a)
+            units.append(_units(context, group, instruction, on, first, rows, transposed=of_a))
+            left = _read(group, units[0], detail.form.a, transposed=of_a)
         columns = np.broadcast_to(np.arange(detail.form.n), (len(rows), detail.form.n))
-        units.append(_units(context, group, instruction, on, b, columns, of_b))
-        right = _read(group, units[-1], of_b, detail.form.b)
+        units.append(_units(context, group, instruction, on, b, columns, transposed=of_b))
+        right = _read(group, units[-1], detail.form.b, transposed=of_b)
         made = warpgroups.product(detail, left, right, c)
         for register, value in zip(instruction.dst, made, strict=True):
             group.write(register, value[None], on)
@@ -47,8 +47,8 @@ def product(context: Context, group: Group, instruction: Instruction, on: Array)
     context.report(group, instruction, on, values=(np.concatenate(told, axis=1),) if told else ())
 
 
-def wait(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Wait for groups of products: their results are there."""
+def tell(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
+    """Report the end of a group of products, or the wait for some: results are there before."""
     context.report(group, instruction, on)
 
 
@@ -59,13 +59,16 @@ def _units(
     on: Array,
     descriptor: list[Array],
     rows: Array,
-    factor: Factor,
+    *,
+    transposed: bool,
 ) -> Array:
     """Return the places of a factor's units in shared memory, by descriptors of first lanes."""
     detail: WarpgroupProduct = instruction.detail
     low, high = (word[:, 0] for word in descriptor)
-    size = detail.form.k if factor.transposed else K_BYTES
-    address = warpgroups.unit_addresses(low, high, rows, size, factor) - detail.window
+    size = detail.form.k if transposed else K_BYTES
+    address = (
+        warpgroups.unit_addresses(low, high, rows, size, transposed=transposed) - detail.window
+    )
     batch = group.batch
     most = batch.program.addressable_shared(batch.launch.dynamic_shared_bytes) - UNIT
     wrong = (address < 0) | (address > most)
@@ -75,12 +78,12 @@ def _units(
     return address
 
 
-def _read(group: Group, address: Array, factor: Factor, kind: str) -> Array:
+def _read(group: Group, address: Array, kind: str, *, transposed: bool) -> Array:
     """Return the values of a factor from its units in shared memory."""
     batch = group.batch
     blocks = group.rows // batch.placement.warps_per_block
     units = batch.shared[blocks[:, None, None, None], address[..., None] + np.arange(UNIT)]
-    return warpgroups.values(units, kind, factor)
+    return warpgroups.values(units, kind, transposed=transposed)
 
 
 def _tell(

@@ -29,7 +29,10 @@ __device__ void multiply(float *out, const uint4 *in) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5,"
       " 1, 1, 1, 0, 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(a + 128));
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-    asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(waits ? 0 : groups) : "memory");
+    if (groups == 2) {
+      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+      asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+    } else asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(waits ? 0 : groups) : "memory");
     if (meets_again) __syncthreads();
   }
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -40,6 +43,7 @@ __device__ void multiply(float *out, const uint4 *in) {
     multiply<__VA_ARGS__>(out, in);                                                       \\
   }
 CASE(right, true, true, true, true, 0)
+CASE(right_with_an_empty_group, true, true, false, true, 2)
 CASE(no_barrier, false, true, true, true, 0)
 CASE(no_fence, true, false, true, true, 0)
 CASE(no_wait, true, true, false, true, 1)
@@ -56,6 +60,7 @@ def kernels() -> CodeFile:
     ("name", "rules", "said"),
     [
         ("right", set(), ""),
+        ("right_with_an_empty_group", set(), ""),
         ("no_barrier", {"shared-race"}, ""),
         ("no_fence", {"proxy-fence"}, "a matrix product of .* reads memory.* writes before"),
         ("no_wait", {"copy-race"}, "which a matrix product of .* reads .* waits for the product"),

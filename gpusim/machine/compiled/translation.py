@@ -73,7 +73,8 @@ WITHOUT_OPERANDS = frozenset((
 ))  # fmt: skip
 REFUSED = frozenset((
     "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
-    "fragments_to_rows", "warpgroup_product", "warpgroup_wait",
+    "fragments_to_rows", "warpgroup_product", "warpgroup_commit",
+    "warpgroup_wait",
 ))  # fmt: skip
 # The calls of bulk copies, by kind.
 _BULK = {

@@ -179,7 +179,7 @@ def _warpgroup_cost(product: WarpgroupProduct, device: Device) -> tuple[float, f
     both factors. A result takes the same time in either case (`warpgroup_cycles`, an H200).
     """
     columns = product.form.n * device.interval_cycles.warpgroup_column
-    rows = product.form.n + (0 if product.factors[0] is None else GROUP_ROWS)
+    rows = product.form.n + (0 if product.a_in_registers else GROUP_ROWS)
     keeps = max(columns, rows * K_BYTES / (BANKS * WORD_BYTES))
     return device.latency_cycles.warpgroup_product + columns, keeps
 

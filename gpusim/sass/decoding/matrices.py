@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gpusim.isa.matrices import MatrixProduct, alignment
-from gpusim.isa.ops import WARPGROUP_WAIT, Memory
-from gpusim.isa.warpgroups import K_BYTES, Factor, WarpgroupProduct
+from gpusim.isa.ops import WARPGROUP_COMMIT, WARPGROUP_WAIT, Memory
+from gpusim.isa.warpgroups import K_BYTES, WarpgroupProduct
 from gpusim.sass.decoding.addresses import summed_address
 from gpusim.sass.decoding.sources import both_guards, expect, registers_of, words_of
 from gpusim.sass.decoding.steps import Context, Decode, Micro, several
@@ -37,36 +37,40 @@ def _matrix_product(context: Context, row: Row, place: int, found: Mnemonic) -> 
 
 def _warpgroup_product(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """A product of a warpgroup: of two descriptors, or of four registers and the second one."""
+    result, *factors = row.operands
+    if result.is_zero:  # a group without products
+        yield Micro("WARPGROUP.ARRIVE", place, None, (), (), row.guard)
+    else:
+        yield _product_of_group(context, row, place, found)
+    if any(one.kind == "X" for one in factors):  # gsb0
+        yield Micro(WARPGROUP_COMMIT, place, None, (), (), row.guard, issued=False)
+
+
+def _product_of_group(context: Context, row: Row, place: int, found: Mnemonic) -> Micro:
     [shape] = [name for name in row.modifiers if name.startswith("64x")]
     _, n, k = (int(size) for size in shape.split("x"))
     a, b, sums, operation = found.detail
     aligned = replace(alignment(context.arch, a), bytes_at_once=K_BYTES)
     form = MatrixProduct(16, n, k, a, b, sums, aligned, "SAT" in row.modifiers, operation)
     result, *factors = row.operands
-    if result.is_zero:  # a group without products
-        yield Micro("WARPGROUP.ARRIVE", place, None, (), (), row.guard)
-        return
     held = factors.pop(0) if factors[0].kind == "R" else None
     where, c, *rest = factors
-    of_b = several(where.name, 4)
-    said = set(where.suffixes)
-    negated = held is not None and held.negated
+    of_b, said = several(where.name, 4), set(where.suffixes)
+    predicates = [one for one in rest if one.kind == "P"]
+    expect(all(one.is_true or not one.negated for one in predicates[:1]), row)
+    expect(len(predicates) < 2, row)
     detail = WarpgroupProduct(
         form,
-        (None if held else Factor("tnspA" in said), Factor("tnspB" in said)),
-        ("negA" in said or negated, "negB" in said),
+        held is not None,
+        ("tnspA" in said, "tnspB" in said),
+        ("negA" in said or (held is not None and held.negated), "negB" in said),
         context.window,
-        any(one.kind == "X" for one in rest),
-    )
-    first = registers_of(held, 4) if held else of_b[:2]
-    predicates = [one for one in rest if one.kind == "P"]
-    expect(
-        len(predicates) < 2 and not any(one.negated and not one.is_true for one in predicates), row
     )
     keeps = words_of(predicates[0], "p", row) if predicates else (np.bool_(True),)
+    first = registers_of(held, 4) if held else of_b[:2]
     sources = (*keeps, *first, *of_b[2:], *registers_of(c, form.registers[2]))
     results = several(result.name, form.registers[2])
-    yield Micro(row.mnemonic, place, detail, sources, results, row.guard)
+    return Micro(row.mnemonic, place, detail, sources, results, row.guard)
 
 
 def _warpgroup_arrive(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
