@@ -32,6 +32,7 @@ from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.grid import Launch, places_of
 from gpusim.launch.prepared import Prepared
 from gpusim.launch.textures import Texture
+from gpusim.program.decisions import undecisive_parameters
 from gpusim.reports.layout import plural, size
 from gpusim.reports.program_records import Tried
 from gpusim.reports.program_timeline import stream_name
@@ -504,14 +505,12 @@ class Client:
         """Run one launch."""
         function, launch, held = wanted
         number = next(self.numbers)
-        identity = self._identity(function, launch, held)
         one = LaunchOf(
             number,
             self.process,
             function.name,
             launch,
             stream,
-            identity,
             tried=self._tried,
             behind_zeros=self._behind_zeros,
         )
@@ -521,7 +520,8 @@ class Client:
             ready = launching.prepared(
                 function, launch, held, self.arena, self._textures, cooperative=how == _COOPERATIVE
             )
-            one = replace(one, watch=self._watch(ready))
+            identity = self._identity(function, launch, held, ready)
+            one = replace(one, identity=identity, watch=self._watch(ready))
             if is_repeatable(ready):
                 exact = self._exact(function, launch, held)
                 one = replace(one, exact=exact, repeats=self._repeats)
@@ -615,14 +615,21 @@ class Client:
             )
             raise RefusedError(status.COOPERATIVE_TOO_LARGE)
 
-    def _identity(self, function: Function, launch: Launch, held: bytes) -> str:
-        """Return a key of code, size and arguments, with pointers as places in allocations."""
+    def _identity(self, function: Function, launch: Launch, held: bytes, ready: Prepared) -> str:
+        """Return a key of code, size and arguments, with pointers as places in allocations.
+
+        It leaves out numbers that decide neither control flow nor addresses.
+        """
         words: list[Any] = [function.module.digest, function.symbol, launch]
+        deciding = bytearray(held)
+        for offset, length in undecisive_parameters(ready.program):
+            begin = offset - function.first
+            deciding[begin : begin + length] = bytes(length)
         for offset in range(0, len(held) - 7, 8):
             (word,) = struct.unpack_from("<Q", held, offset)
             region = self.arena.at(word)
-            words.append(word if region is None else (word - region.address, region.size))
-        words.append(held[len(held) // 8 * 8 :])
+            words.append((word - region.address, region.size) if region else ())
+        words.append(bytes(deciding))
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
     def _exact(self, function: Function, launch: Launch, held: bytes) -> bytes:

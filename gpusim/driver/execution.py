@@ -45,7 +45,7 @@ class LaunchOf:
     kernel: str
     launch: Launch
     stream: int
-    identity: str
+    identity: str = ""
     watch: MemoryWatch | None = None
     printed: list[bytes] = field(default_factory=list)
     exact: bytes = b""

@@ -6,12 +6,13 @@ All other registers are data: they do not affect control flow or addresses.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Memory, Program
 from gpusim.program.dataflow import reachable
+from gpusim.program.fast_paths import slow_paths
 from gpusim.program.uses import reads
 
 Place = int | str  # a register, or memory by the name of its array or space
@@ -28,11 +29,17 @@ class Decisions:
 @once
 def decisions(program: Program) -> Decisions:
     """Return the backward slice of a program's guards and addresses, through memory."""
+    return _slice(program, frozenset())
+
+
+def _slice(program: Program, without: Set[int]) -> Decisions:
+    """Return the backward slice of guards and addresses of all rows but some."""
     writers: dict[int, list[Instruction]] = defaultdict(list)
     stores: list[tuple[Memory, Instruction]] = []
     first: set[Place] = set()
-    for row in program.instructions:
-        first |= _decides_here(row)
+    for pc, row in enumerate(program.instructions):
+        if pc not in without:
+            first |= _decides_here(row)
         for register in row.dst:
             writers[register].append(row)
         if OPS[row.op].writes_memory and row.memory is not None:
@@ -53,6 +60,32 @@ def decisions(program: Program) -> Decisions:
     return Decisions(
         frozenset(place for place in found if isinstance(place, int)),
         frozenset(place for place in found if isinstance(place, str)),
+    )
+
+
+@once
+def undecisive_parameters(program: Program) -> tuple[tuple[int, int], ...]:
+    """Return the words of bank 0 with parameters that decide nothing, as (offset, bytes).
+
+    Slow paths of divisions and the like do not count. A kernel that finds its parameters at
+    computed places has none.
+    """
+    layout = program.layout
+    if layout is None or layout.images:
+        return ()
+    held, read = _slice(program, slow_paths(program)).registers, set[tuple[int, int]]()
+    for row in program.instructions:
+        if OPS[row.op].kind == "bank":
+            bank, offset = row.detail[1][:2]
+            if row.src and not bank:
+                return ()
+            read |= {(bank, (offset & ~3) + 4 * k) for k, one in enumerate(row.dst) if one in held}
+    read |= {word for register, word in program.constants.items() if register in held}
+    return tuple(
+        (begin, min(4, offset + size - begin))
+        for _, offset, size in layout.parameters
+        for begin in range(offset, offset + size, 4)
+        if (0, begin & ~3) not in read
     )
 
 

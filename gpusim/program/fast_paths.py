@@ -68,15 +68,20 @@ def slow_path_branches(program: Program) -> frozenset[int]:
     They are no conditions of the source, although their line is the operation's.
     """
     rows = program.instructions
+    return frozenset(pc for pc in slow_paths(program) if OPS[rows[pc].op].kind == "branch")
+
+
+@once
+def slow_paths(program: Program) -> frozenset[int]:
+    """Return the rows of the compiler's functions, and the branches to slow paths."""
     found = {
         pc
-        for pc, row in enumerate(rows)
+        for pc, row in enumerate(program.instructions)
         if row.guard is not None
         and OPS[row.op].kind == "branch"
         and _calls_a_slow_path(program, pc, row)
     }
-    inside = {pc for called in _functions(program).values() for pc in called}
-    return frozenset(found | {pc for pc in inside if OPS[rows[pc].op].kind == "branch"})
+    return frozenset(found.union(*_functions(program).values()))
 
 
 @once

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytorch.programs import Programs, needs_torch
+
+from gpusim.cli import program_modes
+from gpusim.launch.prepared import Prepared
+from gpusim.prediction.records import Prediction
 
 pytestmark = needs_torch
 
@@ -57,6 +62,34 @@ def test_times_that_no_command_predicts_are_nan_with_a_remark(programs: Programs
     ran = programs.run(SEARCHES)
     assert ran.out == ["64", "nan [nan, nan]", "nan"]
     assert ran.err.count("times are NaN: gpusim run does not predict; gpusim predict does") == 1
+
+
+RATES = """
+@triton.jit
+def step(x, n, rate, seed, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + at, mask=at < n)
+    tl.store(x + at, v - rate / (1 + v) * tl.rand(seed, at), mask=at < n)
+for rate, seed, n in ((0.25, 7, 500), (0.3, 7, 500), (0.25, 9, 500), (0.25, 7, 300)):
+    step[(4,)](torch.zeros(500, device="cuda"), n, rate, seed, B=128)
+"""
+
+
+def test_numbers_that_decide_no_access_need_no_prediction_of_their_own(
+    programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predict, predicted = program_modes.predict_prepared, []
+
+    def counted(prepared: Prepared, *args: Any, **options: Any) -> Prediction:
+        predicted.append(prepared.kernel)
+        return predict(prepared, *args, **options)
+
+    monkeypatch.setattr(program_modes, "predict_prepared", counted)
+    ran = programs.run(RATES, "predict")
+    assert ran.code == 0
+    assert predicted == ["step", "step"]
+    one, *equal, _ = (launch["time_us"] for launch in ran.launches)
+    assert equal == [one, one]
 
 
 def test_the_lesson_on_softmax_has_its_race_its_times_and_its_results(programs: Programs) -> None:
