@@ -29,7 +29,8 @@ from gpusim.launch.events import Observer
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
-from gpusim.machine.compiled.examination import Limits, examined, reports, written_down
+from gpusim.machine.compiled.checked_steps import Listener
+from gpusim.machine.compiled.examination import Limits, examined, written_down
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
@@ -253,10 +254,12 @@ def _is_written_down(prepared: Prepared, checker: Checker, step_limit: int) -> b
     checker.begin(prepared.program, prepared.launch)
     compiled = checker.compiled
     asked = compiled.asked_steps()
-    if asked is None or not (compiled.detection() is None or reports(prepared.program)):
+    if asked is None:
         return False
+    pcs, sink = frozenset(pc for pc, _ in asked.steps), checker.sink
+    listener = Listener(checker, lambda fault: sink.add(finding_of(fault)), pcs)
     limits = _limits(prepared, step_limit)
-    return written_down(prepared, asked, limits, compiled.added, checker, compiled.take_steps)
+    return written_down(prepared, asked, limits, compiled.added, listener, compiled.take_steps)
 
 
 def _other_orders(program: Program) -> list[Turns]:

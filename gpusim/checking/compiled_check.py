@@ -11,12 +11,12 @@ from gpusim.checking.batch import Batch
 from gpusim.checking.coverage import ARRAYS, LOCAL, STRONG
 from gpusim.checking.element_access import MOST_BLOCKS
 from gpusim.checking.float_sums import signed
+from gpusim.checking.index_products import index_products
 from gpusim.checking.single_access import adds_floats
 from gpusim.checking.state import CheckState, memory_of
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Step
-from gpusim.machine.compiled.checked_steps import kept_operands
-from gpusim.machine.compiled.detection import Cells, Detection, Examined
+from gpusim.machine.compiled.detection import Cells, Detection, Examined, kept_operands
 from gpusim.typing import Array
 
 EVERY_LANE = 0xFFFFFFFF
@@ -124,7 +124,8 @@ class CompiledCheck:
         exchanges, conditions = map(tuple, asked.values())
         unknown = tuple(pc for pc in self._state.of_unknown_arrays if rows[pc].looks_up_constants)
         lists = (), (), sums, (), (), exchanges, (), conditions, unknown
-        return Detection(*lists, steps=tuple(steps.items()))
+        products = index_products(self._state.program)
+        return Detection(*lists, steps=tuple(steps.items()), products=tuple(products.items()))
 
     def _sums(self, accesses: Iterable[Access]) -> tuple[tuple[int, int], ...]:
         """Return atomics that add floating-point numbers, with the addition that they swap in."""
@@ -135,9 +136,12 @@ class CompiledCheck:
     def take_steps(self, found: Examined) -> bool:
         """Take over what a launch, of which steps were written down, has counted beside them.
 
-        Return whether its findings are whole: values without an origin are not followed.
+        Return whether its findings are whole: values without an origin are not followed, nor those
+        of indices that overflow.
         """
         state = self._state
+        if found.overflows and state.sink.has("bounds"):
+            return False
         state.coverage.accesses += found.accesses
         if found.of_unknown_arrays:
             state.coverage.not_compared[ARRAYS] += found.of_unknown_arrays

@@ -27,12 +27,16 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     memory = _memory(instruction)
     addresses = _addresses(group, instruction, memory)
     if instruction.guard is None or np.count_nonzero(on):
+        asked = on
         touched, on = _touched(context, group, instruction, addresses, on)
         for position, register in enumerate(instruction.dst):
             value = _loaded(touched, position, memory)
             if instruction.dtype is not None:
                 value = value.astype(instruction.dtype, copy=False)
-            group.write(register, value, on)
+            if context.on_fault is not None and np.any(asked & ~on):  # these go on with zeros
+                group.write(register, np.where(on, value, value.dtype.type(0)), asked)
+            else:
+                group.write(register, value, on)
     context.report(group, instruction, on, addresses)
 
 
@@ -103,8 +107,9 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 result[taking] = 0 if old is None else old
             if elements is not None and memory.space == "shared" and context.listeners:
                 left = elements.take(index, mode="clip")
-        if result is not None:
-            _give_old(group, instruction, result, on)
+        if instruction.dst:
+            result = _passed_by(instruction, given, found) if result is None else result
+            _give_old(group, instruction, result, on | lost if lost.any() else on)
         if instruction.dst and instruction.detail == "cas" and lost.any():
             # Loops end that swap until the old value is the one expected.
             _give_old(group, instruction, np.array(given[0]), lost)
@@ -168,6 +173,15 @@ def _give_old(group: Group, instruction: Instruction, result: Array, on: Array) 
     words = result.view(np.uint32).reshape(*result.shape, -1)
     for position, register in enumerate(instruction.dst):
         group.write(register, words[..., position], on)
+
+
+def usable(
+    context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
+) -> Array:
+    """Return the lanes that may access memory; all others are faults."""
+    if OPS[instruction.op].writes_memory:
+        on = _writing(context, instruction, on)
+    return _touched(context, group, instruction, addresses, on)[1]
 
 
 def fence(context: Context, group: Group, instruction: Instruction, on: Array) -> None:

@@ -14,6 +14,8 @@ from gpusim.machine.value_divergence import agreed_words, diverge_by
 from gpusim.program.jumps import ROW_BYTES
 from gpusim.typing import Array
 
+TRAPPED = "the kernel gives up with a trap"
+
 
 def source_branch(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Report a decision of the source; no instruction is run for it."""
@@ -129,16 +131,23 @@ def part(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 def trap(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Report the lanes that end the kernel with a trap; if others continue, they have exited."""
-    return _end(context, group, instruction, on, on, "the kernel gives up with a trap")
+    return _end(context, group, instruction, on, on, TRAPPED)
 
 
 def _end(
     context: Context, group: Group, instruction: Instruction, on: Array, at_fault: Array, what: str
 ) -> bool:
     """End the lanes with a true predicate, with a fault that names the first of those at fault."""
+    tell_end(context, group, instruction, at_fault, what)
+    return leave(context, group, instruction, on)
+
+
+def tell_end(
+    context: Context, group: Group, instruction: Instruction, at_fault: Array, what: str = TRAPPED
+) -> None:
+    """Report the lanes, if any, that end the kernel."""
     if at_fault.any():
         line = instruction.line
-        block, thread, place = lanes_of(group).first(at_fault, np.zeros_like(on), "", line)
+        block, thread, place = lanes_of(group).first(at_fault, np.zeros_like(at_fault), "", line)
         text = f"line {line}: {what} (block {block}, thread {thread})"
         context.fault(KernelFault(text, place))
-    return leave(context, group, instruction, on)

@@ -257,6 +257,8 @@ class Lanes:
 
         A fault common to all blocks or rows is counted once, at position 0 along that axis.
         """
+        if all((one == one[:1]).all() for one in (wrong, index)):
+            wrong = wrong[:1]
         position = tuple(int(p[0]) for p in np.nonzero(wrong))
         block, thread, found = (_at(of, position) for of in (self.blocks, self.threads, index))
         count = int(np.count_nonzero(wrong))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim import cuda
 from gpusim.machine.compiled import examination, modules
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeKernel
@@ -17,7 +18,7 @@ from gpusim.sass.kernels import CodeKernel
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
 BLOCKS, THREADS = 3, 64
-PLACES = ("t", "t ^ 1", "t ^ 32", "(t + 1) % 64", "63 - t", "7")
+PLACES = ("t", "t ^ 1", "t ^ 32", "(t + 1) % 64", "63 - t", "7", "t + 40 * r")
 ORDERS = (
     "__syncthreads();",
     "__syncthreads();",
@@ -28,6 +29,7 @@ ORDERS = (
     "if (__syncthreads_or(v == 3)) v++;",
     "v += __shfl_xor_sync(-1, v, 3);",
     "if (t == 40 && r) return;",
+    "if (t == 41 && r) __trap();",
 )
 
 
@@ -50,6 +52,8 @@ def random_kernel(name: str, draw: random.Random) -> str:
                     f"v += *(volatile int *)&{array}[{place}];",
                     f"*(volatile int *)&{array}[{place}] = v;",
                     f"v = at(t & 1 ? s : mine, {place});",
+                    f"v += fixed[{place}];",
+                    f"*(short *)((char *)&{array}[{place}] + (t == 5)) = 1;",
                 )
             )
         )
@@ -59,7 +63,9 @@ def random_kernel(name: str, draw: random.Random) -> str:
             lines.append(draw.choice(ORDERS))
     body = "\n        ".join(lines)
     return f"""
-__global__ void {name}(int *g, float *sums, int *out, int rounds) {{
+__global__ void {name}(
+    int *g, float *sums, int *out, int rounds, const int *__restrict__ fixed
+) {{
     __shared__ int s[64];
     int t = threadIdx.x, v = t, *mine = g + 64 * (1 + blockIdx.x);
     {draw.choice(("s[t] = t;", "s[t] = t; __syncthreads();"))}
@@ -86,7 +92,8 @@ def checked(seed: int, count: int, patched: pytest.MonkeyPatch) -> list[bool]:
             patched.setenv("GPUSIM_FAST", fast)
             g, out = np.arange(64 * (1 + BLOCKS), dtype=np.int32), np.zeros(64 * BLOCKS, np.int32)
             arrays = g, np.zeros(64, np.float32), out
-            findings = gpusim.check(file[name][BLOCKS, THREADS], *arrays, 2)
+            fixed = np.arange(64, dtype=np.int32)
+            findings = gpusim.check(file[name][BLOCKS, THREADS], *arrays, 2, fixed)
             found.append((findings.to_dict(), [array.tobytes() for array in arrays]))
         assert found[0] == found[1], text
         reported.append(bool(findings))
@@ -134,6 +141,69 @@ def test_a_race_behind_a_long_loop_of_one_lane_is_found_in_compiled_code(
     assert [one.rule for one in serial(20_000, step_limit=10_000)] == ["shared-race"]
     monkeypatch.setenv("GPUSIM_FAST", "0")
     assert "no-progress" in [one.rule for one in serial(20_000, step_limit=10_000)]
+
+
+OUTSIDE = """
+__global__ void outside(int *out, const int *__restrict__ x, int terms, int columns) {
+    int t = threadIdx.x, sum = 0;
+    for (int k = 0; k < terms; k++) sum += x[(t + k) % 40];
+    out[t] = sum;
+    __syncthreads();
+    out[t + 1] += x[t - 1];
+    out[(t - 63) * columns * 65536] = 1;
+}"""
+
+
+def outside(terms: int, columns: int, out: Any) -> gpusim.Findings:
+    x = np.ones(40, np.int32)
+    kernel = gpusim.cuda_source(OUTSIDE)["outside"]
+    return gpusim.check(kernel[1, 64], out, x, terms, columns, step_limit=10_000)
+
+
+def test_accesses_outside_their_arrays_behind_a_long_loop_are_found_in_compiled_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Lanes with a fault skip their access, load zeros, and are counted as by NumPy."""
+    kept, slow = np.zeros((2, 64), np.int32)
+    found = outside(20_000, 0, kept)
+    told = [(one.message.partition(" is")[0], one.count) for one in found if one.rule == "bounds"]
+    assert told == [("line 7: out[64]", 2), ("line 7: x[-1]", 24)]
+    assert kept[[63, 2, 1, 0]].tolist() == [20_000, 20_001, 20_000, 1]
+    outside(100, 0, kept)
+    monkeypatch.setenv("GPUSIM_FAST", "0")
+    assert outside(100, 0, slow).found == found.found
+    assert (kept == slow).all()
+    assert "no-progress" in [one.rule for one in outside(20_000, 0, slow)]
+
+
+def test_a_product_that_overflows_beside_an_access_outside_is_told_by_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [outside(10, 1025, np.zeros(64, np.int32)).to_dict()]
+    monkeypatch.setenv("GPUSIM_FAST", "0")
+    found.append(outside(10, 1025, np.zeros(64, np.int32)).to_dict())
+    assert found[0] == found[1]
+    assert "index-overflow" in str(found[0])
+
+
+@cuda.jit
+def beyond_an_axis(x):
+    t = cuda.threadIdx.x
+    for k in range(4):
+        x[k, t] += 1
+
+
+def test_indices_beyond_an_axis_in_a_loop_are_found_as_by_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+    for fast in "10":
+        monkeypatch.setenv("GPUSIM_FAST", fast)
+        x = np.zeros((5, 30), np.int32)
+        checked = gpusim.check(beyond_an_axis[2, 32], x)
+        found.append((checked.to_dict(), x.tolist()))
+    assert found[0] == found[1]
+    assert "x[0, 30] is out of bounds: index 30 along axis 1" in str(found[0])
 
 
 def test_a_second_check_uses_the_modules_of_the_first() -> None:

@@ -8,30 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step
+from gpusim.machine import access, control
+from gpusim.machine.compiled.detection import kept_operands
+from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
-from gpusim.machine.context import Context
+from gpusim.machine.context import Context, OnFault
+from gpusim.machine.group import Group
+from gpusim.machine.state import Batch, Splits
 from gpusim.machine.warps.checked_steps import OPENED, STEP_BYTES
 from gpusim.machine.warps.state import OPERAND_BYTES, OPERANDS
 from gpusim.typing import Array, DType
 
 MOST_STEPS = 1 << 14  # that are written down before they are taken
-_TURN, _PC, _ROW, _ACTIVE, _ON, _OPERANDS = range(STEP_BYTES // 4)
+_TURN, _PC, _ROW, _ACTIVE, _ON, _ABLE, _OPERANDS = range(STEP_BYTES // 4)
 _LANES = np.arange(32, dtype=np.uint32)
+
+
+class Listener(NamedTuple):
+    """An observer of the steps of a check at some pcs; `on_fault` is called with each fault."""
+
+    observer: Observer
+    on_fault: OnFault
+    pcs: frozenset[int]
 
 
 class CheckedSteps:
     """The steps of one batch, taken as often as their place in linear memory is full."""
 
     def __init__(
-        self, made: Translation, context: Context, blocks: Array, begin: int, observer: Observer
+        self, made: Translation, context: Context, blocks: Array, begin: int, listener: Listener
     ) -> None:
-        self._made, self._rows, self._observer = made, context.instructions, observer
+        self._made, self._rows, self._listener = made, context.instructions, listener
+        self._context = context
         warps = context.batch.launch.warps_per_block
         self._placement = Placement(blocks, warps, folded=True)
         self._ends = np.array([*made.starts[1:], made.length])
@@ -75,7 +90,7 @@ class CheckedSteps:
     def finish(self) -> None:
         """Tell the last steps."""
         self._tell(*self._left)
-        self._observer.batch_end(self._placement.blocks)
+        self._listener.observer.batch_end(self._placement.blocks)
 
     def _tell(self, words: Array, operands: Array) -> None:
         pc, turn = np.minimum(words[:, _PC], OPENED), words[:, _TURN]
@@ -94,32 +109,72 @@ class CheckedSteps:
         row, kinds = self._rows[pc], self._made.operands.get(pc, [])
         active, on = _lanes(some[:, _ACTIVE]), _lanes(some[:, _ON])
         op = OPS[row.op]
-        decides = op.kind == "exit" or (op.convergent and op.timing == "barrier")
+        decides = op.kind in ("exit", "trap") or (op.convergent and op.timing == "barrier")
         ways = [np.any(lanes, axis=1) for lanes in (on, active & ~on)] if decides else []
-        rows, copies = self._as_one(some, ways)
+        is_told = pc in self._listener.pcs
+        rows, copies, placement = self._as_one(some, ways, is_told=is_told)
         first = some[:, _OPERANDS].astype(np.int64)
         found = [_values(operands[first + n], kinds[n]) for n in range(kept_operands(row))]
         active, on, *found = (_shaped(one, copies) for one in (active, on, *found))
+        if op.kind == "trap" or (some[:, _ABLE] != some[:, _ON]).any():
+            group = self._group(placement, pc, rows, active)
+            able = _shaped(_lanes(some[:, _ABLE]), copies)
+            on = self._at_fault(group, row, on, able, found)
+        if not is_told:
+            return
         addresses = mask = None
         if row.memory is not None:
             addresses = found.pop(0).astype(np.int64)
         elif found:
             mask = found.pop().astype(np.uint32)
-        step = Step(pc, row, self._placement, rows, active, on, addresses, None, tuple(found), mask)
+        step = Step(pc, row, placement, rows, active, on, addresses, None, tuple(found), mask)
         self._last = step
-        self._observer.step(step)
+        self._listener.observer.step(step)
+
+    def _group(self, placement: Placement, pc: int, rows: Array, active: Array) -> Group:
+        """Return the warps of a step as a group of the machine."""
+        batch = self._context.batch
+        batch = Batch(batch.program, batch.launch, placement.blocks, batch.liveness)
+        if not placement.folded:
+            batch.unfold()
+        none = np.zeros(len(rows), np.int64)
+        batch.splits = Splits(rows, none + pc, active, none, none)
+        return Group(batch, np.arange(len(rows)))
+
+    def _at_fault(
+        self, group: Group, row: Instruction, on: Array, able: Array, operands: Sequence[Array]
+    ) -> Array:
+        """Report the faults of a step; return the lanes without one."""
+        known, on_fault = self._context, self._listener.on_fault
+        context = Context(group.batch, known.arguments, known.allocations, on_fault=on_fault)
+        if row.memory is not None:
+            addresses = operands[0].astype(np.int64)
+            found = access.usable(context, group, row, addresses, on)
+            if (found != able).any():
+                raise NotDerivedError("lanes with a fault")
+            return found
+        if OPS[row.op].kind == "trap":
+            control.tell_end(context, group, row, on)
+            return on
+        for register, value in zip(row.src, operands, strict=True):
+            group.batch.registers[register] = value
+        access.bounds(context, group, row, on)
+        return on
 
     def _open(self, some: Array) -> None:
         pcs = self._ends[some[:, _PC] ^ OPENED] - 1
-        rows, copies = self._as_one(some, [pcs])
+        rows, copies, placement = self._as_one(some, [pcs])
         assert self._last is not None
-        opened = BarrierOpened(self._placement, rows, pcs[: len(pcs) // copies], self._last)
-        self._observer.barrier_opened(opened)
+        opened = BarrierOpened(placement, rows, pcs[: len(pcs) // copies], self._last)
+        self._listener.observer.barrier_opened(opened)
 
-    def _as_one(self, some: Array, ways: Sequence[Array]) -> tuple[Array, int]:
-        """Return the rows of a step, and the number of blocks that are run as one.
+    def _as_one(
+        self, some: Array, ways: Sequence[Array], *, is_told: bool = True
+    ) -> tuple[Array, int, Placement]:
+        """Return the rows of a step, the number of blocks that are run as one, and their placement.
 
-        Blocks that do not come with the same rows, or go different ways, are that no longer.
+        Blocks that do not come with the same rows, or go different ways, are that no longer, unless
+        a step only has the warps at fault.
         """
         rows, warps = some[:, _ROW].astype(np.int64), self._placement.warps_per_block
         copies = self._placement.copies
@@ -127,22 +182,17 @@ class CheckedSteps:
             of_first = rows.reshape(copies, -1) - warps * np.arange(copies)[:, None]
             every = [of_first, *(one.reshape(copies, -1) for one in ways)]
             if all((one == one[0]).all() for one in every):
-                return of_first[0], copies
-        self._placement = Placement(self._placement.blocks, warps, folded=False)
-        return rows, 1
+                return of_first[0], copies, self._placement
+        apart = Placement(self._placement.blocks, warps, folded=False)
+        if is_told:
+            self._placement = apart
+        return rows, 1, apart
 
 
 def _shaped(values: Array, copies: int) -> Array:
     """Return values shaped (copies, rows, lanes): one copy, if all blocks agree."""
     shaped = values.reshape(copies, -1, values.shape[1])
     return shaped[:1] if (shaped == shaped[:1]).all() else shaped
-
-
-def kept_operands(row: Instruction) -> int:
-    """Return how many operands of an instruction a check has: address and values, or the mask."""
-    if row.memory is not None:
-        return len(row.src) if OPS[row.op].kind == "store" else 1
-    return int(OPS[row.op].waits_for_lanes)
 
 
 def _lanes(bits: Array) -> Array:

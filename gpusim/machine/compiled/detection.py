@@ -33,7 +33,8 @@ class Detection:
     with the addition (else -1) where they swap it in. `meetings` synchronise lanes of a warp:
     `gathers` need all lanes of their masks, `exchanges` 32 lanes, `whole` all lanes of the warp.
     `conditions` must not be true. Accesses `of_unknown_arrays` are counted. With `steps`, these are
-    written down in place of comparisons, each with so many operands.
+    written down in place of comparisons, each with so many operands; lanes with a fault skip their
+    access. `products` may exceed 32 bits: whether they are signed.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -46,6 +47,17 @@ class Detection:
     conditions: tuple[int, ...]
     of_unknown_arrays: tuple[int, ...]
     steps: tuple[tuple[int, int], ...] = ()
+    products: tuple[tuple[int, bool], ...] = ()
+
+
+def kept_operands(row: Instruction) -> int:
+    """Return how many operands of an instruction a check has: address and values, or the mask."""
+    op = OPS[row.op]
+    if op.kind == "bounds":
+        return len(row.src)
+    if row.memory is not None:
+        return len(row.src) if op.kind == "store" else 1
+    return int(op.waits_for_lanes)
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class Examined(NamedTuple):
 
     Pairs are `ordered`, or need no order (`free`). Accesses `of_unknown_arrays` have other bounds
     than their array's. `ran` has the instructions that ran for some lane, `shared_sums` the lowest
-    element with additions of several threads, by the pc of the addition.
+    element with additions of several threads, by the pc of the addition. A product `overflows`.
     """
 
     accesses: int
@@ -98,6 +110,7 @@ class Examined(NamedTuple):
     of_unknown_arrays: int
     ran: Array
     shared_sums: Mapping[int, int]
+    overflows: bool
 
 
 @dataclass(frozen=True)

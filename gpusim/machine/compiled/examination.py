@@ -2,7 +2,8 @@
 
 Compiled code compares each access with the last ones to its element, and reports only
 floating-point sums. A launch with any other possible finding runs a second time, and the steps that
-rules need are written down. Faults, and instructions without compiled form, are left to NumPy.
+rules need are written down, with faults of memory accesses. Deadlocks, and instructions without
+compiled form, are left to NumPy.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from gpusim.errors import GpusimError, KernelFault
 from gpusim.host import fast
 from gpusim.host.kept import Recent
 from gpusim.isa.ops import Instruction, Program
-from gpusim.launch.events import Observer
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
+from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import LeftError, TakesAdditions
 from gpusim.machine.compiled.modules import Compiled, Variant
@@ -39,17 +40,12 @@ STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
 MOST_PROGRAMS = 256
 NO_CELLS = Cells(0, 0, 0, 0, 0)
 
-_refused: Recent[Program, bool] = Recent(MOST_PROGRAMS)
+_refused: Recent[Program, None] = Recent(MOST_PROGRAMS)
 
 
 def forget() -> None:
     """Forget which programs had something to report."""
     _refused.clear()
-
-
-def reports(program: Program) -> bool:
-    """Return whether a rule might report something in a program that was examined."""
-    return _refused.get(program, False)
 
 
 class Limits(NamedTuple):
@@ -79,8 +75,8 @@ def examined(
     with np.errstate(all="ignore"):
         variant = evaluator.variant_of(context, prepared.cc.major, (), detection)
         found = _attempted(context, variant, cells, limits, added)
-    if isinstance(found, bool):
-        _refused[program] = found
+    if found is None:
+        _refused[program] = None
         return None
     prepared.give_back()
     return found
@@ -91,10 +87,10 @@ def written_down(
     asked: Detection,
     limits: Limits,
     added: TakesAdditions,
-    observer: Observer,
+    listener: Listener,
     takes: Callable[[Examined], bool],
 ) -> bool:
-    """Run a launch and tell an observer the steps asked for; False, with arrays as they were.
+    """Run a launch and tell a listener the steps asked for; False, with arrays as they were.
 
     `added` takes the additions to floating-point sums, `takes` says at the end whether that is all.
     """
@@ -107,7 +103,7 @@ def written_down(
     with np.errstate(all="ignore"), suppress(GpusimError, NotDerivedError, LeftError):
         compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
         with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
-            if isinstance(run.result(added, observer, takes), Examined):
+            if run.result(added, listener, takes) is not None:
                 prepared.give_back()
                 return True
     return False
@@ -150,16 +146,16 @@ def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) 
 
 def _attempted(
     context: Context, variant: Variant, cells: Cells, limits: Limits, added: TakesAdditions
-) -> Examined | bool:
+) -> Examined | None:
     try:
         with closing(_Examination(context, modules.compiled(variant), cells, limits)) as one:
             found = one.result(added)
-            if isinstance(found, Examined) or not one.is_disordered:
+            if found is not None or not one.is_disordered:
                 return found
         with closing(_Examination(context, modules.reordered(variant), cells, limits)) as one:
             return one.result(added)
     except (GpusimError, NotDerivedError):
-        return True
+        return None
 
 
 class _Examination:
@@ -183,19 +179,19 @@ class _Examination:
     def result(
         self,
         added: TakesAdditions,
-        observer: Observer | None = None,
+        listener: Listener | None = None,
         takes: Callable[[Examined], bool] = bool,
-    ) -> Examined | bool:
-        """Run the launch; whether a rule might report something, if it does not come to its end."""
+    ) -> Examined | None:
+        """Run the launch; None if it does not come to its end."""
         launch, instance = self._context.batch.launch, self._instance
         most = self._at_once
         if not self._made.shared.in_order:
             most = evaluator.most_blocks(self._made, launch.warps_per_block)
         try:
             for first in range(0, launch.blocks, most):
-                self._run(np.arange(first, min(first + most, launch.blocks)), added, observer)
+                self._run(np.arange(first, min(first + most, launch.blocks)), added, listener)
         except LeftError:
-            return bool(instance.value("reports"))
+            return None
         rows = self._context.batch.program.instructions
         lowest = {
             pc: int(instance.memory[at : at + 8].view(np.int64)[0]) - 1
@@ -209,9 +205,10 @@ class _Examination:
             instance.value("of_unknown_arrays"),
             _ran(instance.memory, self._made, rows),
             {pc: element for pc, element in lowest.items() if element >= 0},
+            bool(instance.value("overflows")),
         )
         if not takes(found):
-            return True
+            return None
         if instance.arrays is not None:
             instance.arrays.give(instance.memory)
         return found
@@ -220,11 +217,11 @@ class _Examination:
         """Free the memory."""
         self._instance.close()
 
-    def _run(self, blocks: Array, added: TakesAdditions, observer: Observer | None) -> None:
+    def _run(self, blocks: Array, added: TakesAdditions, listener: Listener | None) -> None:
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, blocks)
-        if observer is not None:
-            place.check(context, observer)
+        if listener is not None:
+            place.check(context, listener)
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         instance.reach(

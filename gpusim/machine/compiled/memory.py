@@ -12,12 +12,12 @@ import numpy as np
 
 from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES, marked
 from gpusim.isa.ops import Instruction
-from gpusim.launch.events import Observer, Placement
+from gpusim.launch.events import Placement
 from gpusim.launch.grid import places_of
 from gpusim.machine import values
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import arrays_begin
-from gpusim.machine.compiled.checked_steps import CheckedSteps
+from gpusim.machine.compiled.checked_steps import CheckedSteps, Listener
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -84,10 +84,10 @@ class BatchMemory:
             self.records = Records(made, _aligned(self.end, 64))
             self.end = self.records.end
 
-    def check(self, context: Context, observer: Observer) -> None:
-        """Make room for the steps of a check, which an observer is told."""
+    def check(self, context: Context, listener: Listener) -> None:
+        """Make room for the steps of a check."""
         begin, blocks = _aligned(self.end, 64), self.placement.blocks
-        self.checked = CheckedSteps(self.made, context, blocks, begin, observer)
+        self.checked = CheckedSteps(self.made, context, blocks, begin, listener)
         self.end = self.checked.end
 
     def entries(self, memory: Array) -> Array:

@@ -27,13 +27,13 @@ from gpusim.machine.compiled.accesses import (
     Access,
     Constants,
 )
-from gpusim.machine.compiled.detection import REPORTED, Comparison, Detection
+from gpusim.machine.compiled.detection import REPORTED, Comparison, Detection, kept_operands
 from gpusim.machine.compiled.lane_operations import operation
 from gpusim.machine.compiled.linking import Shared
 from gpusim.machine.compiled.register_types import WORD, register_types
 from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol, tracing
-from gpusim.machine.compiled.vectors import constant
+from gpusim.machine.compiled.vectors import constant, is_wide
 from gpusim.machine.warps import barriers, state, turns
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
 from gpusim.machine.warps.bulk_copies import BULK_BYTES, GROUPS_BYTES, MOST_BULK
@@ -205,6 +205,7 @@ class _Translator:
         self._shifts = {} if detection is None else dict(detection.accesses)
         self._sums = {} if detection is None else dict(detection.sums)
         self._steps = {} if detection is None else dict(detection.steps)
+        self._products = {} if detection is None else dict(detection.products)
         self._program = program
         self._rows = program.instructions
         self._constants = constants
@@ -598,10 +599,28 @@ class _Translator:
             segment.count(lanes, guard is not None and row.negated, meets)
         if pc in self._steps:
             lanes = np.bool_(True) if guard is None else guard
-            segment.count(lanes, guard is not None and row.negated, self._checked(pc, "{}"))
+            segment.count(lanes, guard is not None and row.negated, self._checked(pc, row, "{0}"))
+        if pc in self._products:
+            self._watch_product(segment, pc, row, values[0], guard)
         for register, value in zip(row.dst, values, strict=True):
             segment.write(register, value, self._types[register], guard, row.negated)
         return True
+
+    def _watch_product(
+        self, segment: Segment, pc: int, row: Instruction, value: Any, guard: Any
+    ) -> None:
+        """Note that a product, with its addend, does not fit in 32 bits."""
+        kind = NARROW if self._products[pc] else WORD
+        parts = [_converted(one, kind) for one in (*map(segment.read, row.src), value)]
+        a, b, c, held = (_converted(one, np.dtype(np.float64)) for one in parts)
+        far, most = a * b + c - held, np.float64(1 << 31)
+        wrong = (far >= most) | (far <= -most)
+        if guard is not None:
+            wrong = wrong & (~guard if row.negated else guard)
+        if not segment.has_code([wrong]):
+            raise NotDerivedError("a product that may overflow")
+        some = f"(i32.or {state.read('overflows')} {{}})"
+        segment.count(wrong, False, state.written("overflows", some))
 
     def _derived(self, segment: Segment, row: Instruction) -> tuple[Any, ...] | None:
         """Return the results of an evaluator as symbols, None for one that is called."""
@@ -679,6 +698,7 @@ class _Translator:
         if kind in ("load", "store", "atomic"):
             slot = self._slot(_memory(row).space)
             parts.append(self._access(pc, row, kind, slot))
+            parts.append(self._cleared(row))
             parts.append(self._added(pc, row))
             parts.append(self._told(pc, row, kind, slot))
         elif kind == "commit_copies":
@@ -717,7 +737,12 @@ class _Translator:
                 here = f"(i32.const {pc}) (local.get $on)"
                 parts.append(f"(call $narrow (i64.const 0)) (call $looked_up {here})")
         elif kind == "bounds":
-            parts.append(f"(if (i32.and (local.get $on) {found[-1]}) (then (unreachable)))")
+            wrong = f"(i32.and (local.get $on) {found[-1]})"
+            able = f"(i32.xor (local.get $on) {wrong})"
+            step = self._checked(pc, row, "(local.get $on)", able)
+            parts.append(f"(if {wrong} (then {step if self._steps else '(unreachable)'}))")
+        elif kind == "trap" and self._steps:
+            parts.append(self._exit(number, pc, row))
         elif kind in LEFT:
             parts.append("(if (local.get $on) (then (unreachable)))")
             if kind == "trap":
@@ -750,7 +775,7 @@ class _Translator:
 
     def _operands(self, segment: Segment, pc: int, row: Instruction, kind: str) -> list[Operand]:
         """Return the operands that an instruction reads from memory."""
-        if kind in WITHOUT_OPERANDS:
+        if kind in WITHOUT_OPERANDS and not (kind == "bounds" and self._steps):
             return []
         values = [segment.read(register) for register in row.src]
         if OPS[row.op].has_number or kind in ("set_token", "jump", "bulk_copy", "land_bulk"):
@@ -854,10 +879,39 @@ class _Translator:
         some = f"(i32.or (i32.load8_u {at}) (i32.ne {on} (i32.const 0)))"
         return f"(i32.store8 {at} {some})"
 
-    def _checked(self, pc: int, on: str) -> str:
+    @staticmethod
+    def _checked(pc: int, row: Instruction, on: str, able: str = "") -> str:
         """Return code that writes a step down."""
         here = f"(local.get $W) (i32.const {pc}) (local.get $M)"
-        return f"(call $check {here} {on} (i32.const {self._steps[pc]}))"
+        return f"(call $check {here} {on} {able or on} (i32.const {kept_operands(row)}))"
+
+    def _narrowed(self, pc: int, row: Instruction) -> str:
+        """Return code that writes an access down; lanes with a fault skip it."""
+        memory, on, able = _memory(row), "(local.get $on)", "(local.get $x)"
+        width = f"(i32.const {memory.width_bytes})"
+        stores = f"(i32.const {int(OPS[row.op].writes_memory)})"
+        if memory.space == "global":
+            entry = f"(i32.const {self._entry(memory)}) (i32.const {int(memory.by_address)})"
+            found = f"(call $able_in_array {on} {entry} {width} {stores})"
+        elif memory.space == "generic":
+            found = f"(call $able_anywhere {on} {self._windows()} {width} {stores})"
+        else:
+            _, limit = self._own_memory(row)
+            found = f"(call $able_in_own {on} (i32.const {memory.base}) {limit} {width})"
+        lost, step = state.read("lost"), self._checked(pc, row, on, able)
+        if pc not in self._steps:
+            step = f"(if {lost} (then {step}))"
+        left = f"(if {lost} (then (unreachable)))" if row.detail == "cas" else ""
+        return f"""(if {on} (then (local.set $x {found})
+{state.written("lost", f"(i32.xor {on} {able})")} {step} {left} (local.set $on {able})))"""
+
+    def _cleared(self, row: Instruction) -> str:
+        """Return code that lets lanes with a fault have loaded zeros."""
+        if not self._steps or not row.dst:
+            return ""
+        lost, wide = state.read("lost"), int(is_wide(self._types[row.dst[0]]))
+        call = f"(call $clear {lost} (i32.const {len(row.dst)}) (i32.const {wide}))"
+        return f"(if {lost} (then {call}))"
 
     def _detected(self, asked: Detection, pc: int, row: Instruction, condition: str) -> str:
         """Return code that compares an access, or writes it down for a check.
@@ -886,9 +940,10 @@ class _Translator:
             parts.append(_counted("of_unknown_arrays", each))
         if pc in asked.conditions and condition:
             parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
-        if pc in self._steps:
-            step = self._checked(pc, on)
-            parts.append(step if row.memory is None else f"(if {on} (then {step}))")
+        if self._steps and row.memory is not None:
+            parts.append(self._narrowed(pc, row))
+        elif pc in self._steps:
+            parts.append(self._checked(pc, row, on))
         elif OPS[row.op].kind == "barrier" and row.guard is not None:
             parts.append(f"(if (i32.ne {on} (local.get $M)) (then {REPORTED}))")
         if pc in asked.gathers:
@@ -1052,11 +1107,8 @@ class _Translator:
             parts.append(self._add(pc, "any", "(i32.const 1)"))
         if memory.space == "global":
             self._accesses.setdefault(access.name, access)
-            entry = ARRAYS
-            if memory.name:
-                entry += ARRAY_BYTES * self._made.arrays.index(memory.name)
             sectors = (
-                f"(call {access.name} (local.get $on) (i32.const {entry})"
+                f"(call {access.name} (local.get $on) (i32.const {self._entry(memory)})"
                 f" (i32.const {int(memory.by_address)}) {self._marks(row, kind)}"
                 f" (i32.const {slot}))"
             )
@@ -1068,16 +1120,9 @@ class _Translator:
         elif memory.space == "generic":
             access = replace(access, cluster_at=self._made.cluster_at)
             self._accesses.setdefault(access.name, access)
-            known = self._program.layout
-            first = 0 if known is None else known.shared_start
-            parts.append(
-                f"(call {access.name} (local.get $on) (local.get $W) (i32.const {first})"
-                f" (i32.const {self._program.local_bytes}))"
-            )
+            parts.append(f"(call {access.name} (local.get $on) (local.get $W) {self._windows()})")
         else:
-            at, limit = self._own_memory(memory)
-            if row.may_overhang:
-                limit = f"(i32.add {limit} (i32.const {memory.width_bytes - 1}))"
+            at, limit = self._own_memory(row)
             warp = ""
             if OPS[row.op].asynchronous:
                 access, warp = replace(access, kind="begin"), "(local.get $W)"
@@ -1113,8 +1158,26 @@ class _Translator:
         self._cell += layout.WIDE_SLOT_BYTES if space == "global" else layout.SLOT_BYTES
         return slot
 
-    def _own_memory(self, memory: Any) -> tuple[str, str]:
+    def _entry(self, memory: Memory) -> int:
+        """Return the entry of an access's array, or the first of all."""
+        number = self._made.arrays.index(memory.name) if memory.name else 0
+        return ARRAYS + ARRAY_BYTES * number
+
+    def _windows(self) -> str:
+        """Return where shared memory begins among generic addresses, and a lane's local bytes."""
+        known = self._program.layout
+        first = 0 if known is None else known.shared_start
+        return f"(i32.const {first}) (i32.const {self._program.local_bytes})"
+
+    def _own_memory(self, row: Instruction) -> tuple[str, str]:
         """Return where memory of a block or warp begins, and the bytes of an access's array."""
+        memory = _memory(row)
+        at, limit = self._bytes_of(memory)
+        if row.may_overhang:
+            limit = f"(i32.add {limit} (i32.const {memory.width_bytes - 1}))"
+        return at, limit
+
+    def _bytes_of(self, memory: Memory) -> tuple[str, str]:
         if memory.space == "shared":
             at = f"(i32.load offset={layout.SHARED} (local.get $W))"
         else:

@@ -1,22 +1,38 @@
 """Steps of a check, written down where warps make them: lanes, and operands as they lie there.
 
-Warps take turns (`turns.py`): what the splits of a group do in one pass is one step of all.
+Warps take turns (`turns.py`): what the splits of a group do in one pass is one step of all. Lanes
+whose access is a fault skip it, and load zeros.
 """
 
 from __future__ import annotations
 
-from gpusim.machine.warps.state import IN, LAUNCH, NOW, OPERAND_BYTES, Warp
+from gpusim.isa.ops import LOCAL_HIGH, SHARED_HIGH
+from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, Array
+from gpusim.machine.warps.state import (
+    IN,
+    LAUNCH,
+    NOW,
+    OPERAND_BYTES,
+    OUT,
+    SHARED_LIMIT,
+    Long,
+    Warp,
+    Word,
+)
 from gpusim.machine.warps.steps import take_steps
-from gpusim.wasm.memory import Record, copy, u32
+from gpusim.wasm.integers import trailing_zeros
+from gpusim.wasm.memory import Record, copy, i64, u32
 
-STEP_BYTES = 24
+STEP_BYTES = 28
 OPENED = 1 << 30  # in place of a pc: a split at a block's barrier that opens
+_LOCAL, _SHARED = LOCAL_HIGH, SHARED_HIGH
 
 
 class CheckedStep(Record):
     """An instruction of a split in a pass of its group: the active lanes, and those that are on.
 
-    The values of its first operands lie at `operands`.
+    Lanes that are on but not `able` are at fault. The values of its first operands lie at
+    `operands`.
     """
 
     turn: u32
@@ -24,10 +40,11 @@ class CheckedStep(Record):
     row: u32
     active: u32
     on: u32
+    able: u32
     operands: u32
 
 
-def check(warp: Warp, pc: u32, active: u32, on: u32, operands: u32) -> None:
+def check(warp: Warp, pc: u32, active: u32, on: u32, able: u32, operands: u32) -> None:
     """Write a step down, with so many operands."""
     if (NOW.runs >= NOW.runs_full) | (NOW.details >= NOW.details_full):
         take_steps()
@@ -37,6 +54,7 @@ def check(warp: Warp, pc: u32, active: u32, on: u32, operands: u32) -> None:
     step.row = warp.row
     step.active = active
     step.on = on
+    step.able = able
     step.operands = NOW.details
     copy(NOW.details, IN, OPERAND_BYTES * operands)
     NOW.runs += STEP_BYTES
@@ -48,5 +66,90 @@ def opens(warp: Warp) -> None:
     for _ in range(LAUNCH.warps):
         for number in range(warp.splits):
             split = warp.split(number)
-            check(warp, OPENED | split.block, split.lanes, split.lanes, 0)
+            check(warp, OPENED | split.block, split.lanes, split.lanes, split.lanes, 0)
         warp = Warp(warp.address + LAUNCH.warp_bytes)
+
+
+# -- lanes without a fault -------------------------------------------------------------------
+
+
+def able_in_array(on: u32, array: Array, is_any: u32, width: u32, stores: u32) -> u32:
+    """Return the lanes that may access an array, or any array."""
+    able = 0
+    left = on
+    while left:
+        lane = trailing_zeros(left)
+        if _is_in_arrays(Long(IN + 8 * lane).value, array, is_any, width, stores):
+            able = able | 1 << lane
+        left = left & left - 1
+    return able
+
+
+def able_in_own(on: u32, first: u32, size: u32, width: u32) -> u32:
+    """Return the lanes that may access memory of their own, of a size from an address on."""
+    able = 0
+    left = on
+    while left:
+        lane = trailing_zeros(left)
+        if _is_inside(Word(IN + 4 * lane).value, first, size, width):
+            able = able | 1 << lane
+        left = left & left - 1
+    return able
+
+
+def able_anywhere(on: u32, shared: u32, local_bytes: u32, width: u32, stores: u32) -> u32:
+    """Return the lanes that may access a generic address; `shared` memory begins at one."""
+    able = 0
+    left = on
+    while left:
+        lane = trailing_zeros(left)
+        address = Long(IN + 8 * lane).value
+        window, place = address >> 32, address & 0xFFFFFFFF
+        if window == _LOCAL:
+            is_able = _is_inside(place, 0, local_bytes, width)
+        elif window == _SHARED:
+            is_able = _is_inside(place, shared, Word(SHARED_LIMIT).value, width)
+        else:
+            is_able = _is_in_arrays(address, Array(ARRAYS), 1, width, stores)
+        if is_able:
+            able = able | 1 << lane
+        left = left & left - 1
+    return able
+
+
+def _is_inside(place: int, first: int, size: int, width: int) -> bool:
+    above = place - first
+    return (above >= 0) & (above + width <= size) & (place & width - 1 == 0)
+
+
+def _is_in_arrays(address: i64, array: Array, is_any: int, width: int, stores: int) -> bool:
+    """Whether an access is in an array, or in any."""
+    if _is_in(address, array, width, stores):
+        return True
+    if is_any:
+        other = Array(ARRAYS)
+        for _ in range(Word(ARRAY_COUNT).value):
+            if _is_in(address, other, width, stores):
+                return True
+            other = Array(other.address + ARRAY_BYTES)
+    return False
+
+
+def _is_in(address: i64, array: Array, width: int, stores: int) -> bool:
+    size = array.writable if stores else array.bytes
+    is_inside = (address >= array.begin) & (address + width <= array.begin + size)
+    return is_inside & (address & width - 1 == 0)
+
+
+def clear(lost: u32, results: u32, is_wide: u32) -> None:
+    """Let lanes whose access is a fault have loaded zeros."""
+    left = lost
+    while left:
+        lane = trailing_zeros(left)
+        for number in range(results):
+            at = OUT + OPERAND_BYTES * number
+            if is_wide:
+                Long(at + 8 * lane).value = 0
+            else:
+                Word(at + 4 * lane).value = 0
+        left = left & left - 1

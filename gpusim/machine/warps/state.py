@@ -89,7 +89,8 @@ class State(Record):
     arrived or left (`settles`), and the block behind a jump. With `asks`, lanes are only asked if
     they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
     from 1, or of none; it began behind the turn `begun`. Groups have run in so many
-    `passes`. Of the places for bulk copies so many have been used.
+    `passes`. Of the places for bulk copies so many have been used. In a check, `lost` lanes had a
+    fault at their last access, and a product for addresses `overflows`.
     """
 
     next_block: u32
@@ -140,6 +141,8 @@ class State(Record):
     half: u32
     begun: u32
     passes: u32
+    lost: u32
+    overflows: u32
     reports: u32
     bulk: u32
 

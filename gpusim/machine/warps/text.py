@@ -110,6 +110,10 @@ _CHECKED: Mapping[str, Callable[..., Any]] = {
     "swapped": races.swapped,
     "adds": races.adds,
     "check": checked_steps.check,
+    "able_in_array": checked_steps.able_in_array,
+    "able_in_own": checked_steps.able_in_own,
+    "able_anywhere": checked_steps.able_anywhere,
+    "clear": checked_steps.clear,
     "opened": checked_steps.opens,
 }
 
