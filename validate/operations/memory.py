@@ -46,7 +46,7 @@ def _one(name: str, kind: str, body: str) -> Operation:
 def _through(space: str, kind: str) -> str:
     return (
         f"{space} {word(kind)} s[256]; int t = threadIdx.x; s[t] = a; __syncthreads(); "
-        "r = s[t ^ 37]; s[255 - t] = b; __syncthreads(); *pb = s[t];"
+        "r = s[t ^ 37]; __syncthreads(); s[255 - t] = b; __syncthreads(); *pb = s[t];"
     )
 
 
