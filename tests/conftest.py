@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import io
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ from hypothesis.internal.constants_ast import Constants
 from gpusim.cli import ci, options, programs
 from gpusim.cli.app import main
 from gpusim.cli.progress import SWITCH
+from gpusim.codegen import generators
 from gpusim.codegen.generators import LOWERING, VARIABLE
 from gpusim.host.fast import THREADS
 from gpusim.machine.compiled.modules import RefusedModuleError
@@ -89,6 +91,19 @@ def _modules_are_refused_for_their_size_alone() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(RefusedModuleError, "__init__", refuse)
         yield
+
+
+@pytest.fixture
+def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no compiler of CUDA C++ installed."""
+    monkeypatch.setattr(generators, "is_installed", lambda: False)
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 Run = Callable[..., tuple[int, str, str]]

@@ -60,9 +60,14 @@ def test_a_folder_of_many_small_entries_is_looked_through_at_times(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    cache, looks = DiskCache("kind", most_bytes=40_000), []
-    shrink = DiskCache._shrink
-    monkeypatch.setattr(DiskCache, "_shrink", lambda one: (looks.append(one), shrink(one)))
+    looks = []
+
+    class Noting(DiskCache):
+        def _shrink(self) -> None:
+            looks.append(self)
+            super()._shrink()
+
+    cache = Noting("kind", most_bytes=40_000)
     for number in range(800):
         cache.store(str(number), number.to_bytes(4, "big") * 25)
     held = sum(file.stat().st_size for file in cache.folder.iterdir())

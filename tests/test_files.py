@@ -134,31 +134,30 @@ def test_a_link_goes_on_leading_where_it_leads(tmp_path: Path) -> None:
     assert path.read_text() == "after"
 
 
-def test_a_pipe_whose_writer_takes_its_time_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "WRITER_SECONDS", 0.3)
+def test_a_pipe_whose_writer_takes_its_time_is_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
     def write_slowly() -> None:
         with pipe.open("w") as file:
-            time.sleep(1)
+            time.sleep(0.4)
             file.write("[2]")
 
     writer = threading.Thread(target=write_slowly)
     writer.start()
-    assert files.parsed_json(pipe) == [2]
+    with files.opened(pipe, writer_s=0.1) as file:
+        assert file.read() == b"[2]"
     writer.join()
 
 
-def test_a_pipe_into_which_nobody_writes_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "WRITER_SECONDS", 0.1)
+def test_a_pipe_into_which_nobody_writes_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert complaint(pipe) == f"{pipe}: is a pipe without a writer"
+    with (
+        pytest.raises(OtherError, match=f"^{pipe}: is a pipe without a writer$"),
+        files.opened(pipe, OtherError, writer_s=0.1),
+    ):
+        pass
 
 
 def test_what_is_read_again_is_no_pipe(tmp_path: Path) -> None:

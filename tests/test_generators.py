@@ -38,11 +38,6 @@ def _nothing_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(generators.VARIABLE)
 
 
-@pytest.fixture
-def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generators, "is_installed", lambda: False)
-
-
 def made(cc: ComputeCapability = HOPPER, level: str = "O3", **settings: Any) -> tuple[str, str]:
     """Return who makes the code of a small launch, and why not nvcc's compiler."""
     x = settings.pop("x", np.ones(64, np.int32))

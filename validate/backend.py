@@ -78,8 +78,10 @@ class PycudaBackend:
         compiler: Compiler | None = None,
         seed: int | None = None,
         warm_up_us: float = WARM_UP_US,
+        fewest: int = FEWEST,
+        most: int = MOST,
     ) -> None:
-        self._warm_up_us = warm_up_us
+        self._warm_up_us, self._fewest, self._most = warm_up_us, fewest, most
         self.driver = pycuda_driver() if driver is None else driver
         self._compiler = compilers.here() if compiler is None else compiler
         with self.naming("the GPU"):
@@ -255,7 +257,7 @@ class PycudaBackend:
         before = warm if case.l2 == "warm" else cold
         first = self.timed(before, work, 2)
         wanted = int(TARGET_US / max(min(first), 1.0))
-        return self.timed(before, work, max(FEWEST, min(MOST, wanted)))
+        return self.timed(before, work, max(self._fewest, min(self._most, wanted)))
 
     def timed(
         self, before: Callable[[], None], work: Callable[[], None], repetitions: int

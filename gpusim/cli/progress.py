@@ -16,6 +16,8 @@ from gpusim.cli.output import complain, has_terminal
 from gpusim.host.files import printable, shown
 
 SWITCH = "GPUSIM_PROGRESS"
+FIRST_S = 4.0  # without a word
+PATIENCE_S = 20.0  # with a launch, where commands say nothing else
 
 
 class Bar:
@@ -84,18 +86,15 @@ class Word:
     `running` tells what runs, in words. GPUSIM_PROGRESS=0 in the environment switches it off.
     """
 
-    FIRST_S = 4.0
     running: Callable[[], str] = str
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._command = " ".join(command)
+    def __init__(self, command: Sequence[str], first_s: float = FIRST_S) -> None:
+        self._command, self._first_s = " ".join(command), first_s
         self._is_over = threading.Event()
 
     def __enter__(self) -> Word:
-        if os.environ.get(SWITCH) == "0":
-            return self
-        Patience.PATIENCE_S = self.FIRST_S - 0.5
-        threading.Thread(target=self._say, daemon=True).start()
+        if _is_wanted():
+            threading.Thread(target=self._say, daemon=True).start()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -103,31 +102,30 @@ class Word:
 
     def _say(self) -> None:
         begun = time.monotonic()
-        left = self.FIRST_S
+        left = self._first_s
         while not self._is_over.wait(left):
             now = time.monotonic()
-            left = max(begun, output.told_at) + self.FIRST_S - now
+            left = max(begun, output.told_at) + self._first_s - now
             if left <= 0:
                 what = Word.running() or f"gpusim {shown(self._command)}"
                 complain(f"{what} has been running for {now - begun:.0f} s; Ctrl-C ends it")
                 return
-            left = min(left, self.FIRST_S)
+            left = min(left, self._first_s)
 
 
 class Patience:
     """Reports once, for a long launch, the progress and the remaining time."""
 
-    PATIENCE_S = 20.0
-
-    def __init__(self, blocks: int) -> None:
-        self._blocks = blocks
-        self._started = time.monotonic()
+    def __init__(self, blocks: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._blocks, self._clock = blocks, clock
+        self._patience_s = FIRST_S - 0.5 if _is_wanted() else PATIENCE_S
+        self._started = clock()
         self._has_said = False
 
     def __call__(self, finished: int) -> None:
         """Record the number of finished blocks."""
-        seconds = time.monotonic() - self._started
-        if self._has_said or seconds < self.PATIENCE_S or finished >= self._blocks:
+        seconds = self._clock() - self._started
+        if self._has_said or seconds < self._patience_s or finished >= self._blocks:
             return
         self._has_said = True
         rest = seconds * (self._blocks - finished) / finished
@@ -135,6 +133,10 @@ class Patience:
             f"{finished:,} of {self._blocks:,} blocks have run in {seconds:.0f} s; the rest will "
             f"take {_duration(rest)}; a smaller grid takes less, gpusim predict runs only a sample"
         )
+
+
+def _is_wanted() -> bool:
+    return os.environ.get(SWITCH) != "0"
 
 
 def _duration(seconds: float) -> str:

@@ -68,11 +68,17 @@ _COMMAND = re.compile(r"^(\s*)::", re.MULTILINE)
 
 
 @contextlib.contextmanager
-def opened(path: Path, refuse: Refusal = InputError, *, again: bool = False) -> Iterator[BinaryIO]:
+def opened(
+    path: Path,
+    refuse: Refusal = InputError,
+    *,
+    again: bool = False,
+    writer_s: float = WRITER_SECONDS,
+) -> Iterator[BinaryIO]:
     """Open a file or a pipe for reading; errors of the system are raised as `refuse`.
 
-    So is a pipe without a writer, as waiting would never end, and any pipe if
-    it is to be read `again`, as others that take its name will.
+    So is a pipe without a writer for `writer_s` seconds, as waiting would never end, and any pipe
+    if it is to be read `again`, as others that take its name will.
     """
     try:
         mode = path.stat().st_mode
@@ -84,13 +90,13 @@ def opened(path: Path, refuse: Refusal = InputError, *, again: bool = False) -> 
         if is_one(mode):
             raise refuse(f"{shown(path)}: is {what}, not a file")
     try:
-        with _pipe(path, refuse) if stat.S_ISFIFO(mode) else path.open("rb") as file:
+        with _pipe(path, refuse, writer_s) if stat.S_ISFIFO(mode) else path.open("rb") as file:
             yield file
     except OSError as error:
         raise refuse(f"{shown(path)}: cannot be read: {_reason(error)}") from None
 
 
-def _pipe(path: Path, refuse: Refusal) -> BinaryIO:
+def _pipe(path: Path, refuse: Refusal, writer_s: float) -> BinaryIO:
     """Open a pipe once it has a writer; waits if another process holds it open.
 
     Opened as files are, a pipe that nobody else opens blocks.
@@ -101,7 +107,7 @@ def _pipe(path: Path, refuse: Refusal) -> BinaryIO:
     file = os.fdopen(number, "rb")
     poll = select.poll()
     poll.register(number, select.POLLIN | select.POLLHUP)
-    if not poll.poll(WRITER_SECONDS * 1000) and not _has_writer(number):
+    if not poll.poll(writer_s * 1000) and not _has_writer(number):
         file.close()
         raise refuse(f"{shown(path)}: is a pipe without a writer")
     os.set_blocking(number, True)

@@ -70,17 +70,20 @@ def tenths_of_a_percent(fractions: Mapping[str, float]) -> dict[str, float]:
     return {name: value / 10 for name, value in floors.items()}
 
 
-def bar(fraction: float, width: int = FULL_BAR) -> str:
-    """Return a bar that is `width` columns long for 1, to an eighth of a column."""
+def bar(fraction: float, width: int = FULL_BAR, encoding: str | None = None) -> str:
+    """Return a bar that is `width` columns long for 1, to an eighth of a column.
+
+    `encoding` is that of the text, by default of the output.
+    """
     eighths = round(8 * width * min(max(fraction, 0.0), 1.0))
-    if not _draws_blocks():
+    if not _has_blocks(encoding or sys.stdout.encoding or "utf-8"):
         return "#" * round(eighths / 8)
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 
 
-def _draws_blocks() -> bool:
+def _has_blocks(encoding: str) -> bool:
     try:
-        ("█" + EIGHTHS).encode(sys.stdout.encoding or "utf-8")
+        ("█" + EIGHTHS).encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True

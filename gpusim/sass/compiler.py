@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from gpusim.cuda_cpp.host_headers import host_headers
 from gpusim.cuda_cpp.includes import includes
@@ -30,10 +30,8 @@ WORKER, LOOKUPS, BOUNDED = (
     Path(__file__).parent / name for name in ("worker.py", "lookups.py", "bounded.py")
 )
 LIMIT_S = 120
-# Limit of the disassembler, in seconds of a core: a file of 10 MB takes 7.
-DISASSEMBLY_S, DISASSEMBLED_BYTES_PER_S = 20, 50_000
-PATIENCE = 10  # times that, on a busy machine
-LISTING_BYTES = 1 << 26
+DISASSEMBLED_BYTES_PER_S = 50_000
+PATIENCE = 10  # times the limit on seconds, on a busy machine
 LISTED = ("-c", "-gi", "-gp")  # code alone, with lines of the source and of PTX
 WITHOUT_FLOW = "-ndf"  # no data flow analysis, a quarter of the time: targets of jump tables alone
 MOST_WORDS = 300
@@ -69,6 +67,19 @@ _WORDS_OF_NVCC = frozenset({
 _TABLE_JUMP = re.compile(r"\b(?:BRX|JMX)")
 _UNDECLARED = re.compile(r'identifier "(\w+)" is undefined')
 _NO_HEADER = re.compile(r'(?:could not open source file|cannot open source file) "([^"]+)"')
+
+
+class Limits(NamedTuple):
+    """Limits of the disassembler: seconds of a core and bytes of a listing, more for large code.
+
+    A file of 10 MB takes 7 s.
+    """
+
+    seconds: int = 20
+    listing_bytes: int = 1 << 26
+
+
+LIMITS = Limits()
 
 
 class CompileError(GpusimError):
@@ -220,6 +231,7 @@ def answered(
     library: Path,
     headers: Mapping[str, str] = {},
     replaced: Mapping[str, str] = {},
+    limit_s: float = LIMIT_S,
 ) -> dict[str, Any]:
     """Return the compiler's answer for CUDA C++, from a process of its own.
 
@@ -238,10 +250,10 @@ def answered(
             input=json.dumps(request),
             capture_output=True,
             text=True,
-            timeout=LIMIT_S,
+            timeout=limit_s,
         )
     except subprocess.TimeoutExpired:
-        raise CompileError(f"{file} takes longer than {LIMIT_S} s to compile") from None
+        raise CompileError(f"{file} takes longer than {limit_s} s to compile") from None
     try:
         answer = json.loads(ran.stdout)
     except ValueError:
@@ -305,29 +317,36 @@ def listing_of(cubin: bytes, name: str = OWN) -> str:
     return str(entry["listing"])
 
 
-def disassembled(cubin: bytes, name: str = OWN) -> str:
-    """Return the listing of a cubin; InputError, with its `name`, where the program makes none.
+def disassembled(
+    cubin: bytes, name: str = OWN, program: Path | None = None, limits: Limits = LIMITS
+) -> str:
+    """Return the listing of a cubin; InputError, with its `name`, where the `program` makes none.
 
     Its time and memory are limited in proportion to the code: on some damage it never ends.
     """
-    listing = _listing(cubin, name, (*LISTED, WITHOUT_FLOW))
-    return _listing(cubin, name, LISTED) if _TABLE_JUMP.search(listing) else listing
+    command = str(program or wheels.disassembler())
+    limits = Limits(
+        limits.seconds + len(cubin) // DISASSEMBLED_BYTES_PER_S,
+        limits.listing_bytes + 200 * len(cubin),
+    )
+    listing = _listing(cubin, name, [command, *LISTED, WITHOUT_FLOW], limits)
+    is_whole = not _TABLE_JUMP.search(listing)
+    return listing if is_whole else _listing(cubin, name, [command, *LISTED], limits)
 
 
-def _listing(cubin: bytes, name: str, options: Sequence[str]) -> str:
-    seconds = DISASSEMBLY_S + len(cubin) // DISASSEMBLED_BYTES_PER_S
+def _listing(cubin: bytes, name: str, command: Sequence[str], limits: Limits) -> str:
     with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as listing:
         file.write(cubin)
         file.flush()
-        ended = _disassembly(file, listing, options, seconds, LISTING_BYTES + 200 * len(cubin))
+        ended = _disassembly(file, listing, command, limits)
         listing.seek(0)
         if ended.returncode == 0:
             return listing.read().decode(errors="replace")
         words = ended.stderr.strip() or listing.read(MOST_WORDS) or b"it fails"
     if -ended.returncode in OUT_OF_BOUNDS:
         raise InputError(
-            f"the disassembler does not come to an end with {name} (stopped after {seconds} s): "
-            "it is damaged, or far from ordinary"
+            f"the disassembler does not come to an end with {name} (stopped after "
+            f"{limits.seconds} s): it is damaged, or far from ordinary"
         )
     raise InputError(
         f"the disassembler does not read {name}: {words[:MOST_WORDS].decode(errors='replace')}"
@@ -335,11 +354,11 @@ def _listing(cubin: bytes, name: str, options: Sequence[str]) -> str:
 
 
 def _disassembly(
-    cubin: BinaryIO, listing: BinaryIO, options: Sequence[str], seconds: int, most_bytes: int
+    cubin: BinaryIO, listing: BinaryIO, program: Sequence[str], limits: Limits
 ) -> subprocess.CompletedProcess[bytes]:
-    bounds = [sys.executable, "-I", "-S", str(BOUNDED), str(seconds), str(most_bytes)]
+    bounded = [sys.executable, "-I", "-S", str(BOUNDED), *map(str, limits)]
     number = cubin.fileno()
-    command = [*bounds, str(wheels.disassembler()), *options, f"/proc/self/fd/{number}"]
+    command = [*bounded, *program, f"/proc/self/fd/{number}"]
     try:
         return subprocess.run(
             command,
@@ -347,7 +366,7 @@ def _disassembly(
             stdout=listing,
             stderr=subprocess.PIPE,
             pass_fds=[number],
-            timeout=PATIENCE * seconds,
+            timeout=PATIENCE * limits.seconds,
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -signal.SIGKILL, b"", b"")

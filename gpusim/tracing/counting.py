@@ -307,15 +307,15 @@ class Counters(Observer):
 _ONLY = np.zeros(1, np.int64)
 
 
-def _mixed(rows: Array) -> Array:
+def _mixed(rows: Array, factor: np.int64 = MIXED) -> Array:
     """Return a hash of each row, hardly ever equal for different rows."""
-    return np.asarray(rows @ _powers(rows.shape[1]))
+    return np.asarray(rows @ _powers(rows.shape[1], factor))
 
 
 @lru_cache(maxsize=MOST_PROGRAMS)
-def _powers(count: int) -> Array:
+def _powers(count: int, factor: np.int64) -> Array:
     """Return the weights of as many numbers in a hash."""
-    return np.multiply.accumulate(np.full(count, MIXED))
+    return np.multiply.accumulate(np.full(count, factor))
 
 
 def _different(rows: Array, mixed: Array) -> tuple[Array, Array]:

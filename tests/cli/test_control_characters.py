@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from conftest import Run, Terminal
 from rich.text import Text
 
 from gpusim.cli.options import printed
@@ -122,11 +123,8 @@ def test_a_folded_line_begins_no_command_of_a_log(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_progress_bar_shows_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = StringIO()
-    monkeypatch.setattr("sys.stderr", shown)
-    monkeypatch.setattr(shown, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
-    with Bar(2, "launches") as bar:
+    with redirect_stderr(Terminal()) as shown, Bar(2, "launches") as bar:
         bar.start()
         bar.advance("[red]a\x1b]0;title\x07")
     assert "\x1b]0;" not in shown.getvalue()

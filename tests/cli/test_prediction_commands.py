@@ -7,11 +7,12 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Callable
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Run, Terminal
 
 from gpusim.catalogue import Request, find
 from gpusim.cli.progress import Bar
@@ -20,8 +21,6 @@ from gpusim.gpu.device import ABLATIONS, KEYS
 from gpusim.prediction.clock.spans import STALLS
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.sass import wheels
-
-Run = Callable[..., tuple[int, str, str]]
 
 KERNELS = """
 from gpusim import cuda
@@ -394,14 +393,12 @@ def test_a_terminal_sees_a_bar_and_nobody_else(
         bar.start()
         bar.advance("one")
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with Bar(2, "rows") as bar:
+    with redirect_stderr(Terminal()) as shown, Bar(2, "rows") as bar:
         bar.start(1)
         bar.advance("two")
-    shown = capsys.readouterr()
-    assert "rows" in shown.err
-    assert shown.out == ""
+    assert "rows" in shown.getvalue()
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_series_that_is_ranked_is_in_the_catalogue() -> None:

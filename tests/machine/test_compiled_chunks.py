@@ -15,6 +15,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.errors import OutOfBoundsError
 from gpusim.machine import run
 from gpusim.machine.compiled import arrays
+from gpusim.machine.compiled.arrays import Chunked
 from gpusim.machine.storage import Allocation
 from gpusim.sass import wheels
 
@@ -33,9 +34,7 @@ def brought(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
         copied(self, target, begin)
 
     monkeypatch.setattr(Allocation, "copy_to", copy_to)
-    monkeypatch.setattr(arrays, "CHUNKED_BYTES", 1)
-    monkeypatch.setattr(arrays, "CHUNKED_UNNAMED_BYTES", 1)
-    monkeypatch.setattr(arrays, "CHUNK_BITS", CHUNK.bit_length() - 1)
+    monkeypatch.setattr(arrays, "CHUNKED", Chunked(CHUNK.bit_length() - 1, 1, 1))
     return found
 
 

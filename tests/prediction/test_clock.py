@@ -14,7 +14,7 @@ from gpusim.gpu import device
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import Instruction, Memory, Program
 from gpusim.prediction.arithmetic.ticks import TICKS
-from gpusim.prediction.clock import multiprocessor, simulation
+from gpusim.prediction.clock import multiprocessor
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.issue import issues
@@ -1027,13 +1027,10 @@ def test_stalls_add_up_to_all_warp_cycles_and_so_do_lines() -> None:
     assert outcome.instructions == 6 * 3 * len(MIXED)
 
 
-def test_an_outcome_that_is_kept_has_its_sums_and_few_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_outcome_that_is_kept_has_its_sums_and_few_steps() -> None:
     when_asked, at_once = (simulate(MIXED, warps=6, blocks=3) for _ in range(2))
     when_asked.let_go()
-    monkeypatch.setattr(simulation, "MOST_KEPT_STEPS", 1)
-    at_once.let_go()
+    at_once.let_go(most_steps=1)
     assert when_asked.runs
     assert not at_once.runs
     assert sums(at_once) == sums(when_asked)

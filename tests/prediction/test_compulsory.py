@@ -14,7 +14,7 @@ import gpusim
 from gpusim import array_spec, cuda
 from gpusim.launch.grid import Launch
 from gpusim.prediction.locality import compulsory
-from gpusim.prediction.locality.compulsory import Intervals, compulsory_of
+from gpusim.prediction.locality.compulsory import MOST, Intervals, compulsory_of
 from gpusim.prediction.locality.patterns import Pattern, Patterns, coordinates
 from gpusim.prediction.streams.kinds_by_pc import LOAD, STORE
 from gpusim.prediction.streams.stretches import Stretches
@@ -102,13 +102,12 @@ def test_of_few_blocks_that_follow_data_all_sectors_are_counted() -> None:
     assert found == 2 * 4 * 1024 + 32 * len(np.unique(index // 8))
 
 
-def test_so_many_places_that_some_stand_for_all_come_to_as_much(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A line in four is touched at 1,000 places, of which 16 are told apart: 8,000 sectors."""
-    monkeypatch.setattr(compulsory, "MOST", 32)
+def test_so_many_places_that_some_stand_for_all_come_to_as_much() -> None:
+    """A line in four is touched at twice as many places as are told apart, four sectors each."""
     lines = Intervals.of(np.array([0, 512]), np.array([128, 640]))
-    assert lines.along(1024, 1000).sectors == 2 * 4 * 1000
+    found = lines.along(1024, MOST)
+    assert len(found.begin) == MOST
+    assert found.sectors == 2 * 4 * MOST
 
 
 STRETCHES = st.tuples(
@@ -175,18 +174,17 @@ def test_of_many_patterns_told_apart_in_part_one_is_held_at_a_time() -> None:
     assert most < 40e6
 
 
-def test_patterns_a_multiple_of_sectors_apart_are_counted_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_patterns_a_multiple_of_sectors_apart_are_counted_once() -> None:
     """Of eight, two begin in the middle of a sector: two are different."""
-    monkeypatch.setattr(compulsory, "MOST", 32)
-    launch = Launch.of((64,), 32)
+    blocks = 2 * MOST
+    launch = Launch.of((blocks,), 32)
     patterns = tuple(
-        Pattern(lines_of([64 * k + 4 * (k % 4 == 0)]), (4096, 0, 0), ((0, 63),)) for k in range(8)
+        Pattern(lines_of([64 * k + 4 * (k % 4 == 0)]), (4096, 0, 0), ((0, blocks - 1),))
+        for k in range(8)
     )
     with mock.patch.object(Intervals, "along", autospec=True, side_effect=Intervals.along) as made:
         found = compulsory_of(Patterns(launch, patterns, {}, (), ()))
-    assert found.loaded_bytes == 8 * 64 * 32
+    assert found.loaded_bytes == 8 * blocks * 32
     assert len({one.args[0].begin[0] % 32 for one in made.call_args_list}) == 2
     assert made.call_count == 2 * 2  # along loop and grid
 

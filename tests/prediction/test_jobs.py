@@ -226,9 +226,8 @@ def test_rounded_shares_still_add_up_to_a_hundred() -> None:
     assert tenths_of_a_percent({"a": 0.0}) == {"a": 0.0}
 
 
-def test_bars_are_as_long_as_their_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpusim.reports.quantities._draws_blocks", lambda: True)
-    assert [bar(share, 8) for share in (0, 0.5, 1, 2)] == ["", "████", "█" * 8, "█" * 8]
-    assert bar(0.25 + 1 / 64, 8) == "██▏"
-    monkeypatch.setattr("gpusim.reports.quantities._draws_blocks", lambda: False)
-    assert bar(0.5, 8) == "####"
+def test_bars_are_as_long_as_their_shares() -> None:
+    bars = [bar(share, 8, "utf-8") for share in (0, 0.5, 1, 2)]
+    assert bars == ["", "████", "█" * 8, "█" * 8]
+    assert bar(0.25 + 1 / 64, 8, "utf-8") == "██▏"
+    assert bar(0.5, 8, "ascii") == "####"

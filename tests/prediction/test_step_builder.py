@@ -17,7 +17,7 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.arithmetic.ticks import TICKS
 from gpusim.prediction.clock import additions, program_steps, step_builder
-from gpusim.prediction.clock.additions import Seen
+from gpusim.prediction.clock.additions import CODE_BYTES, Added, Content, Reached, Seen
 from gpusim.prediction.clock.builder import Builder, Told
 from gpusim.prediction.clock.issue import issues
 from gpusim.prediction.clock.step_builder import Fetching
@@ -32,6 +32,16 @@ pytestmark = pytest.mark.usefixtures("both_evaluators")
 
 FIELDS = [one.name for one in fields(Step)]
 DRAFTED = [one.name for one in fields(Draft) if one.name != "needs"]
+
+
+class Counted(Seen):
+    """Counts the instructions that are gone through, and not copied."""
+
+    issued = 0
+
+    def build(self, begun: Reached, content: Content) -> Added:
+        self.issued += len(content.codes) // CODE_BYTES
+        return super().build(begun, content)
 
 
 def told(work: WarpSteps) -> list[Any]:
@@ -53,26 +63,22 @@ def test_iterations_that_are_copied_are_as_if_built_one_by_one(
     request_: Request, gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every step, field by field, whatever loop it is in; most are copied, from other warps too."""
-    whole, issue = step_builder.steps_of_warps, Builder.issue
-    issued, seen = [0], [0]
-
-    def counted(builder: Builder, *given: Any, **options: Any) -> None:
-        issued[0] += 1
-        issue(builder, *given, **options)
+    whole, length = step_builder.steps_of_warps, 0
+    counted: dict[int, Counted] = {}
 
     def both(warps: Sequence[Fetching], known: Seen) -> list[WarpSteps]:
-        with monkeypatch.context() as patch:
-            patch.setattr(Builder, "issue", counted)
-            made = whole(warps, known)
+        nonlocal length
+        mine = counted.setdefault(id(known), Counted(known._program))
+        made = whole(warps, mine)
         for warp, work in zip(warps, made, strict=True):
-            seen[0] += len(warp.stream)
-            assert_gone_through(warp, known, work)
+            length += len(warp.stream)
+            assert_gone_through(warp, mine, work)
         return made
 
     monkeypatch.setattr(program_steps, "steps_of_warps", both)
     program_steps.program_steps.cache_clear()
     catalogue_job(request_).on(gpu)
-    assert 0 < issued[0] < 0.7 * seen[0]
+    assert 0 < sum(one.issued for one in counted.values()) < 0.7 * length
 
 
 def assert_gone_through(warp: Fetching, known: Seen, work: WarpSteps) -> None:
@@ -94,39 +100,25 @@ def assert_gone_through(warp: Fetching, known: Seen, work: WarpSteps) -> None:
         assert step.needs == (draft.needs or there)
 
 
-def whole(_: Any, first: int, end: int) -> list[Any]:
-    """Sections between loops that are not split behind jumps."""
-    return [step_builder._Piece(first, end)]
-
-
-def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_iteration_that_another_warp_has_run_is_not_gone_through_again() -> None:
     """The second warp issues nothing.
 
     The first iteration leaves the first warp in the state that it finds it in. Those that are noted
-    are copied as well. Sections outside loops are whole.
+    are copied as well, and equal sections outside the loop.
     """
-    gpu, issue, issued = load("h200"), Builder.issue, [0]
-
-    def counted(builder: Builder, *given: Any, **options: Any) -> None:
-        issued[0] += 1
-        issue(builder, *given, **options)
-
-    monkeypatch.setattr(Builder, "issue", counted)
-    monkeypatch.setattr(step_builder, "_between", whole)
+    gpu = load("h200")
     request = Request("reduce7", 2**24, block=64, grid=8)
     prepared = catalogue_job(request).launches[0].prepared(gpu.cc)
     stream = classify(prepared).classes[0].stream.warps[0].written_out(lambda *_: 32)
     (loop,) = stream.simulated_loops
     outside = len(stream) - loop.simulated * loop.length
-    rows, built, works = issues(prepared.program, gpu), [], []
-    known = Seen(rows)
-    for _ in range(2):
-        issued[0] = 0
-        works.append(step_builder.steps_of(stream, rows, {}, {}, known))
-        built.append(issued[0])
-    assert built == [outside + loop.length, 0]
+    rows = issues(prepared.program, gpu)
+    known = Counted(rows)
+    works = [step_builder.steps_of(stream, rows, {}, {}, known)]
+    assert loop.length < known.issued <= outside + loop.length
+    built = known.issued
+    works.append(step_builder.steps_of(stream, rows, {}, {}, known))
+    assert known.issued == built
     assert [marked.is_marked for marked in works[1].loops] == [True]
     assert told(works[0]) == told(works[1])
 
@@ -149,60 +141,41 @@ def halving() -> tuple[Prepared, WarpStream]:
     return prepared, stream
 
 
-@pytest.fixture
-def issued(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the instructions that builders go through."""
-    issue, count = Builder.issue, [0]
-
-    def counted(builder: Builder, *given: Any, **options: Any) -> None:
-        count[0] += 1
-        issue(builder, *given, **options)
-
-    monkeypatch.setattr(Builder, "issue", counted)
-    return count
-
-
-def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations(
-    issued: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_loop_that_was_recorded_whole_is_copied_from_its_first_iterations() -> None:
     """Elements decide when it ends: of 24 iterations the first two and the last are gone through.
 
     A second time none is. The steps are as if all had been gone through.
     """
     prepared, stream = halving()
     assert not stream.loops
-    rows, built, works = issues(prepared.program, load("h200")), [], []
-    known = Seen(rows)
-    monkeypatch.setattr(additions, "MOST_AT_ONCE", len(stream))
-    usual = step_builder._between
-    for between in (usual, usual, whole):
-        monkeypatch.setattr(step_builder, "_between", between)
-        issued[0] = 0
+    rows = issues(prepared.program, load("h200"))
+    known = Counted(rows, most_at_once=len(stream))
+    works, built = [], []
+    for _ in range(2):
         works.append(step_builder.steps_of(stream, rows, {}, {}, known))
-        built.append(issued[0])
+        built.append(known.issued)
     body = int(np.bincount(stream.pc).argmax())
     length = int(np.diff(np.flatnonzero(stream.pc == body))[-1])
-    assert built == [len(stream) - 21 * length, 0, len(stream)]
-    assert told(works[0]) == told(works[1]) == told(works[2])
+    assert built == [len(stream) - 21 * length] * 2
+    assert told(works[0]) == told(works[1])
+    assert_gone_through(Fetching(stream), known, works[0])
 
 
-def test_of_pieces_that_differ_in_an_instruction_the_common_parts_are_gone_through_once(
-    issued: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_pieces_that_differ_in_an_instruction_the_common_parts_are_gone_through_once() -> None:
     """A load without a lane changes what follows until it would be waited for, and no more."""
-    monkeypatch.setattr(step_builder, "_between", whole)
     prepared, stream = halving()
     rows = issues(prepared.program, load("h200"))
     loads = [at for at, pc in enumerate(stream.pc) if rows[pc].action is Action.GLOBAL_LOAD]
     is_on = stream.is_on.copy()
     is_on[loads[len(loads) // 2]] = False
     columns = {name: stream.taken(name) for name in COLUMNS} | {"is_on": is_on}
-    other, known = replace(WarpStream.of(**columns), loops=stream.loops), Seen(rows)
-    step_builder.steps_of(stream, rows, seen=known)
-    issued[0] = 0
-    made = step_builder.steps_of(other, rows, seen=known)
-    assert 0 < issued[0] <= 2 * additions.MOST_AT_ONCE
-    assert_gone_through(Fetching(other), known, made)
+    other, known = replace(WarpStream.of(**columns), loops=stream.loops), Counted(rows)
+    built = []
+    for one in (stream, other):  # each as one piece
+        known.added(known.first, Content(step_builder._codes(one), (), 0, is_last=True))
+        built.append(known.issued)
+    assert 0 < built[1] - built[0] <= 2 * additions.MOST_AT_ONCE
+    assert_gone_through(Fetching(other), known, step_builder.steps_of(other, rows, seen=known))
 
 
 @cuda.jit

@@ -36,16 +36,9 @@ SMALL = crossed([Request("reduce3"), Request("reduce6")], [64, 128], [2**12, 2**
 
 
 @pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[Case]:
-    """Work rows out in this process, and note which."""
-    made: list[Case] = []
-
-    def noted(case: Case) -> Row:
-        made.append(case)
-        return row_of(case)
-
-    monkeypatch.setattr(sweeps, "row_of", noted)
-    return made
+def calls() -> list[Case]:
+    """The cases that a sweep predicts in this process."""
+    return []
 
 
 def journal_of(output: Path) -> Path:
@@ -116,6 +109,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, calls: list[Case])
     output = tmp_path / "table.csv"
 
     def stop(case: Case) -> None:
+        calls.append(case)
         if len(calls) == 4:
             raise KeyboardInterrupt
 
@@ -124,7 +118,7 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path, calls: list[Case])
     assert not output.exists()
     assert len(journal_of(output).read_bytes().splitlines()) == 4
     begun: list[int] = []
-    swept = sweep(SMALL, output, workers=1, started=begun.append)
+    swept = sweep(SMALL, output, workers=1, progress=calls.append, started=begun.append)
     assert (begun, swept.found) == ([4], 4)
     assert [(c.request.kernel, c.request.block, c.request.n) for c in calls] == [
         ("reduce3", 64, 2**12), ("reduce3", 64, 2**14),
@@ -140,25 +134,16 @@ def test_a_launch_is_worked_out_device_by_device_for_a_compute_capability(
     calls: list[Case],
 ) -> None:
     cases = crossed([Request("reduce3")], [64], [2**12, 2**14], ["h200", "a100-40gb", "h100"])
-    sweep(cases, workers=1)
+    sweep(cases, workers=1, progress=calls.append)
     assert [(case.device, case.request.n) for case in calls] == [
         ("h200", 2**12), ("h200", 2**14), ("h100", 2**12), ("h100", 2**14),
         ("a100-40gb", 2**12), ("a100-40gb", 2**14),
     ]  # fmt: skip
 
 
-def test_no_piece_of_work_has_more_rows_than_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "MOST_ROWS", 3)
-    pieces: list[int] = []
-
-    def counted(cases: list[Case]) -> list[Row]:
-        pieces.append(len(cases))
-        return [row_of(case) for case in cases]
-
-    monkeypatch.setattr(sweeps, "_rows_of", counted)
+def test_no_piece_of_work_has_more_rows_than_may_be_lost() -> None:
     cases = crossed([Request("reduce3")], [64], [2**k for k in range(10, 15)], ["h200"])
-    assert len(sweep(cases, workers=1).rows) == 5
-    assert pieces == [3, 2]
+    assert sweeps._pieces(cases, most=3) == [cases[:3], cases[3:]]
 
 
 DEVICES = ("h200", "rtx3080", "k40m")
@@ -208,19 +193,16 @@ def test_a_row_that_was_cut_short_is_worked_out_again(tmp_path: Path, calls: lis
             journal.keep(sweeps._key(case), row_of(case))
     with journal_of(output).open("ab") as file:
         file.write(b'{"key":"half a li')
-    swept = sweep(SMALL[:3], output, workers=1)
+    swept = sweep(SMALL[:3], output, workers=1, progress=calls.append)
     assert swept.found == 2
     assert calls == [SMALL[2]]
 
 
-def test_rows_of_another_model_or_device_are_not_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_another_model_or_device_are_not_taken_over(tmp_path: Path) -> None:
     before = sweeps._key(SMALL[0])
     assert before == sweeps._key(SMALL[0])
     assert before != sweeps._key(SMALL[1])
-    monkeypatch.setattr(sweeps, "_model", lambda: "another")
-    assert before != sweeps._key(SMALL[0])
+    assert before != sweeps._key(SMALL[0], "another")
     source = (ROOT / "gpusim" / "gpu" / "devices" / "h200.toml").read_text()
     keys = []
     for clock in (1980, 1755):
@@ -253,27 +235,27 @@ def test_a_failure_leaves_the_old_output_and_the_finished_rows(
 def test_a_finished_sweep_is_not_done_again(tmp_path: Path, calls: list[Case], suffix: str) -> None:
     output = tmp_path / f"table{suffix}"
     cases = [*SMALL[:2], Case(Request("reduce3", 4096, 96), "h200")]
-    first = sweep(cases, output, workers=1)
-    again = sweep(cases, output, workers=1)
+    first = sweep(cases, output, workers=1, progress=calls.append)
+    again = sweep(cases, output, workers=1, progress=calls.append)
     assert (again.was_complete, again.rows) == (True, first.rows)
     assert calls == cases
     assert [path.name for path in tmp_path.iterdir()] == [output.name]
-    assert not sweep(cases, output, workers=1, overwrite=True).was_complete
+    assert not sweep(cases, output, workers=1, progress=calls.append, overwrite=True).was_complete
     assert calls == cases * 2
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 @pytest.mark.parametrize("what", ["other cases", "another model", "a row more", "notes"])
-def test_another_output_is_not_written_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, what: str
-) -> None:
+def test_another_output_is_not_written_over(tmp_path: Path, suffix: str, what: str) -> None:
     output = tmp_path / f"table{suffix}"
     cases = SMALL[:2]
     sweep(cases, output, workers=1)
     if what == "other cases":
         cases = SMALL[1:3]
     elif what == "another model":
-        monkeypatch.setattr(sweeps, "_model", lambda: "another")
+        digest = sweeps._key(cases[0])[: sweeps.DIGITS]
+        another = sweeps._key(cases[0], "another")[: sweeps.DIGITS]
+        output.write_text(output.read_text().replace(digest, another))
     elif what == "a row more":
         output.write_text(output.read_text()[:-3] + "\n1,2,3")
     else:
@@ -314,7 +296,7 @@ def test_a_damaged_line_is_set_aside_and_worked_out_again(
     lines[4] = b"\xff\n"
     journal.write_bytes(b"".join(lines))
     remarks: list[str] = []
-    swept = sweep(SMALL, output, workers=1, remark=remarks.append)
+    swept = sweep(SMALL, output, workers=1, progress=calls.append, remark=remarks.append)
     assert (swept.rows, swept.found) == (rows, 4)
     assert calls == [SMALL[1], SMALL[4], SMALL[6], SMALL[7]]
     assert remarks == [
@@ -357,7 +339,7 @@ def test_lines_twice_or_in_another_order_change_nothing(tmp_path: Path, calls: l
     rows = stopped(output)
     lines = journal_of(output).read_bytes().splitlines(keepends=True)
     journal_of(output).write_bytes(b"".join(lines[::-1] + lines))
-    swept = sweep(SMALL, output, workers=1)
+    swept = sweep(SMALL, output, workers=1, progress=calls.append)
     assert (swept.rows, swept.found, calls) == (rows, 6, SMALL[6:])
 
 
@@ -550,9 +532,9 @@ def test_a_table_in_parquet_has_the_same_rows_and_is_known_again(
     tmp_path: Path, calls: list[Case]
 ) -> None:
     pytest.importorskip("pyarrow")
-    made = sweep(SMALL, tmp_path / "table.parquet", workers=1)
-    assert sweep(SMALL, tmp_path / "table.parquet", workers=1).was_complete
-    assert sweep(SMALL, tmp_path / "table.json", workers=1).rows == made.rows
+    made = sweep(SMALL, tmp_path / "table.parquet", workers=1, progress=calls.append)
+    assert sweep(SMALL, tmp_path / "table.parquet", workers=1, progress=calls.append).was_complete
+    assert sweep(SMALL, tmp_path / "table.json", workers=1, progress=calls.append).rows == made.rows
     assert len(calls) == 2 * len(SMALL)
 
 

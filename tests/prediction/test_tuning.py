@@ -11,7 +11,6 @@ import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Request
 from gpusim.errors import InputError
-from gpusim.prediction.sweeps import tuning
 from gpusim.prediction.sweeps.choices import axes_of, crossed_choices
 from gpusim.prediction.sweeps.sweep import Case, Swept, row_of
 from gpusim.prediction.sweeps.tables import COLUMNS, Row
@@ -44,9 +43,7 @@ def test_candidates_are_crossed_in_order() -> None:
     ]
 
 
-def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full() -> None:
     asked: list[list[Case]] = []
 
     def predicted(cases: list[Case], *_: object, **__: object) -> Swept:
@@ -60,9 +57,8 @@ def test_large_spaces_are_halved_and_the_fastest_is_predicted_in_full(
             rows.append(row | {"reason": reason, "kernel": "reduce3"})
         return Swept(rows, 0)
 
-    monkeypatch.setattr(tuning, "sweep", predicted)
     cases = [Case(Request("reduce3"), "h200", choices=(("a", value),)) for value in range(1000)]
-    (found,) = best_launches(cases, exhaustive=100)
+    (found,) = best_launches(cases, exhaustive=100, predict=predicted)
     assert [len(rung) for rung in asked] == [1000, 248, 62]
     budgets = [rung[0].budget for rung in asked]
     assert budgets[-1] == BUDGET

@@ -236,12 +236,9 @@ def test_views_of_one_array_overlap_in_the_repeated_launch() -> None:
     assert whole[39] == 39
 
 
-def test_a_launch_with_large_arrays_is_not_kept_and_says_so(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(repeat, "MOST_BYTES", 100)
-    configured, arguments = launched("reduce2", 128, 64)
-    trace = gpusim.trace(configured, *arguments)
+def test_a_launch_with_large_arrays_is_not_kept_and_says_so() -> None:
+    large = np.zeros(repeat.MOST_BYTES // 4 + 1, np.int32)
+    trace = gpusim.trace(accumulate[1, 32], large, np.ones(32, np.int32))
     with pytest.raises(InputError, match="gpusim report"):
         trace.show()
 

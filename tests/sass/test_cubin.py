@@ -95,10 +95,9 @@ def test_machine_code_of_another_gpu_is_refused(made: bytes) -> None:
         file[file.names[0]].code(ComputeCapability(8, 0))
 
 
-def test_a_compile_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiler, "LIMIT_S", 0.001)
+def test_a_compile_that_takes_too_long_is_given_up() -> None:
     with pytest.raises(compiler.CompileError, match=r"slow.cu takes longer than 0.001 s"):
-        compiler.answered(TEXT, "slow.cu", [], [], wheels.library())
+        compiler.answered(TEXT, "slow.cu", [], [], wheels.library(), limit_s=0.001)
 
 
 def test_an_include_that_is_not_there_is_named_with_its_line() -> None:
@@ -121,12 +120,10 @@ def test_a_disassembler_that_goes_wrong_is_stopped(
     program = tmp_path / "nvdisasm"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(wheels, "disassembler", lambda: program)
-    monkeypatch.setattr(compiler, "DISASSEMBLY_S", 1)
-    monkeypatch.setattr(compiler, "LISTING_BYTES", 1 << 16)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    limits = compiler.Limits(seconds=1, listing_bytes=1 << 16)
     with pytest.raises(InputError, match=why):
-        compiler.disassembled(b"not code", "x.cubin")
+        compiler.disassembled(b"not code", "x.cubin", program, limits)
     assert [file.name for file in tmp_path.iterdir()] == ["nvdisasm"]
 
 

@@ -13,6 +13,7 @@ from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.errors import KernelFault
 from gpusim.machine.compiled import arrays
+from gpusim.machine.compiled.arrays import Chunked
 from gpusim.prediction.streams.recorder import Recorder
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
@@ -66,9 +67,7 @@ def test_lanes_access_the_memory_that_their_address_names() -> None:
 def test_arrays_that_are_brought_in_chunks_come_as_lanes_touch_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(arrays, "CHUNKED_BYTES", 1)
-    monkeypatch.setattr(arrays, "CHUNKED_UNNAMED_BYTES", 1)
-    monkeypatch.setattr(arrays, "CHUNK_BITS", 6)
+    monkeypatch.setattr(arrays, "CHUNKED", Chunked(6, 1, 1))
     agree(kernel("mixed"), 2, 32, "nvcc", *arguments())
 
 

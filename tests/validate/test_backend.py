@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,20 +11,15 @@ from fake_gpu import FakeCompiler, FakeDriver
 
 from gpusim.catalogue import find
 from gpusim.host.installation import install
-from validate import backend as backends
-from validate.backend import CudaError, GpuMissingError, PycudaBackend
+from validate.backend import CudaError, GpuMissingError, PycudaBackend, pycuda_driver
 from validate.records import Case
 
-
-@pytest.fixture(autouse=True)
-def _few_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "FEWEST", 3)
-    monkeypatch.setattr(backends, "MOST", 3)
+FEW: dict[str, Any] = {"warm_up_us": 1.0, "fewest": 3, "most": 3}
 
 
 def made(**options: object) -> tuple[PycudaBackend, FakeDriver]:
     driver = FakeDriver(**options)  # type: ignore[arg-type]
-    return PycudaBackend(driver, FakeCompiler(), seed=1, warm_up_us=1.0), driver
+    return PycudaBackend(driver, FakeCompiler(), seed=1, **FEW), driver
 
 
 @pytest.mark.parametrize("name", ["reduce1", "reduce7", "reduction4", "kernel4", "reduce_gpu"])
@@ -118,7 +114,7 @@ def test_an_error_of_the_driver_names_the_kernel() -> None:
 
 def test_a_twin_is_compiled_once() -> None:
     driver, compiler = FakeDriver(), FakeCompiler()
-    backend = PycudaBackend(driver, compiler, warm_up_us=1.0)
+    backend = PycudaBackend(driver, compiler, **FEW)
     for size in (256, 512):
         backend.measure(find("reduce3"), Case(size, 64, "int32"))
     assert len(compiler.compiled) == len(set(compiler.compiled))
@@ -135,4 +131,4 @@ def test_the_computer_is_recorded() -> None:
 def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pycuda.driver", None)
     with pytest.raises(GpuMissingError, match=re.escape(install("gpu")) + "$"):
-        backends.pycuda_driver()
+        pycuda_driver()

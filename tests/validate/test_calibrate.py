@@ -38,14 +38,13 @@ def test_every_probe_runs_and_says_how_it_measures(backend: PycudaBackend) -> No
 
 
 def test_a_probe_that_fails_is_reported_and_left_out(
-    backend: PycudaBackend, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    backend: PycudaBackend, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(_: object) -> list[float]:
         raise backend.driver.Error("out of memory")
 
     broken = Probe("dram", ("latency_cycles.dram",), "a method", refuse)
-    monkeypatch.setattr(calibration, "PROBES", [broken, PROBES[0]])
-    found = calibrate(backend, devices.load("h200"))
+    found = calibrate(backend, devices.load("h200"), [broken, PROBES[0]])
     assert found.failed == {"dram": "dram: out of memory"}
     assert set(found.values) == set(PROBES[0].keys)
     assert capsys.readouterr().err == "gpusim: dram: dram: out of memory\n"
@@ -160,7 +159,6 @@ def test_the_driver_is_asked_what_it_knows(backend: PycudaBackend) -> None:
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    monkeypatch.setattr(backends, "WARM_UP_US", 1.0)
     monkeypatch.setattr(backends, "pycuda_driver", FakeDriver)
     monkeypatch.setattr(compilers, "quick", FakeCompiler)
     output, notes = str(tmp_path / "mine.toml"), str(tmp_path / "mine.json")
@@ -168,10 +166,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_calibrate_writes_a_device_file_that_can_be_used(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: list[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(calibration, "PROBES", [p for p in PROBES if p.name == "latency"])
-    assert main(command) == 0
+    assert main([*command, "--probes", "latency"]) == 0
     device = devices.load(tmp_path / "mine.toml")
     assert device.name == "Fake GPU"
     assert device.facts["latency_cycles.alu"].kind == "measured"

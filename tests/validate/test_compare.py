@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from gpusim.cli.app import main
-from gpusim.codegen import generators
 from gpusim.sass import wheels
 from validate import files
 from validate.compare import (
@@ -244,17 +243,18 @@ def test_a_long_page_has_a_row_for_each_kernel_with_both_codes() -> None:
     assert "| reduce3 | 60 | 30.5% | +1.0% | +60.0% | 15.2% | +0.5% | +30.0% | 4.0%, 2.0% |" in text
 
 
-def test_codes_are_both_but_where_one_is_chosen_or_a_gpu_is_too_old(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_codes_are_both_but_where_one_is_chosen_or_a_gpu_is_too_old() -> None:
     h200, k40m = Measurements(MADE), files.load("k40m")
-    monkeypatch.setattr(generators, "is_installed", lambda: True)
     assert codes_of(h200) == ("lowering",)  # which the tests pin
     assert codes_of(h200, "auto") == ("lowering", "nvcc")
     assert codes_of(k40m, "auto") == ("lowering",)
     assert (codes_of(h200, "nvcc"), codes_of(k40m, "nvcc")) == (("nvcc",), ())
-    monkeypatch.setattr(generators, "is_installed", lambda: False)
-    assert codes_of(h200, "auto") == ("lowering",)
+
+
+@pytest.mark.usefixtures("without_compiler")
+def test_codes_are_the_lowerings_where_no_compiler_is_installed() -> None:
+    assert codes_of(Measurements(MADE), "auto") == ("lowering",)
 
 
 def test_a_page_says_how_it_is_written_and_shows_its_picture() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,14 +23,25 @@ from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, BROU
 from gpusim.typing import Array
 
 MOST_BYTES = 1 << 30  # of linear memory
-# An array is brought in chunks if it has as many bytes, or these and no name in the program. A
-# chunk costs a call of the host, 20 us, and 10 us more: as much as 40 to 60 KB of a whole array.
+# A chunk costs a call of the host, 20 us, and 10 us more: as much as 40 to 60 KB of a whole array.
 # Behind chunks that are there, as many are brought at once, and after calls for one in eight of the
 # chunks, all of the array.
-CHUNKED_BYTES, CHUNKED_UNNAMED_BYTES = 1 << 24, 1 << 18
-CHUNK_BITS = 14
 MOST_AT_ONCE = 64
 MOST_CALLS = 0.125  # of the number of chunks
+
+
+class Chunked(NamedTuple):
+    """Chunks of 1 << `bits` bytes, and the least `bytes` of an array that is brought in them.
+
+    `unnamed_bytes` are those of an array that the program does not name.
+    """
+
+    bits: int
+    bytes: int
+    unnamed_bytes: int
+
+
+CHUNKED = Chunked(14, 1 << 24, 1 << 18)
 
 
 def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
@@ -59,7 +71,7 @@ def first_address(allocations: Mapping[str, Allocation]) -> int:
 
 @dataclass
 class Chunks:
-    """An array copied in chunks of 1 << CHUNK_BITS bytes, to linear memory from `begin` on.
+    """An array copied in chunks, to linear memory from `begin` on.
 
     `number` is the index of its entries; at `there` is a byte for each chunk, set once it is
     copied.
@@ -74,7 +86,7 @@ class Chunks:
     @property
     def count(self) -> int:
         """The number of chunks."""
-        return -(-(self.one.stop - self.one.start) >> CHUNK_BITS)
+        return -(-(self.one.stop - self.one.start) >> CHUNKED.bits)
 
     def bring(self, memory: Array, chunk: int) -> None:
         """Copy a chunk, and missing ones of as many chunks after it as before it; or all."""
@@ -108,7 +120,7 @@ class Chunks:
 
     def _bytes(self, first: int, end: int) -> tuple[int, int]:
         """Return where some chunks begin and end in the array."""
-        return first << CHUNK_BITS, min(end << CHUNK_BITS, self.one.stop - self.one.start)
+        return first << CHUNKED.bits, min(end << CHUNKED.bits, self.one.stop - self.one.start)
 
     def _there(self, memory: Array) -> Array:
         return memory[self.there : self.there + self.count]
@@ -166,13 +178,13 @@ def bring_arrays(
             continue
         size, begin = one.stop - one.start, one.start - found.shift
         writable = 0 if one.is_read_only else size
-        least = CHUNKED_BYTES if number < len(made.arrays) else CHUNKED_UNNAMED_BYTES
+        least = CHUNKED.bytes if number < len(made.arrays) else CHUNKED.unnamed_bytes
         table[number] = one.start, size, writable, 0
         brought[number] = size, writable, 0, 0
         # An array without elements has zeros: what is stored there is never asked for.
         if one.flat is not None and name in apart and size >= least:
             found.chunked[number] = chunks = Chunks(one, begin, number, there)
-            table[number, 1:3], brought[number, 2:] = 0, (there, CHUNK_BITS)
+            table[number, 1:3], brought[number, 2:] = 0, (there, CHUNKED.bits)
             there += chunks.count
         elif one.flat is not None:
             one.copy_to(memory[begin : begin + size])

@@ -83,10 +83,12 @@ class Added:
 class Seen:
     """The states that pieces of a program's streams have left, from the `first` on.
 
-    Their rows are those of `distinct` steps; `requests` are those of the program.
+    Their rows are those of `distinct` steps; `requests` are those of the program. Pieces of more
+    than `most_at_once` instructions are halved, in search of known parts.
     """
 
-    def __init__(self, program: Sequence[Issue]) -> None:
+    def __init__(self, program: Sequence[Issue], most_at_once: int = MOST_AT_ONCE) -> None:
+        self._most_at_once = most_at_once
         self.distinct = DistinctSteps()
         self.requests = Requests(program, self.distinct.accesses)
         self.first = Reached(None)
@@ -107,9 +109,10 @@ class Seen:
         common; those with misses have hardly any.
         """
         count = len(content.codes) // CODE_BYTES
-        if count <= MOST_AT_ONCE or content.misses:
+        most = self._most_at_once
+        if count <= most or content.misses:
             return self.build(begun, content)
-        middle = (count // 2 + MOST_AT_ONCE - 1) // MOST_AT_ONCE * MOST_AT_ONCE
+        middle = (count // 2 + most - 1) // most * most
         first = self.added(begun, content.until(middle))
         return self._joined(first, self.added(first.left, content.behind(middle)), middle)
 

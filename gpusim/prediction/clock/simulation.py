@@ -106,9 +106,9 @@ class Outcome:
     extrapolated: Extrapolated
     runs: Sequence[Runs] = field(compare=False, repr=False)
 
-    def let_go(self) -> None:
+    def let_go(self, most_steps: int = MOST_KEPT_STEPS) -> None:
         """Add up, and keep no runs whose steps take much memory, of an outcome that is kept."""
-        if sum(len(runs.steps) for runs in self.runs) > MOST_KEPT_STEPS:
+        if sum(len(runs.steps) for runs in self.runs) > most_steps:
             _ = self._sums
             self.runs = ()
 

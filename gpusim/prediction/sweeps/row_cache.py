@@ -59,7 +59,7 @@ class RowCache:
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[RowCache]:
+def opened(most_rows: int = MOST_ROWS) -> Iterator[RowCache]:
     """Open the user's cache; of too many rows the oldest are dropped at the end."""
     connection = None
     with contextlib.suppress(OSError, RuntimeError):
@@ -71,7 +71,7 @@ def opened() -> Iterator[RowCache]:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute(
                     "DELETE FROM rows WHERE rowid <= (SELECT max(rowid) FROM rows) - ?",
-                    (MOST_ROWS,),
+                    (most_rows,),
                 )
             connection.close()
 

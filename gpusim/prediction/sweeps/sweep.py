@@ -31,6 +31,7 @@ from gpusim.launch.views import Shown
 from gpusim.machine import DEFAULT_STEP_LIMIT
 from gpusim.prediction.sweeps.choices import WAVES, with_choices
 from gpusim.prediction.sweeps.jobs import Asked, Forecast, Job, job_of
+from gpusim.prediction.sweeps.row_cache import RowCache
 from gpusim.prediction.sweeps.row_cache import opened as opened_cache
 from gpusim.prediction.sweeps.tables import (
     COLUMNS,
@@ -280,9 +281,7 @@ def sweep(
         found = len(rows)
         cache = stack.enter_context(opened_cache()) if cached else None
         if cache is not None:
-            left = {keys[case]: case for case in cases if case not in rows}
-            known = cache.load(list(left), _fitting(keys))
-            rows |= {left[key]: row for key, row in known.items()}
+            rows |= _known(cache, {keys[case]: case for case in cases if case not in rows})
         begin(len(rows))
         for made in _worked_out([case for case in cases if case not in rows], distribute):
             for case, row in made.items():
@@ -300,6 +299,12 @@ def sweep(
     return Swept(ordered, found)
 
 
+def _known(cache: RowCache, left: Mapping[str, Case]) -> dict[Case, Row]:
+    """Return the cached rows of cases by their key."""
+    fits = _fitting({case: key for key, case in left.items()})
+    return {left[key]: row for key, row in cache.load(list(left), fits).items()}
+
+
 def _distribution(workers: int | None, cluster: str | None) -> Distribution:
     """Return how pieces of work are distributed; InputError where that cannot be."""
     if cluster is None:
@@ -310,23 +315,24 @@ def _distribution(workers: int | None, cluster: str | None) -> Distribution:
 
 
 def _worked_out(cases: Sequence[Case], distribute: Distribution) -> Iterator[dict[Case, Row]]:
-    """Yield the rows of some cases, in order of completion.
+    """Yield the rows of some cases, in order of completion."""
+    pieces = _pieces(cases)
+    for number, rows in distribute(_rows_of, pieces):
+        yield dict(zip(pieces[number], rows, strict=True))
 
-    The sizes of a launch on devices of one compute capability are one piece of work, or some of
-    MOST_ROWS, device by device: what does not depend on the size is worked out once for each, and
+
+def _pieces(cases: Sequence[Case], most: int = MOST_ROWS) -> list[list[Case]]:
+    """Return pieces of work of at most `most` rows.
+
+    The sizes of a launch on devices of one compute capability are one piece of work, or some,
+    device by device: what does not depend on the size is worked out once for each, and
     code and classes of blocks once for all.
     """
     pieces: dict[Any, list[Case]] = {}
     for case in sorted(cases, key=_first_of(cases)):
         pieces.setdefault((_without_size(case), _capability(case.device)), []).append(case)
     whole = [_by_device(piece) for piece in pieces.values()]
-    some = [
-        piece[first : first + MOST_ROWS]
-        for piece in whole
-        for first in range(0, len(piece), MOST_ROWS)
-    ]
-    for number, rows in distribute(_rows_of, some):
-        yield dict(zip(some[number], rows, strict=True))
+    return [piece[first : first + most] for piece in whole for first in range(0, len(piece), most)]
 
 
 def _by_device(piece: Sequence[Case]) -> list[Case]:
@@ -401,12 +407,12 @@ def _check_output(output: Path) -> None:
             raise InputError(f"there is no directory {shown(output.parent)} for {output.name}")
 
 
-def _key(case: Case) -> str:
-    """Return a digest of a row's inputs: the case, its device's numbers and the model itself."""
+def _key(case: Case, model: str = "") -> str:
+    """Return a digest of a row's inputs: the case, its device's numbers and a model, this one's."""
     facts = {
         **asdict(case),
         "device": _numbers(case.device),
-        "model": _model(),
+        "model": model or _model(),
         "compilers": generators.stamp(case.code),
     }
     written = json.dumps([case.device, facts], sort_keys=True, default=_name_of)

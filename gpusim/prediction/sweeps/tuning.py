@@ -19,7 +19,7 @@ from gpusim.errors import InputError, shown_at_the_call
 from gpusim.launch.description import LaunchDescription, described
 from gpusim.launch.views import Shown
 from gpusim.prediction.sweeps.choices import WAVES
-from gpusim.prediction.sweeps.sweep import Case, sweep
+from gpusim.prediction.sweeps.sweep import Case, Swept, sweep
 from gpusim.prediction.sweeps.tables import Row, choices_of, timed
 from gpusim.prediction.uncertainty import Judgement, judged
 from gpusim.prediction.workload import BUDGET, Budget
@@ -98,13 +98,14 @@ def best_launches(
     *,
     exhaustive: int = EXHAUSTIVE,
     rung: Callable[[Sequence[Case]], Mapping[str, Any]] = _no_listeners,
+    predict: Callable[..., Swept] = sweep,
     **settings: Any,
 ) -> list[Tuned]:
     """Return the candidates of each kernel, device and size by time, fastest first.
 
     `cases` are in any order, `settings` and `output` those of `sweep`; the rows of `output` are
     those predicted in full. `rung` is called with the cases of each rung, and returns further
-    settings for it, such as listeners to its progress.
+    settings for it, such as listeners to its progress; `predict` predicts them.
     """
     if not cases:
         raise InputError("the search space is empty")
@@ -116,11 +117,11 @@ def best_launches(
     for budget in _budgets(max(map(len, groups.values())), exhaustive):
         large = [one for one in searches if len(one.left) > exhaustive]
         asked = [replace(case, budget=budget) for one in large for case in one.left]
-        rows = iter(sweep(asked, **settings, **rung(asked)).rows)
+        rows = iter(predict(asked, **settings, **rung(asked)).rows)
         for one in large:
             one.narrow(list(islice(rows, len(one.left))))
     last = [case for one in searches for case in one.left]
-    rows = iter(sweep(last, output, **settings, **rung(last)).rows)
+    rows = iter(predict(last, output, **settings, **rung(last)).rows)
     return [one.tuned(list(islice(rows, len(one.left)))) for one in searches]
 
 
