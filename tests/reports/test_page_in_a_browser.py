@@ -311,7 +311,8 @@ def test_all_banks_and_the_line_of_the_first_finding_are_in_view(three: Path, wi
     const right = work.section.querySelector(".stepper").getBoundingClientRect().right;
     const seen = cells.filter((one) => one.getBoundingClientRect().right <= right).length;
     const line = work.lines.querySelector("tr.here").getBoundingClientRect();
-    const cut = [work.lines, work.instructions].some((one) => one.scrollWidth > one.clientWidth);
+    const panes = works.flatMap((one) => [one.lines, one.instructions]);
+    const cut = panes.some((one) => one.scrollWidth > one.clientWidth);
     document.title = `${seen} banks, ${inside(line, 0, innerHeight)}, ${cut}`;
     """
     script = "const inside = (box, top, bottom) => box.top >= top && box.bottom <= bottom;" + script
@@ -320,6 +321,34 @@ def test_all_banks_and_the_line_of_the_first_finding_are_in_view(three: Path, wi
     assert console == ""
     assert title(document) == "32 banks, true, false"
     assert ">32 wavefronts, ideal 1</p>" in document
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1400])
+def test_a_word_of_shared_memory_is_shown_whole_or_shortened_to_its_cell(
+    three: Path, width: int
+) -> None:
+    """-153 has its four characters; 31,250 becomes 3e4: each drawn within the cell's width."""
+    script = """
+    const one = works[0].stepper, type = one.data.code[one.data.steps[0][0]];
+    one.go(0);
+    type[2] = "int32";
+    one.data.steps[0][3] = [7, -39, -153, 31250].map((value, word) => [4 * word, 4, value]);
+    one.at = -1;
+    one.go(0);
+    const cells = one.words.slice(0, 4);
+    const text = document.createElement("canvas").getContext("2d");
+    const drawn = cells.map((cell) => {
+      const after = getComputedStyle(cell, "::after"), own = getComputedStyle(cell);
+      const short = cell.dataset.short, style = short ? after : own;
+      text.font = `${style.fontSize} ${style.fontFamily}`;
+      const narrow = short ? Number(/[\\d.]+/.exec(after.transform)[0]) : 1;
+      return text.measureText(short || cell.textContent).width * narrow <= cell.clientWidth;
+    });
+    document.title = `${cells.map((cell) => cell.dataset.short || cell.textContent)} ${drawn}`;
+    """
+    document, console = opened(with_script(three, f"cells-{width}.html", script), width=width)
+    assert console == ""
+    assert title(document) == "7,-39,-153,3e4 true,true,true,true"
 
 
 @pytest.mark.parametrize(

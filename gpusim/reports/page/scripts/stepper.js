@@ -1,7 +1,7 @@
 // The stepper: a block's steps forwards and backwards, all warps or one. All values come from the
 // JSON beside it; nothing is fetched, and text goes in as text, never as markup.
 
-const LANES = 32, BANKS = 32, WORD = 4, STEP_MS = 350, CELL = 3;
+const LANES = 32, BANKS = 32, WORD = 4, STEP_MS = 350, CELL = 4, WIDE = 3;
 const [PC, INTERVAL, WARPS, WRITTEN, KIND] = [0, 1, 2, 3, 4];
 const [LINE, TEXT, TYPE, WIDTH] = [0, 1, 2, 3]; // of an entry of the code
 const [FIRST, LAST, ACTIVE, ON, TAKEN, PLACES, UNITS, IDEAL] = [0, 1, 2, 3, 4, 5, 6, 7];
@@ -181,8 +181,12 @@ class Stepper {
     }
     const cell = this.words[word], text = texts.join(" ") || "·";
     cell.textContent = text;
-    if (text.length > CELL) cell.dataset.short = shortened(text);
-    else delete cell.dataset.short;
+    if (text.length < WIDE) {
+      delete cell.dataset.short;
+      return;
+    }
+    const short = cell.dataset.short = text.length > CELL ? shortened(text) : text;
+    cell.style.setProperty("--letters", short.length);
   }
 
   show() {
