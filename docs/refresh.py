@@ -52,6 +52,7 @@ PAGES = (
 # What differs from run to run: the old text stays where nothing else has changed.
 VARYING = re.compile(r"in [\d.,]+ s: [\d,]+ threads/s simulated|NVRTC [\d.]+")
 
+BLOCKS = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _COMPILED = re.compile(r"\.cu\b")
 _PIECE = re.compile(
     r"^```(?P<language>\w*)[ ]?(?P<name>[\w.]*)\n(?P<body>.*?)^```\n"
@@ -135,9 +136,9 @@ class Page:
                 yield part
                 continue
             fails = old.startswith("gpusim: ")
-            yield f"{command}\n{_kept(old, self._run(command[2:], fails))}"
+            yield f"{command}\n{_kept(old, self.run(command[2:], fails))}"
 
-    def _run(self, command: str, fails: bool) -> str:
+    def run(self, command: str, fails: bool) -> str:
         """Return what a command prints; one that is not shown to fail must succeed."""
         words = shlex.split(command.replace("\\\n", ""))
         limit = slice(None)

@@ -31,7 +31,7 @@ def order_legend(found: Iterable[Judgement], width: int) -> Iterator[Text]:
     text = (
         f"in order: fraction of measured pairs in the predicted order, with {' or '.join(differs)} "
         f"and the same predicted ratio ({fewest.pairs:,} pairs or more, of {gpus}); a tie below "
-        f"{CERTAIN:.0%}"
+        f"{100 * CERTAIN:.0f} %"
     )
     for part in wrap(text, width):
         yield Text(part, DIM)

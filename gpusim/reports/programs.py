@@ -149,7 +149,7 @@ def kernels_table(kernels: Sequence[KernelSum]) -> Columns:
         *(Column(NUMBERS[name]) for name in names),
     )
     for one, time in zip(kernels, times, strict=True):
-        share = f"{time / whole:.0%}" if whole else "."
+        share = f"{100 * time / whole:.0f} %" if whole else "."
         made.row(
             one.kernel,
             integer(len(one.launches)),

@@ -54,8 +54,8 @@ def small_blocks(evidence: Evidence) -> Iterator[Advice]:
         "small-blocks",
         0,
         f"Blocks of {made.launch.threads_per_block} threads: their launch alone takes "
-        f"{bound / made.time_us:.0%} of the time; blocks of {4 * most * WARP_SIZE} threads would "
-        "need fewer.".replace("%", " %"),
+        f"{100 * bound / made.time_us:.0f} % of the time; blocks of {4 * most * WARP_SIZE} threads "
+        "would need fewer.",
         bound / made.time_us * max(1.0, evidence.cycles) * 10,
         explains=frozenset({"occupancy", "dependent-instructions"}),
     )
