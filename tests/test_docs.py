@@ -7,6 +7,7 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +134,37 @@ def test_commands_that_are_shown_without_being_run_are_understood(page: Path) ->
     blocks = re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
     for command in commands_in("".join(blocks)):
         parsed(command)
+
+
+FIRST_HOUR = ("README.md", "docs/tour.md", "docs/commands.md")
+NOT_WHOLE = re.compile(r"\b[A-Z]{4}\b|\.\.\.|^gpusim \w+$")  # NAME and FILE; names alone
+OF_A_LIST = {"list", "ci", "devices", "rank"}  # that are whole without a word after them
+READERS_OWN = {
+    "my.cu": text("docs/transpose.cu"),
+    "app.py": "print('no launch')\n",
+    "softmax.py": "print('no launch')\n",
+    "pyproject.toml": '[[tool.gpusim.launch]]\nname = "sum"\nkernel = "reduce7"\nn = 4096\n',
+}
+
+
+def in_sentences() -> list[Any]:
+    """Commands that pages have within sentences and tables, without names of parts and files."""
+    every = {
+        command
+        for page in FIRST_HOUR
+        for command in re.findall(r"`(gpusim [^`]+)`", refresh.BLOCKS.sub("", text(page)))
+        if not NOT_WHOLE.search(command) or command.split()[-1] in OF_A_LIST
+    }
+    slow = pytest.mark.slow  # 813 launches
+    return [pytest.param(one, marks=slow) if "validate" in one else one for one in sorted(every)]
+
+
+@pytest.mark.parametrize("command", in_sentences())
+def test_a_command_in_a_sentence_runs_as_it_is(command: str, tmp_path: Path) -> None:
+    """With a reader's own files beside it; the blocks of commands are run as examples."""
+    for name, content in READERS_OWN.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    assert refresh.Page("page.md", tmp_path).run(command, fails=False)
 
 
 @pytest.mark.parametrize("name", app.MODULES)

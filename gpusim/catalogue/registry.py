@@ -122,7 +122,7 @@ def _one_a_block(setup: Setup) -> int:
 REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_block, _one_a_block, _partial_results)
 SCAN = Family("scan", ("sum",), lambda setup: setup.length, lambda setup: setup.n, _prefix_sums)
 
-PREDICTED_N = 2**24
+RUN_N, PREDICTED_N = 2**16, 2**24
 
 Factory = Callable[[Template], Kernel]
 # "input", "output" and the type of the count of elements, in the order of the kernel's parameters.
@@ -153,7 +153,7 @@ class Entry:
     grid_free: bool = False
     default_grid: int | None = None
     default_block: int = 256
-    default_n: int = 2**16
+    default_n: int = RUN_N
     default_coarse: int | None = None
     dynamic_shared: bool = False
     overwrites_input: bool = False
@@ -165,8 +165,8 @@ class Entry:
 
     @property
     def predicted_n(self) -> int:
-        """The number of elements of a prediction where none is given: enough to fill a GPU."""
-        return self.default_n if self.one_block else PREDICTED_N
+        """Default number of elements of a prediction; it fills a GPU if the kernel has no limit."""
+        return PREDICTED_N if self.default_n >= RUN_N else self.default_n
 
     @property
     def fixed_by(self) -> str | None:

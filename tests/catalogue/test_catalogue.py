@@ -351,3 +351,13 @@ def test_the_oracle_leaves_the_order_open_where_finite_sums_overflow() -> None:
         assert not oracle.exclusive_scan(overflowing).wrong(found).any()
     modest = oracle.exclusive_scan(np.array([-np.inf, 1, 1], np.float32))
     assert modest.wrong(np.array([0, -np.inf, 0], np.float32)).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "n"), [("reduce2", 2**24), ("naive_scan", 2**10), ("kogge_stone_scan", 2**8)]
+)
+def test_a_prediction_without_a_size_fills_a_gpu_unless_a_kernel_has_a_limit(
+    name: str, n: int
+) -> None:
+    """A scan of 2^24 elements by 2^48 additions does not end, and one of a block has a block's."""
+    assert catalogue.find(name).predicted_n == n
