@@ -84,7 +84,7 @@ __all__ = [
     "void",
 ]
 
-# Loaded when first asked for: `gpusim list` needs neither the compiler nor the machine, and an
+# Loaded on first use: `gpusim list` needs neither the compiler nor the machine, and an
 # interrupt before `__main__` runs is a traceback.
 _LAZY = {
     "ComputeCapability": "gpusim.launch.grid",
@@ -99,7 +99,7 @@ _LAZY = {
     "check": "gpusim.checking.check",
     "cuda_file": "gpusim.sass.kernels",
     "cuda_source": "gpusim.sass.kernels",
-    "load_ipython_extension": "gpusim.cli.magics",  # IPython asks for it: %load_ext gpusim
+    "load_ipython_extension": "gpusim.cli.magics",  # IPython calls it: %load_ext gpusim
     "predict": "gpusim.prediction.predict",
     "rank": "gpusim.prediction.rankings",
     "sweep": "gpusim.prediction.sweeps.sweep",

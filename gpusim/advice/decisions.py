@@ -47,7 +47,7 @@ class Decision:
 
 def decisions_of(trace: Trace) -> dict[int, list[Decision]]:
     """Return the decisions of a traced block's warps by line: the source's where they are known."""
-    beside = vars(trace).get("source_executions", [])  # where something has asked for them
+    beside = vars(trace).get("source_executions", [])  # if something has computed them
     found = _of_source(beside or trace.executions, iterations(beside) or trace.iterations)
     known = {decision.line for decision in found}
     if not beside:

@@ -98,7 +98,7 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
     """Return advice with the gains of the first findings, in the order of these to a hundredth.
 
     Findings that need no prediction keep their order: each stands where the largest gain among it
-    and those behind it would.
+    and those after it would.
     """
     from gpusim.prediction.removals import replay
 

@@ -96,7 +96,7 @@ class Request:
         )
 
     def setups(self) -> list[Setup]:
-        """Return all launches that are asked for; InputError or LaunchError as for the first.
+        """Return all launches that are requested; InputError or LaunchError as for the first.
 
         A kernel with a fixed grid finishes in one block; any other is launched by its rule
         until one block is enough.

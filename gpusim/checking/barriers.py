@@ -19,7 +19,7 @@ from gpusim.typing import Array
 SourceText = tuple[str, str]  # the text, "" where it is not known, and its language
 
 STAYED = -1
-NOWHERE = np.int64(2**31)  # behind all places in the source
+NOWHERE = np.int64(2**31)  # after all places in the source
 
 
 class Barriers:

@@ -194,7 +194,7 @@ def check_prepared(
             sink.add(stuck)
     found = [one for one in sink.sorted() if not _is_tritons_own(one, prepared)]
     failed = {line for one in found if one.rule == "fault" for line in one.lines}
-    # Behind an assertion that fails code has no end: it would have been left by a GPU.
+    # After an assertion that fails code has no end: it would have been left by a GPU.
     found = [one for one in found if one.rule != "no-progress" or not failed.issuperset(one.lines)]
     checker.coverage.lines_not_run -= {line for one in found for line in one.lines}
     return Findings(

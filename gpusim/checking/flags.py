@@ -24,7 +24,7 @@ class Flags:
         self._updated = {_memory(access).place for access in every if access.kind == "atomic"}
         self._polled = {_memory(access).place for access in every if access.polls}
         seen = [access for access in every if _acquires(access) and self._sees(access)]
-        # Whether flags, or fences behind others, may order accesses to shared memory.
+        # Whether flags, or fences after others, may order accesses to shared memory.
         self.reach_shared = has_fences or any(access.space != "global" for access in seen)
         self._acquired = self._polled | {_memory(access).place for access in seen}
 

@@ -183,7 +183,7 @@ class MemoryAccesses:
     ) -> None:
         """Track the value of an uninitialised load, or report another access's.
 
-        Values copied within a memory of so many `elements` are tracked there.
+        Values copied within a memory of that many `elements` are tracked there.
         """
         carried = batch.origins.carried(access.space, touch, elements)
         is_swap = swaps(step) and access.space != "global"

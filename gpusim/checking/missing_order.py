@@ -1,7 +1,7 @@
 """The part that is missing of a release-acquire pattern between two unordered accesses.
 
 A thread that accesses an element, runs a fence and sets a flag orders the access before all that
-another thread does behind a fence, once it has read that flag (PTX ISA, release and acquire
+another thread does after a fence, once it has read that flag (PTX ISA, release and acquire
 patterns). Here the flags are searched that the second thread had read, and the first one set.
 """
 

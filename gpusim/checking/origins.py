@@ -94,7 +94,7 @@ class Unknown(NamedTuple):
         self.bits[which] = values.bits
 
     def in_parts(self, bytes_each: int, parts: int) -> Unknown:
-        """Return values of so many bytes, (lanes, n), as so many parts: halves, or joined."""
+        """Return values of that many bytes, (lanes, n), as that many parts: halves, or joined."""
         numbers, bits = self.numbers, self.bits
         have = bits.shape[1]
         if parts > have:

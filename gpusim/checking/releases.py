@@ -2,11 +2,11 @@
 
 A thread that runs a fence and then an atomic operation (or a store to a polled flag) releases its
 earlier accesses up to the fence; a thread whose atomic or waiting load comes to that place later,
-and that runs a fence behind it, acquires them (PTX ISA, release and acquire patterns). Each fence
+and that runs a fence after it, acquires them (PTX ISA, release and acquire patterns). Each fence
 counts in its scope. Barriers add order on all sides: the fence may be another thread's, if a
 barrier stands between the two.
 
-Two strong accesses behind a flag need no second fence: they cannot find old data in a cache. A
+Two strong accesses after a flag need no second fence: they cannot find old data in a cache. A
 lock, taken by a compare-and-swap, needs it; with `lenient` neither does.
 """
 
@@ -368,7 +368,7 @@ def _joined(known: Known, other: Known) -> Known:
 
 
 class Order:
-    """Happens-before order by flags, where some acquisitions need a fence behind them.
+    """Happens-before order by flags, where some acquisitions need a fence after them.
 
     In place of a scope, an index: 0 for the block, 1 for all.
     """

@@ -23,7 +23,7 @@ INPUT_ERROR = 2
 INTERRUPTED = 130
 COMPLETION = "_ARGCOMPLETE"  # set by a shell that completes a command line
 
-# The module of each subcommand, in the order of `--help`: imported where it is asked for.
+# The module of each subcommand, in the order of `--help`: imported where it is requested.
 MODULES = {
     "list": "listing",
     "run": "run",

@@ -40,9 +40,9 @@ _NOT_NPY = (
 def numbers(path: str | Path, expected: DType | None = None) -> Array:
     """Return the numbers of a `.npy` file, or of text separated by commas or spaces.
 
-    `expected` is the type asked for. A `.npy` file must hold it; text is read as it, and
+    `expected` is the type requested. A `.npy` file must hold it; text is read as it, and
     without it is int32, int64 or float64, whichever holds all of its numbers. A first line
-    of text that has no number is taken for a heading; `#` starts a comment.
+    of text that has no number is assumed to be a heading; `#` starts a comment.
     """
     file = Path(path)
     array = _binary(file, expected) if file.suffix == ".npy" else _text(file, expected)
@@ -111,7 +111,7 @@ def _words(line: str) -> list[str]:
 
 
 def _array(path: Path, rows: list[Row], expected: DType | None) -> Array:
-    """Return the numbers of some lines in the type asked for, or the narrowest that holds them."""
+    """Return the numbers of some lines in the type requested, or the narrowest that holds them."""
     values = _values([word for _, words in rows for word in words])
     if values is None:
         raise _misfit(path, rows, lambda word: number(word) is not None, "is not a number")

@@ -28,7 +28,7 @@ from gpusim.program.polling import polls
 from gpusim.typing import DType
 
 WARP = 32
-LIKELY = 2  # of so many options one is changed where several are
+LIKELY = 2  # of that many options one is changed where several are
 _NUMBER = re.compile(
     r"(?P<before>(?:[A-Za-z_][\w.]*=)?(?:\w+\()?)(?P<value>[^=@\[\]()]+)(?P<after>\)?)"
 )
@@ -88,7 +88,7 @@ def catalogue_axes(entry: Entry, block: int, n: int) -> list[Axis]:
 
 
 def own_axes(chosen: Namespace, program: Program, parameters: Sequence[str]) -> list[Axis]:
-    """Return the sizes, numbers, elements and orders of one's own kernel."""
+    """Return the sizes, numbers, elements and orders for the user's kernel."""
     names = named_in_order([parted_by_name(one)[0] for one in chosen.arg or ()], parameters)
     sizes, tied = _size_axis(chosen)
     axes = [sizes]

@@ -94,7 +94,7 @@ def parameters_of(kernel: Kernel | MachineCode) -> list[Parameter]:
 
 
 def _indexed(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield names that are indexed, asked for their size, or passed to an atomic operation.
+    """Yield names that are indexed, measured by len, or passed to an atomic operation.
 
     With each its number of indices.
     """

@@ -93,7 +93,7 @@ class CatalogueLaunch(ResolvedLaunch):
         return self.call.configured, list(self.call.arguments)
 
     def job(self) -> Job:
-        """Return its launch, or all passes where they are asked for."""
+        """Return its launch, or all passes where they are requested."""
         from gpusim.prediction.sweeps.jobs import catalogue_job
 
         return catalogue_job(replace(self.selection.request, passes=self.passes))

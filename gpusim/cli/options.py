@@ -159,7 +159,7 @@ RENAMED = {
 # What is written in place of an option by habit.
 ALIASES = {"--out": "-o", "-n": "--n"}
 
-# The groups of options in the help, by flag; others stand beside them.
+# The groups of options in the help, by flag; others is beside them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "launch": (
         "-n", "--block", "--grid", "--arg", "--shared-bytes", "--op", "--dtype", "--input",
@@ -345,9 +345,9 @@ _SHARED = (
 )
 SHARED = {one.flag: one for one in _SHARED}
 COMPILING = "-I -D --std"
-# How a launch is described, of the catalogue or of one's own.
+# How a launch is described, of a catalogue kernel or the user's.
 LAUNCHING = "-n --block --grid --op --dtype --input --coarse --arg --shared-bytes"
-# How the launch of one's own kernel is described beside its size and its block.
+# How the launch of the user's kernel is described beside its size and its block.
 OWN = f"--grid --arg --shared-bytes {COMPILING}"
 DISTRIBUTION = "--workers --dask --no-cache"
 

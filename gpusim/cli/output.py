@@ -91,7 +91,7 @@ told_at = 0.0  # by the clock of time.monotonic
 
 
 def note_telling(until: float = 0.0) -> None:
-    """Take note that the user sees the command at work: now, or `until` some time."""
+    """Note that the user sees the command running: now, or `until` some time."""
     global told_at
     told_at = max(until, time.monotonic())
 

@@ -233,7 +233,7 @@ class Watched:
         return one.kernel not in self.subjects and len(self.subjects) < self.most_subjects
 
     def _is_advised(self, one: LaunchOf) -> bool:
-        """Return whether a launch's findings are asked for: of its kernel and size the first."""
+        """Return whether a launch's findings are requested: of its kernel and size the first."""
         key = one.kernel, one.launch
         is_new = "advise" in self.looks and key not in self.advised
         self.advised.add(key)

@@ -1,6 +1,6 @@
 """Whole programs: `gpusim run -- python app.py`, `gpusim trace a.cu b.cu -- arguments`.
 
-Before `--` stand gpusim's options and files of CUDA C++, behind it the program's command line.
+Before `--` stand gpusim's options and files of CUDA C++, after it the program's command line.
 """
 
 from __future__ import annotations

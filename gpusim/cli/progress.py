@@ -81,7 +81,7 @@ class Bar:
 
 
 class Word:
-    """Says once on standard error that a command is at work, after some seconds without a word.
+    """Says once on standard error that a command is active, after some seconds without a word.
 
     `running` tells what runs, in words. GPUSIM_PROGRESS=0 in the environment switches it off.
     """

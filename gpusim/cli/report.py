@@ -120,7 +120,7 @@ def _subject(chosen: Namespace, bar: Bar) -> Subject:
 
 
 def _forecast(chosen: Namespace, device: Device) -> tuple[Forecast | None, str]:
-    """Return the prediction, or the reason for none on a device that nobody asked for."""
+    """Return the prediction, or the reason for none on a device that nobody requested."""
     from gpusim.cli.predict import forecast, job_of
 
     try:

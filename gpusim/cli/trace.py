@@ -114,7 +114,7 @@ COMMAND = Command(
 
 
 def _device(chosen: Namespace) -> Device | None:
-    """Return the device that gains are asked for, which then decides about the code."""
+    """Return the device for which gains are requested; it then decides about the code."""
     if chosen.device is None:
         return None
     from gpusim.cli.inputs import lowering_level
@@ -150,7 +150,7 @@ def _exported(chosen: Namespace) -> tuple[Trace, str]:
 
 
 def traced(chosen: Namespace, observers: Sequence[Observer] = ()) -> tuple[Trace, str]:
-    """Return the trace that is asked for, and a remark on the result of a known defect.
+    """Return the trace that is requested, and a remark on the result of a known defect.
 
     What the kernel prints goes to standard error.
     """

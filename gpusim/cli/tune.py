@@ -105,7 +105,7 @@ def _require_candidates(
 ) -> None:
     """Raise InputError where none of the candidates can run, on no GPU and at no size.
 
-    The launch rules of `compared` kernels are no candidates: they stand beside those asked for.
+    The launch rules of `compared` kernels are not candidates: they are shown beside these.
     A grid of full waves ends where there are no more elements, which may be the rule's grid.
     """
     from gpusim.prediction.sweeps.choices import WAVES
@@ -120,7 +120,7 @@ def _require_candidates(
     if not reasons:
         least = min(value for case in cases for name, value in case.choices if name == WAVES)
         fullest = max(rows, key=lambda row: row["waves"])
-        if fullest["waves"] >= least:  # the rule's launch is the one asked for
+        if fullest["waves"] >= least:  # the rule's launch is the one requested
             return
         reason = (
             "n = {n:,} is too small for as many full waves: its {grid:,} blocks of {block} threads "
@@ -133,7 +133,7 @@ def _require_candidates(
 def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
     """Return the candidates of all kernels, sizes and GPUs, those without choices first.
 
-    With them come the kernels whose launch rule is not among the launches that are asked for.
+    With them come the kernels whose launch rule is not among the launches that are requested.
     """
     from gpusim.catalogue import Request
     from gpusim.cli import inputs

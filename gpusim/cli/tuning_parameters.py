@@ -1,4 +1,4 @@
-"""Tuning parameters of one's own kernel: names whose values vary, `--tune TILE=8,16,32`.
+"""Tuning parameters of the user's kernel: names whose values vary, `--tune TILE=8,16,32`.
 
 A parameter may stand in the block, the grid, the shared memory and the arguments of a launch, among
 the template arguments of a kernel, and in its file: as a macro or a constant of CUDA C++, or as a

@@ -105,7 +105,7 @@ class Builder:
         return self.frames[-1]
 
     def new_number(self) -> int:
-        """Return a number not given before, to make a name of one's own."""
+        """Return a number not given before, for a unique name."""
         self._numbers_given += 1
         return self._numbers_given
 

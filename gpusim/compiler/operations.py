@@ -30,10 +30,10 @@ class Operation:
     `may_trap`: it has no result for some operands, and is not executed speculatively.
     `immediate`: a constant; it is placed in no block.
     `fetched`: "constant" where it reads constant memory, "block" where it is the same for all
-    threads of a block; it is fetched anew where that is cheaper than keeping it.
-    `sinks`: sinking it behind a branch towards its uses may save its execution.
+    threads of a block; it is fetched again where that is cheaper than keeping it.
+    `sinks`: sinking it after a branch towards its uses may save its execution.
     `is_free`: it takes no instruction of its own.
-    `passes_phi`: it may be made once behind a phi instead of once before it on each path.
+    `passes_phi`: it may be made once after a phi instead of once before it on each path.
     `uniform`: "computes" where the uniform datapath has it, "reads" where it takes operands from
     there; `scales` its first operand, always in a vector register.
     `least_cc`: the lowest compute capability with it.

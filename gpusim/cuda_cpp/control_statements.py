@@ -1,7 +1,7 @@
 """Conditions and returns of CUDA C++ around a place in the source.
 
 Machine code has one form for an early return and for a body in `if (i < n)` at a kernel's end: an
-EXIT with a predicate. The source tells them apart: whether a condition or loop is around the place,
+EXIT with a predicate. The source decides: whether a condition or loop is around the place,
 and whether a return stands before it.
 """
 
@@ -24,7 +24,7 @@ _SYNC = re.compile(
 )
 _EXIT = re.compile(r'"[^"\n]*\b(?:exit|ret|trap)\b')
 _UNKNOWN_MACRO = re.compile(r"[A-Z][A-Z0-9_]{2,}")
-END = "\n"  # behind the last token
+END = "\n"  # after the last token
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _LOOPS = ("for", "while", "do")
 _HEADED = ("if", "for", "while", "switch")
@@ -255,7 +255,7 @@ class Statements:
             place = self._statement(place, part.stop, made)
 
     def _statement(self, place: int, end: int, made: Function) -> int:
-        """Read one statement, and return the token behind it."""
+        """Read one statement, and return the token after it."""
         token = self._tokens[place]
         if token == "{":
             self._read(range(place + 1, self._match[place]), made)
@@ -284,7 +284,7 @@ class Statements:
         return self._is_assignment(place) and self._tokens[place - 1].isidentifier()
 
     def _header(self, place: int, end: int) -> int | None:
-        """Return the bracket behind a keyword, or a macro in the place of one; None for others."""
+        """Return the bracket after a keyword, or a macro in the place of one; None for others."""
         token = self._tokens[place]
         opening = place + 1 + (self._tokens[place + 1] == "constexpr")
         if opening >= end or self._tokens[opening] != "(":
@@ -303,7 +303,7 @@ class Statements:
         begin = place
         while place < end:
             token = self._tokens[place]
-            if place > begin and token in (*_HEADED, "do"):  # behind a macro without semicolon
+            if place > begin and token in (*_HEADED, "do"):  # after a macro without semicolon
                 return place
             if token == "return" or token in self._leaving:
                 made.returns.append(place)

@@ -30,7 +30,7 @@ def example_instance(name: str, parameters: Sequence[str], text: str) -> str:
 
 
 def shape(body: str) -> tuple[str, str]:
-    """Return a grid and a block with the dimensions that a kernel asks for."""
+    """Return a grid and a block with the dimensions that a kernel requests."""
     return (
         GRIDS[_SQUARE_GRID.search(body) is not None],
         BLOCKS[_SQUARE_BLOCK.search(body) is not None],

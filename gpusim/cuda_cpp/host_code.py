@@ -253,7 +253,7 @@ class _Host:
                 continue  # an error's way out
 
     def _for(self, node: Any, env: dict[str, Any]) -> None:
-        """Follow the first iteration of a loop; what changes behind it comes last."""
+        """Follow the first iteration of a loop; what changes after it comes last."""
         update = node.child_by_field_name("update")
         for child in [one for one in node.named_children if one != update]:
             (self._value if child.type.endswith("expression") else self._run)(child, env)

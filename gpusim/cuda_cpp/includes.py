@@ -45,7 +45,7 @@ def included(clean: str) -> Iterator[str]:
 
 @dataclass
 class Includes:
-    """The headers found from a text on, and the paths asked for.
+    """The headers found from a text on, and the paths requested.
 
     `is_complete` if every name of a header is known: names by macros may not be.
     """

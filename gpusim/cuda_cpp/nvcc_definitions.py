@@ -1,4 +1,4 @@
-"""Macros that a source asks for, and that nvcc or a project's build defines, but not NVRTC."""
+"""Macros that a source requests, and that nvcc or a project's build defines, but not NVRTC."""
 
 from __future__ import annotations
 

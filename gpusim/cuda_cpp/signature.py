@@ -105,7 +105,7 @@ def _declarations(text: str, closing: Mapping[int, int]) -> Iterator[tuple[str, 
 
 
 def _named(text: str, begin: int, end: int, closing: Mapping[int, int]) -> tuple[str, int] | None:
-    """Return a kernel's name, and where its parameters begin, behind a `__global__`."""
+    """Return a kernel's name, and where its parameters begin, after a `__global__`."""
     while match := _NAME.search(text, begin, end):
         if match[1] not in _NOT_NAMES:
             return match[1], match.end()
@@ -114,7 +114,7 @@ def _named(text: str, begin: int, end: int, closing: Mapping[int, int]) -> tuple
 
 
 def _behind(text: str, begin: int, closing: Mapping[int, int]) -> int:
-    """Return the place behind the parenthesis that closes the one before a place."""
+    """Return the place after the parenthesis that closes the one before a place."""
     return closing.get(begin - 1, len(text))
 
 

@@ -31,7 +31,7 @@ def _without_content(quoted: re.Match[str]) -> str:
 
 
 def closings(text: str, pair: str) -> dict[int, int]:
-    """Return the place behind the closing bracket by the place of the opening one.
+    """Return the place after the closing bracket by the place of the opening one.
 
     A bracket without a closing one has none.
     """

@@ -47,7 +47,7 @@ _OF_KIND = re.compile(r"(?:struct|class|union|enum(?:\s+(?:struct|class))?)\b\s*
 _TYPE_HEAD = re.compile(
     rf"{_OF_KIND.pattern}(?:{_ALIGN})?(?P<name>\w*)\s*(?:final\b\s*)?(?::.*)?$", re.DOTALL
 )
-_GOES_ON = re.compile(r"\s*[,{]")  # behind a member's initialiser in a constructor
+_GOES_ON = re.compile(r"\s*[,{]")  # after a member's initialiser in a constructor
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _FUNCTION = re.compile(
     r"\w\s*\(\)\s*(?:(?:const|volatile|override|final|&|noexcept(?:\s*\(\))?|->[^()]*)\s*)*$"
@@ -151,7 +151,7 @@ def _statements(text: str, begin: int, end: int, closing: Mapping[int, int]) -> 
 
 
 def _before(said: str, *, is_over: bool) -> str:
-    """Return a statement's text so far, with a pair of braces behind it."""
+    """Return a statement's text so far, with a pair of braces after it."""
     if kind := _TYPE_HEAD.match(said):
         is_anonymous = not kind["name"] and not said.startswith("enum")
         return "? " if is_anonymous else "struct ? "

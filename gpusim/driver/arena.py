@@ -46,7 +46,7 @@ class Region:
 
     @property
     def end(self) -> int:
-        """The address behind its last byte."""
+        """The address after its last byte."""
         return self.address + self.size
 
 

@@ -69,7 +69,7 @@ class _FailedError(Exception):
 
 
 def built(files: Sequence[str], options: Sequence[str], architecture: str, told: Told) -> Path:
-    """Return the program of some files, compiled anew where one or a header has changed.
+    """Return the program of some files, compiled again where one or a header has changed.
 
     `told` takes a remark on files that were not given. InputError with the compiler's own words
     where it does not compile.

@@ -128,7 +128,7 @@ class Client:
         return Work(f"{text}{where}", self.timeline.latest)
 
     def _tell(self, findings: Iterable[Finding]) -> None:
-        """Pass findings on; their lines are taken for those of the last launch's file."""
+        """Pass findings on; their lines are assumed to be those of the last launch's file."""
         for one in findings:
             self.execution.found(one, self._source_file)
 
@@ -204,7 +204,7 @@ class Client:
         return Reply(0, self._virtual.mapping(request.numbers[0]))
 
     def _change_mapping(self, request: Request) -> Reply:
-        """Unreserve, release, retain, map, unmap or set access; no work is under way then."""
+        """Unreserve, release, retain, map, unmap or set access; no work is in flight then."""
         self.timeline.wait_for_all()
         regions = {one.address: one for one in self.arena.regions}
         try:
@@ -466,7 +466,7 @@ class Client:
     # Launches
 
     def _launch(self, request: Request) -> Reply:
-        """Run a launch, and behind it those that its kernels give, each with its own."""
+        """Run a launch, and after it those that its kernels give, each with its own."""
         handle, *sizes, shared, stream, how = request.numbers[:10]
         x, y, z, *block = sizes
         launch = Launch((x, y, z), (block[0], block[1], block[2]), shared)
@@ -485,7 +485,7 @@ class Client:
 
     @staticmethod
     def _in_clusters(function: Function, launch: Launch, asked: Sequence[int]) -> Launch:
-        """Return a launch in clusters of the size that is asked for, or that its code has."""
+        """Return a launch in clusters of the size that is requested, or that its code has."""
         own = function.cluster
         x, y, z = asked if all(asked) else own
         made = replace(launch, cluster=(x, y, z))
@@ -536,7 +536,7 @@ class Client:
             if self._tried is None:  # a search goes on with its other configurations
                 self.execution.refused("")
             # With the runtime a launch tells of no error: later calls fail as well, so that
-            # results that are not there are not taken for some.
+            # absent results are not assumed.
             context = status.NOT_SUPPORTED if self._has_runtime else status.SUCCESS
             return Reply(status.NOT_SUPPORTED, (context, 0))
         taken = outcome.duration or self._unknown()

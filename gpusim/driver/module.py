@@ -28,12 +28,12 @@ from gpusim.sass.translate import HEAP_BYTES, Code
 
 _REGISTERS_OF_A_BLOCK, _WARP = 65536, 32
 _WITHOUT_ASKING = 49152
-# Parameters that Triton adds behind those of the source.
+# Parameters that Triton adds after those of the source.
 SCRATCH = ("global_scratch", "profile_scratch")
 
 
 class ContextHeap:
-    """The heap of malloc in all kernels of a context, made when the first asks for it."""
+    """The heap of malloc in all kernels of a context, made when the first requests it."""
 
     def __init__(self, arena: Arena) -> None:
         self._arena = arena

@@ -1,7 +1,7 @@
 """Launches that a program repeats: equal code, arguments and memory have an equal result.
 
 Benchmarks launch a kernel hundreds of times on the same data. Digests of device memory before and
-behind a launch tell what it changed; where a launch finds all memory as an earlier one with the
+after a launch tell what it changed; where a launch finds all memory as an earlier one with the
 same parameters did, the changes are made again without an execution.
 """
 
@@ -53,7 +53,7 @@ class Repeats:
     """The launches of one process, and digests of allocations that nothing has changed since.
 
     Memory that the host can write at any time has a new digest at each launch; a process that
-    calls the driver from several threads, whose copies may be under way, has no digests.
+    calls the driver from several threads, whose copies may be in flight, has no digests.
     """
 
     def __init__(self, arena: Arena, bytes_per_s: float = BYTES_PER_S) -> None:

@@ -72,7 +72,7 @@ class Timeline:
         self.order_of_work.add_stream(number, flags)
 
     def launch(self, name: str, stream: int, taken: Duration, number: int = 0) -> Interval:
-        """Add a launch; behind another that the stream still runs, only the gap goes before it."""
+        """Add a launch; only the gap precedes it if the stream still runs another."""
         held = self._stream(stream)
         is_queued = held.has_launched_last and held.end_us > self._host_us
         before = taken.gap_us if is_queued else taken.overhead_us

@@ -38,7 +38,7 @@ class Mapping:
 
     @property
     def end(self) -> int:
-        """The address behind its last byte."""
+        """The address after its last byte."""
         return self.address + self.created.size
 
 

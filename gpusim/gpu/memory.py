@@ -27,9 +27,9 @@ CC_OF_MULTICAST = 2  # and of 32 banks
 CC_OF_PAIRS = 7
 CC_OF_WRITE_THROUGH = 7
 TAG_BANKS = 4  # a power of two
-NOWHERE = np.asarray(2**62)  # behind all values
+NOWHERE = np.asarray(2**62)  # after all values
 MARKS_AT_ONCE = 1 << 16
-BEHIND_32 = np.asarray(2**31 - 1, dtype=np.int32)  # behind all of 32 bits but itself
+BEHIND_32 = np.asarray(2**31 - 1, dtype=np.int32)  # after all of 32 bits but itself
 
 
 def lanes_in(mask: Array) -> Array:
@@ -203,7 +203,7 @@ def _in_parts(
 
 
 def _with_multicast(words: Array, on: Array, width: int) -> Array:
-    """Return, per row, the most different words that any one bank is asked for."""
+    """Return, per row, the most different words requested of any one bank."""
     row, found = _different(in_order(words, on))
     return _fullest(row, found % width, len(words), width)
 

@@ -1,7 +1,7 @@
 """Signals while compiled code runs: the code ends at once, then their handlers are called.
 
 Python calls handlers between two instructions of the main thread, not within compiled code, and an
-exception of theirs would be lost in a function that compiled code calls. So they are called behind
+exception of theirs would be lost in a function that compiled code calls. So they are called after
 it, and a thread that hears of signals by a pipe stops the code.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusim.errors import InputError
 
-# From so many bytes on the system is asked for addresses alone: it counts other memory as used.
+# From that many bytes on only addresses are reserved: the system counts other memory as used.
 MANY_BYTES = 1 << 30
 _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 

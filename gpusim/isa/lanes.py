@@ -32,7 +32,7 @@ def shuffle_sources(mode: str, lane: Array, limits: Array) -> tuple[Array, Array
     """Return the source lane of each lane, and whether it is inside the segment.
 
     `mode` is idx, up, down or bfly. A source outside the segment is the lane itself. The limits are
-    the last lane of a segment and, above it, the bits that tell segments apart (PTX ISA,
+    the last lane of a segment and, above it, the bits that distinguish segments (PTX ISA,
     shfl.sync).
     """
     if lane.size == limits.size == 1:

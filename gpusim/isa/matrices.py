@@ -4,7 +4,7 @@ A matrix product is D = A B + C, its matrices laid out over the registers of 32 
 ISA gives the fragments of `mma.sync`. Registers are words shaped (copies, warps, 32).
 
 Floating-point sums are not IEEE 754's. A step of the hardware adds some products, each exact, to
-the accumulator: all are aligned to the largest exponent among them and cut off behind a number of
+the accumulator: all are aligned to the largest exponent among them and cut off after a number of
 fraction bits, and the sum is rounded once, towards zero to single precision or to the nearest
 half. Steps and bits by compute capability: Fasi et al. 2021 (Numerical behavior of NVIDIA tensor
 cores), Khattak and Mikaitis 2025 (arXiv 2512.07004), Xie et al. 2025 (arXiv 2511.10909).

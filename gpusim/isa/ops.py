@@ -40,10 +40,10 @@ class Memory:
     dynamic shared memory, sized by the launch) and `base` its first byte within the
     block's or thread's memory. `volatile` accesses are strong: each is made, in order; those
     `of_block` are strong for the threads of their block alone. `relaxed` ones are strong by an
-    order of PTX instead of the qualifier; what `acquires` needs no fence behind it, and one that
+    order of PTX instead of the qualifier; what `acquires` needs no fence after it, and one that
     `releases` may hold stores of before the fence, where the compiler joined them.
     Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
-    array behind these, or ANY_ARRAY: one of `among`, or any where that is empty. `each` are the
+    array after these, or ANY_ARRAY: one of `among`, or any where that is empty. `each` are the
     bytes of the array's elements in messages, 0 for those of `dtype`.
     """
 
@@ -113,7 +113,7 @@ class Instruction:
     not take part. `dtype` is the type worked in, `detail` the op's
     parameter (see OPS), `target` a pc: where BRA goes, or the BSYNC that ends a BSSY.
     `line` is the line in the source file, `text` a disassembler's, if there was one.
-    `stall_cycles` is the stall count that a compiler wrote behind it, 0 where none did;
+    `stall_cycles` is the stall count that a compiler wrote after it, 0 where none did;
     `bank_reads` how many of its operands come out of each bank of the register file, where
     registers are the hardware's.
 
@@ -191,8 +191,8 @@ class BankLayout:
     `links` are the addresses within the initial values of variables, by the array that holds them,
     or by the number of a bank. `images` are arrays with the bytes of a bank, for who reads it by
     generic address: the bank, and where the array begins in it; `heap` is malloc's
-    array. A block's own shared memory begins `shared_start` bytes behind the address
-    of its window, with `reserved_bytes` behind it for the system's.
+    array. A block's own shared memory begins `shared_start` bytes after the address
+    of its window, with `reserved_bytes` after it for the system's.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
@@ -309,7 +309,7 @@ class Program:
         return self.compiler or f"gpusim {__version__}"
 
 
-# Where bulk copies land: before a question for a phase, and behind a wait for groups.
+# Where bulk copies land: before a question for a phase, and after a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
 BULK_STORE = "UBLKCP.STORE"
 WARPGROUP_WAIT, WARPGROUP_COMMIT = "WARPGROUP.DEPBAR", ".WARPGROUP_COMMIT"
@@ -333,11 +333,11 @@ class Op:
     `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
     `checks_mask`: lanes that take part against that mask are a fault; `is_replayed`: it is issued
     again for lanes that have waited.
-    `orders_lanes`: behind it all its lanes see their accesses to memory before it.
+    `orders_lanes`: after it all its lanes see their accesses to memory before it.
     `waits_for_memory`: its warp waits until others have seen its accesses to memory.
     `when_apart`: the instructions before it where lanes of a warp may be apart: "ask" whether they
     are together, or "gather" them.
-    `redirects`: its warp waits behind it for where it goes on.
+    `redirects`: its warp waits after it for where it goes on.
     `is_branch`: it counts as a branch instruction. `yields`: it lets other lanes of its warp go on.
     `multiplied`: nvcc gives its work to the multiplier, "always" or, of sums of two, "at times".
     `uniform_twin`: the op of the uniform datapath that does the same.
@@ -618,7 +618,7 @@ OPS: dict[str, Op] = {
     COUNT_UP: Op("lsu", kind="atomic", timing="shared_atomic", by_word=True),
     SPIN: Op("lsu", kind="atomic", timing="shared_atomic", by_word=True),
     "MEMBAR": Op("lsu", kind="fence", timing="fence", waits_for_memory=True),
-    "ERRBAR": Op("lsu", kind="fence"),  # behind a MEMBAR of a compiler
+    "ERRBAR": Op("lsu", kind="fence"),  # after a MEMBAR of a compiler
     # Lanes of a warp together.
     # Mask, value, lane, limits; detail: idx up down bfly, and the results, value or inside.
     "SHFL": _of_lanes("lsu", "shuffle", when_apart="ask", timing="shuffle"),
@@ -754,7 +754,7 @@ OPS |= {
         for name in ("HGMMA", "IGMMA", "QGMMA", "BGMMA")
     },
     "WARPGROUP.ARRIVE": Op("cbu"),
-    # Detail: how many groups of products may be under way.
+    # Detail: how many groups of products may be in flight.
     WARPGROUP_WAIT: Op("cbu", kind="warpgroup_wait", convergent=True),
     WARPGROUP_COMMIT: Op("none", kind="warpgroup_commit", issued=False, convergent=True),
     # Rows of 16 bytes, and the exchange of them with fragments; detail of that: how many matrices,

@@ -141,7 +141,7 @@ class Accesses(NamedTuple):
     """Accesses to memory among steps, and loads of constants at offsets in registers.
 
     `at` is the index of the step. `passes` are wavefronts of shared memory, sectors of memory
-    behind the L1, of an atomic there the lanes of a word one by one, sector after sector, and
+    after the L1, of an atomic there the lanes of a word one by one, sector after sector, and
     different offsets of constants. `lines` are its 128-byte lines, an atomic's sectors;
     `wavefronts` the passes of a load that finds all of it in the L1. `gaps` counts the distances
     between lines up to `NEAR_BYTES`, up to `MIDDLE_BYTES` and beyond, eight bits each. `lowest` is
@@ -168,7 +168,7 @@ class Omitted(NamedTuple):
     """Omitted iterations of a loop: after the first `at` steps, the last `period` steps repeat.
 
     They run `times` more times; each time the stretches of bytes that they touch lie `strides`
-    further. At least twice `kept` such iterations are told before, and behind.
+    further. At least twice `kept` such iterations are told before, and after.
     """
 
     at: int

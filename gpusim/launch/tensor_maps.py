@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 MOST_DIMENSIONS, MOST_BOX, UNIT = 5, 256, 16
 FILLED = 0x7FF7  # each half of a word outside, with NaN, on an H200
-WORDS = 15  # of 64 bits, behind the address
+WORDS = 15  # of 64 bits, after the address
 SWIZZLES = (0, 32, 64, 128)  # bytes of a row of units that change places
 # Types as reductions name them, by their number in a map.
 KINDS = {

@@ -32,7 +32,7 @@ NO_ADVICE = "none"
 
 
 class Subject:
-    """A launch under limits: its trace, prediction and check, each made when it is asked for."""
+    """A launch under limits: its trace, prediction and check, each made when it is requested."""
 
     def __init__(
         self,

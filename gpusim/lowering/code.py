@@ -41,7 +41,7 @@ class Row:
         return self.src if self.guard is None else (*self.src, self.guard)
 
     def instruction(self, target: int = -1) -> Instruction:
-        """Return the row as an instruction of a `Program`; a BSSY leaves its block behind."""
+        """Return the row as an instruction of a `Program`; a BSSY leaves its block after."""
         detail = self.detail[0] if self.op == "BSSY" else self.detail
         return Instruction(
             self.op,

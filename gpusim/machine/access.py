@@ -146,7 +146,7 @@ def bounds(context: Context, group: Group, instruction: Instruction, on: Array) 
 
 
 def _operands(group: Group, instruction: Instruction, memory: Memory) -> list[Array]:
-    """Return the operands of an atomic: numbers, or registers of bits taken for numbers."""
+    """Return the operands of an atomic: numbers, or registers of bits assumed to be numbers."""
     registers = [group.read(register) for register in instruction.src[1:]]
     if not memory.by_address:
         return registers

@@ -130,7 +130,7 @@ def allocated(prepared: Prepared) -> dict[str, Allocation]:
     held = banks(layout, prepared.launch, arguments, made) if layout.images else {}
     for name, (number, begin) in layout.images.items():
         image = held[number][begin : begin + made[name].array.nbytes]
-        made[name].bytes_at(0, len(image))[:] = image  # none, where constants are asked for alone
+        made[name].bytes_at(0, len(image))[:] = image  # none, where constants are requested alone
         made[name] = replace(made[name], is_constant=True)
     return made
 

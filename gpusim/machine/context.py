@@ -27,7 +27,7 @@ class Wait:
     """The time that a clock skips while lanes only wait for it: `skipped`, in ticks.
 
     Readings by one instruction with no change of memory between are a loop that ends by the time
-    alone; behind 64 of them the clock skips twice as much each time.
+    alone; after 64 of them the clock skips twice as much each time.
     """
 
     def __init__(self) -> None:
@@ -155,5 +155,5 @@ class Context:
 
 # Runs an instruction for a group, given its lanes with a true predicate. A handler that may hold,
 # divide or move the group returns whether it did: then its splits know their pcs, and the next
-# group is chosen anew. Otherwise the group goes on with the next instruction.
+# group is chosen again. Otherwise the group goes on with the next instruction.
 Handler = Callable[[Context, Group, Instruction, Array], bool | None]

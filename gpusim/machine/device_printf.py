@@ -20,7 +20,7 @@ _FLOATS, _SIGNED, _UNSIGNED = b"aAeEfFgG", b"di", b"ouxX"
 _LONG, _NARROW = (b"l", b"ll", b"q", b"j", b"z", b"t"), {b"h": 16, b"hh": 8}
 MOST_LETTERS = 1 << 16  # of a string, and of a width
 
-Bytes = Callable[[int, int], bytes]  # the buffer's bytes from a place on, so many
+Bytes = Callable[[int, int], bytes]  # the buffer's bytes from a place on, that many
 Text = Callable[[int], bytes]  # the string at an address
 
 

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 
 LARGEST = 1 << 24  # bytes of an array that is made again and again
-# mallopt(3): free memory above the first is given back; larger arrays are mapped by themselves.
+# mallopt(3): free memory above the first is returned; larger arrays are mapped by themselves.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 
@@ -14,7 +14,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 def keep_freed_memory() -> None:
     """Reuse the memory of freed arrays for the next ones, instead of returning it to the system.
 
-    glibc gives it back after nearly each instruction; pages that come anew cost up to half the
+    glibc gives it back after nearly each instruction; pages that come again cost up to half the
     time. Where there is another C library nothing happens.
     """
     if sys.platform != "linux":

@@ -44,7 +44,7 @@ WAITING_FOR = {
     AT_WARP: "for lanes of the mask on line {}",
 }
 
-# One turn in this many goes to the warp that has waited longest, at any pc: a warp behind
+# One turn in this many goes to the warp that has waited longest, at any pc: a warp after
 # may wait for one that is ahead, in a way that `awaits` does not see.
 FAIR_TURNS = 32
 

@@ -22,14 +22,14 @@ class LaneElements:
     mine: Array
 
     def loaded(self, position: int) -> Array | None:
-        """Return the elements at `position` behind each lane's first one."""
+        """Return the elements at `position` after each lane's first one."""
         if self.elements is None:
             return None
         index = self.index + position if position else self.index
         return self.elements.take(index, mode="clip")
 
     def set(self, position: int, value: Array) -> None:
-        """Set the elements at `position` behind each lane's first one."""
+        """Set the elements at `position` after each lane's first one."""
         if self.elements is None:
             return
         index = self.index + position if position else self.index
@@ -56,7 +56,7 @@ class UniformLaneElements:
     mine: Array
 
     def loaded(self, position: int) -> Array:
-        """Return the elements at `position` behind each lane's first one; 0 for inactive lanes."""
+        """Return the elements at `position` after each lane's first one; 0 for inactive lanes."""
         blocks = len(self.parts)
         if self.mine.all():
             places = (self.index + position).reshape(-1)
@@ -71,7 +71,7 @@ class UniformLaneElements:
         return self.parts[:, run].copy() if isinstance(run, slice) else self.parts.take(places, 1)
 
     def set(self, position: int, value: Array) -> None:
-        """Set the elements at `position` behind each lane's first one."""
+        """Set the elements at `position` after each lane's first one."""
         lanes, places = self._lanes_and_places(position)
         run = _run(places)
         if isinstance(run, slice):

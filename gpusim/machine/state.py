@@ -8,7 +8,7 @@ As long as all blocks take the same path, each instruction runs once for all of 
 blocks disagree about a branch the batch is *unfolded*: one row per warp of every block.
 
 Lanes of a warp that diverged are *splits* with a pc of their own. Splits of a warp join only
-where the program says so: a BSSY gives the lanes that run it a token, and BSYNC holds a
+where the program has it: a BSSY gives the lanes that run it a token, and BSYNC holds a
 split until all lanes of the warp that have its token are there.
 """
 
@@ -114,7 +114,7 @@ def bits_of_lanes(lanes: Array) -> Array:
 
 
 def lanes_of_bits(bits: Array) -> Array:
-    """Return the lanes that bits stand for, along an axis behind the others."""
+    """Return the lanes that bits stand for, along an axis after the others."""
     return np.unpackbits(bits[..., None].view(np.uint8), axis=-1).view(bool)
 
 

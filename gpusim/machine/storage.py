@@ -34,7 +34,7 @@ class Allocation:
 
     Elements of a strided array may precede the first one and have gaps: memory from `start` on is
     `elements` elements long; `flat` are these, None for an array that has none. They may be a lazy
-    `copy` from byte `behind` on. A `heap` tells which of them are allocated. Constant memory has an
+    `copy` from byte `after` on. A `heap` tells which of them are allocated. Constant memory has an
     allocation where code takes its address.
     """
 

@@ -83,7 +83,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def store(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Set bytes of a surface to the sources behind the coordinates."""
+    """Set bytes of a surface to the sources after the coordinates."""
     form = Access(*instruction.detail)
     count = 1 + form.axes + form.has_layer
     handles, *rest = (group.read(one, np.uint32) for one in instruction.src)

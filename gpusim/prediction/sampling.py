@@ -145,7 +145,7 @@ def _settled(simulate: Callable[[int], SmTime], longest: int, budget: Budget) ->
 
 
 def _waves(work: Workload, resident: int, iterations: int) -> int:
-    """Return the number of waves that are simulated first, with so many iterations of loops."""
+    """Return the number of waves that are simulated first, with that many iterations of loops."""
     budget = work.budget
     waves = max(budget.waves, -(-budget.blocks // resident))
     each = work.instructions(iterations) * resident / work.blocks_on_sm

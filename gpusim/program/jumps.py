@@ -1,6 +1,6 @@
 """Jumps to an address in a register: where they may lead, if the register has constants alone.
 
-A compiler's own functions return so: each call moves the address behind it into a register.
+A compiler's own functions return so: each call moves the address after it into a register.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ class Row(Protocol):
 
 @once
 def live(program: Program) -> tuple[list[int], list[int]]:
-    """Return the registers that are live at each instruction, and behind it.
+    """Return the registers that are live at each instruction, and after it.
 
-    Jumps to an address in a register are taken for ends.
+    Jumps to an address in a register are assumed to be ends.
     """
     return _live_along(program, successors(program))
 
@@ -117,7 +117,7 @@ def under_one_guard(parts: Iterable[Sequence[Row]]) -> set[int]:
 
 
 class Liveness:
-    """The registers that are live at each pc of a program: found when first asked for."""
+    """The registers that are live at each pc of a program: found when first requested."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -144,7 +144,7 @@ class Liveness:
 
 
 def live_registers(program: Program) -> list[int]:
-    """Return the number of 32-bit registers in use behind each instruction, its results included.
+    """Return the number of 32-bit registers in use after each instruction, its results included.
 
     Registers of the uniform datapath and predicates are not counted.
     """

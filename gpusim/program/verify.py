@@ -78,7 +78,7 @@ def _is_predicate(program: Program, register: int) -> bool:
 
 
 def _of_barriers(program: Program) -> Iterator[str]:
-    """A barrier that lanes wait at or give back has been set on every path that leads there."""
+    """A barrier that lanes wait at or break has been set on every path that leads there."""
 
     def after(pc: int, before: frozenset[int], _: int) -> frozenset[int]:
         instruction = program.instructions[pc]

@@ -190,7 +190,7 @@ def _no_graphs() -> Callable[..., Any]:
 
 
 def _nothing() -> Callable[..., None]:
-    """Return a function without effect: another each time, as Dynamo tells functions apart."""
+    """Return a function without effect: another each time, as Dynamo distinguishes functions."""
 
     def nothing(*_: Any, **__: Any) -> None: ...
 

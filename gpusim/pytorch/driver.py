@@ -52,7 +52,7 @@ def remark(text: str) -> None:
 
 
 def start() -> tuple[int, int]:
-    """Begin to use the device; return the first address of its memory and that behind the last."""
+    """Begin to use the device; return the first address of its memory and that after the last."""
     context, addresses = ctypes.c_void_p(), (ctypes.c_uint64 * 2)()
     call("cuInit", 0)
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)

@@ -11,7 +11,7 @@ _LINE = re.compile(r"^\t\.loc\t.*\n", re.MULTILINE)
 def with_true_lines(ptx: str) -> str:
     """Return PTX with one line for each block of inline assembly.
 
-    LLVM counts one up for each instruction in a block: a load behind four moves, as Triton writes
+    LLVM counts one up for each instruction in a block: a load after four moves, as Triton writes
     one, is four lines too far down.
     """
 

@@ -109,7 +109,7 @@ def give_back() -> None:
 
 
 def _block(size: int) -> Any:
-    """Return a buffer of device memory, given back with its last tensor."""
+    """Return a buffer of device memory, freed with its last tensor."""
     kept = _kept.get(size)
     if kept:
         address = kept.pop()

@@ -94,7 +94,7 @@ def _rows(findings: Sequence[Finding]) -> Columns:
 def explored_report(explored: Explored, width: int, *, whole: bool = True) -> Iterator[Text]:
     """Yield the lines of a report on several launches: the smallest of each finding.
 
-    Unless `whole`, the findings of launches behind the first are a row each.
+    Unless `whole`, the findings of launches after the first are a row each.
     """
     refused = len(explored.tried) - len(explored.ran)
     failed = sum(bool(one.findings) for one in explored.ran)

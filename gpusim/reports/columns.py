@@ -17,7 +17,7 @@ from rich.text import Text
 GAP = 2
 TAB = 4
 ROOMY, NARROW = 24, 8  # columns of text that folds: before headings do, and at least
-# Where a word may be broken: before an underscore or a member's dot, behind an opening bracket.
+# Where a word may be broken: before an underscore or a member's dot, after an opening bracket.
 _JOINT = re.compile(r"(?=_)|(?=\.[A-Za-z])|(?<=[(\[,])")
 
 Cell = str | tuple[str, str]  # text, or text and style

@@ -1,4 +1,4 @@
-"""The code generator behind a report, and the reason for not using nvcc's compiler."""
+"""The code generator of a report, and the reason for not using nvcc's compiler."""
 
 from __future__ import annotations
 

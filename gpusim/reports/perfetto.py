@@ -2,7 +2,7 @@
 
 The format is the JSON of Chromium's "Trace Event Format". Its times are microseconds; of the steps
 of a block, which have no time, one of them stands for one step. Perfetto takes process 0 for the
-idle one, tells threads apart by their numbers alone, draws no spans of a thread that overlap, and
+idle one, distinguishes threads by their numbers alone, draws no spans of a thread that overlap, and
 cuts times to nanoseconds.
 """
 

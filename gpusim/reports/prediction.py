@@ -92,7 +92,7 @@ def prediction_report(answer: Answer, width: int, *, whole: bool = True) -> Iter
     yield from [*before, *bounds, *stalls, *asked]
     left = room - height([*stalls, *bounds, *memory, *classes], width)
     lines = [*_lines(answer.forecast, width, left, whole)]
-    gives_way = bool(asked and answer.ablations)  # to both of what is asked for
+    gives_way = bool(asked and answer.ablations)  # to both of what is requested
     if whole or not gives_way or height(lines, width) <= left:
         yield from lines
     yield from [*memory, *classes, *findings]
@@ -300,7 +300,7 @@ def _bounds(prediction: Prediction, width: int, whole: bool) -> Iterator[Text]:
 
 
 def _cycles_shown(prediction: Prediction) -> tuple[str, str]:
-    """Return the cycles behind stalls and source lines: parked warps have none."""
+    """Return the cycles after stalls and source lines: parked warps have none."""
     if any(one.name == SPINNING for one in prediction.bounds):
         return "warp cycles without spinning on other blocks", "fraction of these cycles"
     return "cycles of all warps", "fraction of all warp cycles"

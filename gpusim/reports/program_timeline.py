@@ -1,7 +1,7 @@
 """The work of a program on the GPU over time: sums by kind, and strips of a picture.
 
 The host takes no time there: what stands between two pieces of work is launch overhead, or an
-order that the program asked for.
+order that the program requested.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Interval = Mapping[str, Any]
 
 HOST_NOTE = "host time is not modelled"
 KERNEL, OVERHEAD, IDLE = "kernels", "launch overhead", "idle"
-# A picture has so many columns: what is narrower is drawn together with its neighbours.
+# A picture has that many columns: what is narrower is drawn together with its neighbours.
 COLUMNS = 1500
 _STREAMS = {0: "default stream", 0xFFFF: "per-thread stream"}  # of the driver's own
 

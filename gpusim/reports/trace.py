@@ -35,7 +35,7 @@ from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.footprint import Footprint
 from gpusim.tracing.records import LineCounters, Trace
 
-WIDTH_FOR_UNITS = 125  # in fewer columns a unit stands behind the names that do not have it
+WIDTH_FOR_UNITS = 125  # in fewer columns a unit stands after the names that do not have it
 LINES_FRAME = 3  # lines around a table: its title, and the count of what is left out
 MOST_ACCESSES = 4  # of a footprint on one screen
 TOTALS_NOTE = "~: model; zeros, and names in Nsight Compute: --all"
@@ -109,7 +109,7 @@ def launch_lines(trace: Trace) -> list[Text]:
 def totals_table(trace: Trace, *, units: bool = True) -> Columns:
     """Return every counter with its unit, its kind and its name in Nsight Compute.
 
-    Without a column for units the name has its unit: shared_load_requests, or behind a comma.
+    Without a column for units the name has its unit: shared_load_requests, or after a comma.
     """
     made = Columns(
         Column("counter" if units else "counter, unit", "left"),

@@ -17,7 +17,7 @@ CONSTANTS, PARAMETERS = "constant memory", "kernel parameters"
 # The address of the last byte of the parameters, for code that tests whether an address is theirs.
 PARAMETERS_END = f"end of {PARAMETERS}"
 # Shared memory that the system keeps for cooperative groups of several warps: 288 bytes (their
-# header). Where it lies is not known; here, behind the block's own.
+# header). Where it lies is not known; here, after the block's own.
 RESERVED, RESERVED_BYTES = "reserved shared memory", 288
 ON_DEMAND = (CONSTANTS, PARAMETERS, PARAMETERS_END, RESERVED)
 

@@ -78,7 +78,7 @@ _CALL = re.compile(rf"\b{NAMESPACE}::(\w+)")
 
 
 def definitions(text: str) -> Iterator[str]:
-    """Yield the functions called in a text, each behind the functions it needs."""
+    """Yield the functions called in a text, each after the functions it needs."""
     called = set(_CALL.findall(text))
     called.update(needed for name in sorted(called) for needed in _NEEDS.get(name, ()))
     if called:

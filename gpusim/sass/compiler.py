@@ -122,7 +122,7 @@ class Headers:
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code, its PTX, and the name in it of each expression asked for.
+    """Machine code, its PTX, and the name in it of each expression requested.
 
     `lookups` are the files that it depends on, None if unknown.
     """

@@ -122,7 +122,7 @@ class KernelCode:
         return max((one.offset + one.size for one in self.parameters), default=0)
 
     def stall_count(self, address: int) -> int:
-        """Return the cycles that a warp waits behind an instruction: bits 105 to 108 of its 128."""
+        """Return the cycles that a warp waits after an instruction: bits 105 to 108 of its 128."""
         high = self.text[address + 8 : address + 16]
         return int.from_bytes(high, "little") >> _STALL_COUNT & 15
 
@@ -367,7 +367,7 @@ def _told_apart(symbols: list[Symbol]) -> list[Symbol]:
     """Return symbols with names of their own, those that the disassembler's listing has.
 
     Files that were linked have local variables of one name, such as the texts `$str` of printf. All
-    but the first of a name have a number behind it there, which counts on through all names.
+    but the first of a name have a number after it there, which counts on through all names.
     """
     known: set[str] = set()
     numbers = count()

@@ -65,7 +65,7 @@ _FILE = "the driver's functions"
 @cache
 def _made(arch: str) -> tuple[cubin.Cubin, str]:
     made = compiler.compiled(_SOURCE, _FILE, [], arch, Options(relocatable=True))
-    # Labels are numbered in each listing: these must not be taken for the kernel's.
+    # Labels are numbered in each listing: these must not be assumed to be the kernel's.
     return cubin.read(made.cubin, _FILE), made.listing.replace(".L_", ".L_driver_")
 
 

@@ -17,7 +17,7 @@ CALLS = ("CALL.REL", "CALL.REG")
 class Edge:
     """An edge of the control flow, with the guard that is true for the lanes that take it.
 
-    Behind a call two edges meet: from the function's returns come the registers it may write
+    After a call two edges meet: from the function's returns come the registers it may write
     (`only` these, all if None), past the function the registers it preserves (all `but`
     the written ones). Thus one caller's values do not flow back to another.
     """
@@ -73,7 +73,7 @@ def _within_function(
 def _forward(
     number: int, micro: Micro, labels: Mapping[str, int], functions: tuple[Edge, ...]
 ) -> tuple[Edge, ...]:
-    """Return the edges from a step, except edges to behind a call."""
+    """Return the edges from a step, except edges to after a call."""
     on: tuple[Edge, ...] = (Edge(number + 1),)
     if micro.op not in ENDS and micro.op != "BRA.APART":
         return on

@@ -62,7 +62,7 @@ MOST_WRITTEN = 8  # launches of which a kernel's text is kept
 class Written:
     """A kernel as CUDA C++, for the known facts of its launch.
 
-    `extra` are parameters behind its own: lengths of arrays and steps between their elements, by
+    `extra` are parameters after its own: lengths of arrays and steps between their elements, by
     the operation and its detail. `calls` are those of device functions by the file that the text
     names for their lines.
     """

@@ -161,7 +161,7 @@ class CodeFile:
 
 
 class CudaSource(CodeFile):
-    """CUDA C++: compiled for each GPU and kernel that is asked for.
+    """CUDA C++: compiled for each GPU and kernel that is requested.
 
     Lines that the text attributes to one of the files in `calls` were inlined by these.
     """

@@ -1,7 +1,7 @@
 """What is left to the linker in a kernel's code: functions in sections of their own, and addresses.
 
 With -G each function has a section, called by its address, and addresses of variables are numbers
-in instructions. A kernel's section gets the functions that it reaches behind its own rows, where
+in instructions. A kernel's section gets the functions that it reaches after its own rows, where
 calls and returns are as within one section; the address of one is its place there, and that of
 none is 0, where the kernel begins. Addresses of variables become words of bank 4, as in optimised
 code.
@@ -26,7 +26,7 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True)
 class Linked:
-    """A kernel with its functions, and the cubin with the addresses that they ask for."""
+    """A kernel with its functions, and the cubin with the addresses that they request."""
 
     kernel: KernelCode
     cubin: Cubin
@@ -106,7 +106,7 @@ def _within(row: Row, known: set[str], *, has_pointers: bool) -> Row:
 
 @dataclass
 class _Addresses:
-    """Words of bank 4 for addresses in instructions; `cubin` has those asked for so far.
+    """Words of bank 4 for addresses in instructions; `cubin` has those requested so far.
 
     `pointers` are the places of the kernel's own functions, whose addresses are numbers.
     """
@@ -143,7 +143,7 @@ class _Addresses:
         return Operand("C", bank=ADDRESS_BANK, number=word + (4 if half == "hi" else 0))
 
     def _word(self, name: str, added: int) -> int:
-        """Return the offset of an address in bank 4, behind those that the file has there."""
+        """Return the offset of an address in bank 4, after those that the file has there."""
         if (name, added) not in self._words:
             held = self.cubin
             end = max((*held.addresses, *held.functions), default=-ADDRESS_BYTES) + ADDRESS_BYTES

@@ -48,7 +48,7 @@ def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: Ptx | None) -> It
 
 
 def _asks_for_phase(row: PtxRow) -> bool:
-    """Return whether a row asks for a barrier's phase: a plain load before cc 9.0, an acquire."""
+    """Return whether a row requests a barrier's phase: a plain load before cc 9.0, an acquire."""
     return row.mnemonic == "mbarrier" and not {"test_wait", "try_wait"}.isdisjoint(row.words)
 
 

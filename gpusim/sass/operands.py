@@ -17,7 +17,7 @@ RETURN_ADDRESS = {"Rpc.LO": "RPC0", "Rpc.HI": "RPC1"}
 class Term:
     """A register of an address: its size in bits, and its factor.
 
-    It is unsigned if the disassembler says so, which makes it 32 bits in any address.
+    It is unsigned if the disassembler shows it so, which makes it 32 bits in any address.
     """
 
     register: str

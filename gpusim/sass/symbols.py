@@ -124,7 +124,7 @@ class _Mangled:
         self.arguments: list[str] = []
 
     def next(self, *starts: str) -> str:
-        """Return the one of these that comes next, and go on behind it; "" for none."""
+        """Return the one of these that comes next, and go on after it; "" for none."""
         for start in starts:
             if self.text.startswith(start, self.place):
                 self.place += len(start)

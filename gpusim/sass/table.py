@@ -28,7 +28,7 @@ class Mnemonic:
     as unsigned, signed or floating-point number; U, I, d the same as pairs; D the upper word of a
     d; x and X signed, but unsigned where the modifier U32 (or U64) says so; h two half-precision
     numbers; r and R bits with signs handled by the row itself; p a predicate; v the same, or the
-    sign of a register; # an immediate. Operands behind a bar are optional.
+    sign of a register; # an immediate. Operands after a bar are optional.
     `modifiers` are the known ones; `kind` is the machine's handler. A row that does
     not only compute has a `shape` instead: codes of `slots.SLOTS`, each with a question mark if
     it is optional.

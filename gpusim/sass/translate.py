@@ -171,7 +171,7 @@ class Code:
 
     @property
     def words(self) -> dict[int, str]:
-        """The driver's words in bank 0: all but addresses that it does not ask for."""
+        """The driver's words in bank 0: all but addresses that it does not request."""
         asked = self.bank_offsets
         return {
             offset: meaning

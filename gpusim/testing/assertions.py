@@ -119,7 +119,7 @@ def _hold(
     device: str | Path | Device,
     limits: Mapping[str, float],
 ) -> None:
-    """Raise AssertionError where a launch exceeds limits; `given` returns its arguments anew."""
+    """Raise AssertionError where a launch exceeds limits; `given` returns its arguments again."""
     __tracebackhide__ = True
     from gpusim.checking.check import check
     from gpusim.gpu.device import load

@@ -1,6 +1,6 @@
 """The pytest plugin: `--gpusim-check`, the marks `gpusim` and `gpusim_points`, and fixtures.
 
-pytest finds it by itself where gpusim is installed. It imports nothing before a test asks for it.
+pytest finds it by itself where gpusim is installed. It imports nothing before a test requests it.
 """
 
 from __future__ import annotations

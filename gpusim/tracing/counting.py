@@ -294,7 +294,7 @@ class Counters(Observer):
 
     @property
     def requested_sectors(self) -> Array:
-        """The sectors of global memory that each pc's loads or stores ask for."""
+        """The sectors of global memory that each pc's loads or stores request."""
         names = ("global_load_sectors", "global_store_sectors")
         mine = [number for number, spec in enumerate(self.specs) if spec.name in names]
         return np.asarray(self.by_pc[:, mine].sum(axis=1))

@@ -1,6 +1,6 @@
 """Tallies of a step: counts of lanes, wavefronts and sectors.
 
-Numbers are shaped (copies or 1, warps) and computed when first asked for. Steps with the same
+Numbers are shaped (copies or 1, warps) and computed when first requested. Steps with the same
 masks share their counts, and accesses with the same addresses their wavefronts and sectors: an
 array that is the same object for many steps is added up once.
 """

@@ -244,7 +244,7 @@ class Expressions:
         return before, there.slots
 
     def known(self, node: ast.expr) -> Any:
-        """Return the object behind a name known at translation; KeyError for any other."""
+        """Return the object after a name known at translation; KeyError for any other."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name) and node.id not in self.variables:

@@ -22,7 +22,7 @@ Read = Callable[[int, int], "array[int]"]  # the given number of slots from an a
 class Image:
     """Objects for a module and all objects reachable from them, slot by slot.
 
-    It may lie `behind` another image and refer to its objects. Floats and references stay Python
+    It may lie `after` another image and refer to its objects. Floats and references stay Python
     objects in their slots until all objects are placed: recursion would exceed Python's limit,
     because chains of references are long. Objects of one batch are converted slot by slot. Columns
     of objects, and long lists of integers, are finished parts as they are.

@@ -48,7 +48,7 @@ def fill(at: int, byte: int, count: int) -> None:
 
 
 class Record:
-    """Annotated fields, one behind the other without gaps, from an address on.
+    """Annotated fields, one after the other without gaps, from an address on.
 
     A field is an integer of this module, or the address of another record. What is stored is cut
     to the field's size.

@@ -109,7 +109,7 @@ def _wasted(evidence: Evidence, line: int) -> float:
 @rule("idle-lanes", removal="idle-lanes")
 def idle_lanes(evidence: Evidence) -> Iterable[Advice]:
     """Warps without a lane for the body of a condition, iteration after iteration."""
-    told: list[set[int]] = []  # warps at work: conditions within each other are one cause
+    told: list[set[int]] = []  # warps active: conditions within each other are one cause
     for line, decisions in evidence.decisions.items():
         numbers = {one.iteration for one in decisions}
         idle = [one for one in decisions if not one.passed]
@@ -159,7 +159,7 @@ def _some_work(decisions: Sequence[Decision]) -> bool:
 
 
 def _with_as_few(decisions: Sequence[Decision], warps: int) -> int:
-    """Return how many iterations at the end have no more warps at work."""
+    """Return how many iterations at the end have no more warps active."""
     numbers = sorted({one.iteration for one in decisions})
     counts = [len({d.warp for d in decisions if d.iteration == n and d.passed}) for n in numbers]
     return next((k for k, count in enumerate(reversed(counts)) if count > warps), len(counts))

@@ -44,7 +44,7 @@ def _most(table: Mapping[int, float]) -> int:
 
 @rule("latency", removal="latency")
 def latency(evidence: Evidence) -> Iterator[Advice]:
-    """Too few loads under way for the latency of memory (Little's law)."""
+    """Too few loads in flight for the latency of memory (Little's law)."""
     made = evidence.prediction
     if made is None or not is_waiting(made) or made.stalls["long_scoreboard"] < LONG:
         return

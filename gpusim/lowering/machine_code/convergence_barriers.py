@@ -2,7 +2,7 @@
 
 As ptxas has it, lanes wait for each other where all paths reconverge, and also where the first
 two do, if that is earlier. Lanes on other paths break the inner barrier; then the whole
-warp is gathered once more behind the outermost one.
+warp is gathered once more after the outermost one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def convergence_barriers(code: Code, *, gather: bool = False) -> int:
 
     One barrier serves all branches that reconverge in one block. It stands before the first of
     them, outside the loops around the branches that are not around the block. `gather` adds
-    instructions that gather the warp behind barriers that lanes have broken.
+    instructions that gather the warp after barriers that lanes have broken.
     """
     barriers = _barriers(code)
     # Outermost regions first, so that inner barriers are set last and waited at first.
@@ -78,7 +78,7 @@ def _barriers(code: Code) -> list[_Barrier]:
 
 
 def _gather(code: Code, barriers: list[_Barrier], broken: set[Block]) -> None:
-    """Gather the warp behind each outermost barrier that contains a broken one."""
+    """Gather the warp after each outermost barrier that contains a broken one."""
     inside: set[Block] = set()
     for barrier in barriers:
         around = {barrier.start, *barrier.region}

@@ -45,7 +45,7 @@ def dependences(rows: list[Row]) -> list[set[int]]:
 def with_needs(
     place: int, after: list[set[int]], done: dict[int, None], before: Container[int] = ()
 ) -> None:
-    """Add a row to `done`, behind its dependences that are neither done nor in `before`."""
+    """Add a row to `done`, after its dependences that are neither done nor in `before`."""
     if place in done or place in before:
         return
     waiting = [(place, iter(sorted(after[place])))]

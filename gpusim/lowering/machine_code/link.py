@@ -77,7 +77,7 @@ def _terminator(
 def layout(function: Function) -> list[Block]:
     """Return the blocks in their order in memory.
 
-    A loop's blocks stand together, before the blocks behind it. A body follows its branch; of two
+    A loop's blocks stand together, before the blocks after it. A body follows its branch; of two
     bodies the one for false comes first, as ptxas has it.
     """
     inside = {loop.header: set(loop.blocks) for loop in natural_loops(function)}

@@ -1,8 +1,8 @@
 """List scheduling within a block: loads go first, so that a warp waits for several at once.
 
 As ptxas does for an unrolled loop. A load keeps its position among the loads, and
-behind all rows that may store to its address or that other threads may notice. Rows that wait
-for a load from global memory come last, and copies that stand behind a barrier go before it.
+after all rows that may store to its address or that other threads may notice. Rows that wait
+for a load from global memory come last, and copies that stand after a barrier go before it.
 Loads go as far ahead as there are registers for (`register_pressure.py`).
 """
 
@@ -36,9 +36,9 @@ def list_scheduling(code: Code) -> None:
 
 
 def _copied_early(rows: list[Row]) -> list[Row]:
-    """Return rows with copies before a barrier that stood behind it, where anything stands there.
+    """Return rows with copies before a barrier that stood after it, where anything stands there.
 
-    So a branch behind it waits for nothing but its predicate.
+    So a branch after it waits for nothing but its predicate.
     """
     after = dependences(rows)
     made: list[int] = []  # places in `rows`
@@ -82,7 +82,7 @@ def _quicker(
 
 
 def _cycles(rows: list[Row], after: list[set[int]], done: list[int], order: list[int]) -> int:
-    """Return the cycles to issue rows in an order, behind the rows in `done`."""
+    """Return the cycles to issue rows in an order, after the rows in `done`."""
     there = dict.fromkeys(done, 0)
     now = 0
     for place in order:

@@ -72,7 +72,7 @@ class Liveness:
         return live
 
     def before(self, row: Row, alive: int) -> int:
-        """Return the registers live before a row, given the ones live behind it."""
+        """Return the registers live before a row, given the ones live after it."""
         for register in row.dst:
             if self.ends(row, register):
                 alive &= ~(1 << register)

@@ -42,7 +42,7 @@ def _reorder(code: Code, block: Block, live: Liveness, widths: Widths) -> None:
 
 
 class _Stretch:
-    """Rows that may change places, and the registers live behind them."""
+    """Rows that may change places, and the registers live after them."""
 
     def __init__(self, rows: list[Row], out: int, live: Liveness, widths: Widths) -> None:
         self._rows, self._out, self._widths = rows, out, widths
@@ -88,7 +88,7 @@ class _Stretch:
 
 
 def _missing(place: int, after: list[set[int]], done: dict[int, None]) -> list[int]:
-    """Return a row behind all that has to come before it and is not done."""
+    """Return a row after all that has to come before it and is not done."""
     found: dict[int, None] = {}
     with_needs(place, after, found, done)
     return list(found)
@@ -113,7 +113,7 @@ class _Use:
         return self._behind(places)[0]
 
     def _behind(self, places: list[int]) -> tuple[int, int]:
-        """Return the register pressure while some rows are issued, and the live count behind."""
+        """Return the register pressure while some rows are issued, and the live count after."""
         alive, peak, reads = self._alive, 0, Counter[int]()
         for row in (self._rows[place] for place in places):
             reads.update(row.reads)

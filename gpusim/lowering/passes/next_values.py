@@ -23,7 +23,7 @@ def next_values(function: Function) -> bool:
 
 
 def _move(latch: Block, phi: Value, following: Value, using: dict[Value, list[Value]]) -> bool:
-    """Move a value that nothing else here needs behind the last that uses the variable."""
+    """Move a value that nothing else here needs after the last that uses the variable."""
     needed = any(user in latch.body for user in using.get(following, ()))
     if following not in latch.body or not following.operation.pure or needed:
         return False

@@ -24,7 +24,7 @@ def scalar_promotion(function: Function) -> bool:
 
 
 def _promote_one(function: Function) -> bool:
-    """Promote one element of one loop; the graph's loops have to be found anew after it."""
+    """Promote one element of one loop; the graph's loops have to be found again after it."""
     for loop in natural_loops(function):
         stores = _candidate(function, loop)
         if stores:

@@ -1,6 +1,6 @@
 """Code sinking: a value is computed only on the paths that use it, after the branch.
 
-It goes to the nearest block that all uses lie behind, but into no loop; and not where many values
+It goes to the nearest block that all uses lie after, but into no loop; and not where many values
 more than are saved would have to be kept until then: a sum of many loads stays with them.
 """
 

@@ -43,7 +43,7 @@ def absorb(selection: Selection, block: Block) -> None:
 
 
 def absorb_shared(selection: Selection) -> None:
-    """Find operations that are fused into all of several uses: each computes them anew.
+    """Find operations that are fused into all of several uses: each computes them again.
 
     A comparison within each condition costs nothing, nor does a shift within each sum.
     """

@@ -116,7 +116,7 @@ def _address_of_64_bits(selection: Selection, value: Value) -> None:
 
 
 def load(selection: Selection, value: Value) -> None:
-    """Load an element, at once in the type that all its uses ask for."""
+    """Load an element, at once in the type that all its uses request."""
     array: Array = value.detail
     users = selection.users.get(value, [])
     types: set[DType | None] = {u.dtype for u in users if u.op == "cast"}

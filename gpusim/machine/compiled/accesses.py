@@ -320,7 +320,7 @@ class Access:
 
     @property
     def _sectors(self) -> str:
-        """Return the count of sectors, and their marks; an atomic's are not asked for."""
+        """Return the count of sectors, and their marks; an atomic's are not requested."""
         if self.kind not in ("load", "store"):
             return ""
         return """(local.set $m (call $firsts (local.get $on) (local.get $slot)))

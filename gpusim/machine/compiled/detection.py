@@ -33,7 +33,7 @@ class Detection:
     with the addition (else -1) where they swap it in. `meetings` synchronise lanes of a warp:
     `gathers` need all lanes of their masks, `exchanges` 32 lanes, `whole` all lanes of the warp.
     `conditions` must not be true. Accesses `of_unknown_arrays` are counted. With `steps`, these are
-    written down in place of comparisons, each with so many operands; lanes with a fault skip their
+    written down in place of comparisons, each with some operands; lanes with a fault skip their
     access. `products` may exceed 32 bits: whether they are signed.
     """
 
@@ -212,7 +212,7 @@ class Comparison:
     def _lane(self) -> str:
         """Return the work of a lane with its first cell at $p.
 
-        A barrier orders most accesses behind all earlier ones: no flags are needed then. Lanes
+        A barrier orders most accesses after all earlier ones: no flags are needed then. Lanes
         that load one element, one after the other, differ in the reader alone.
         """
         if self.kind in ("poll", "atomic"):

@@ -90,7 +90,7 @@ def written_down(
     listener: Listener,
     takes: Callable[[Examined], bool],
 ) -> bool:
-    """Run a launch and tell a listener the steps asked for; False, with arrays as they were.
+    """Run a launch and tell a listener the steps requested; False, with arrays as they were.
 
     `added` takes the additions to floating-point sums, `takes` says at the end whether that is all.
     """

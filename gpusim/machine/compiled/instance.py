@@ -154,7 +154,7 @@ class Instance:
     ) -> None:
         """Run a batch to its end; LeftError otherwise.
 
-        At least `most_notes` steps of watched blocks are noted, if there are so many; or `added`
+        At least `most_notes` steps of watched blocks are noted, if there are that many; or `added`
         takes the additions to sums, as they are made.
         NoProgressError names the loop, in a `file`, of a warp with many times more iterations than
         `step_limit`.

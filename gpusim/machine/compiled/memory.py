@@ -243,7 +243,7 @@ def bring_batch(memory: Array, place: BatchMemory, batch: Batch, watched: Collec
 def _bring_warps(place: BatchMemory, batch: Batch, warps: Array) -> None:
     """Copy the initial state of warps."""
     made, words, number = place.made, warps.view(np.int32), np.arange(place.held)
-    # A warp that begins anew goes on to its row of the next block.
+    # A warp that begins again goes on to its row of the next block.
     words[:, layout.ROW // 4] = number - place.held
     words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
     words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes

@@ -399,7 +399,7 @@ def _sources() -> str:
 
 @cache
 def _library() -> str:
-    """Return the place and date of wasmtime: asking for its version takes 0.1 s."""
+    """Return the place and date of wasmtime: requesting its version takes 0.1 s."""
     import wasmtime
 
     file = Path(wasmtime.__file__)

@@ -1,6 +1,6 @@
 """Straight-line code: instructions that only compute, as one loop over the lanes, four at a time.
 
-Values stay in local variables within a segment. Registers that are read behind it go to the
+Values stay in local variables within a segment. Registers that are read after it go to the
 warp's memory, and operands of the next instruction to their fixed places.
 """
 

@@ -104,7 +104,7 @@ class Translation:
     `arrivals_at`, and has its part of a cluster at `cluster_at`; bulk copies are kept at
     `bulk_at`, the number of a warp's groups of them at `groups_at`; they are 0 without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where a
-    byte for each instruction tells that its basic block ran (of the block's first), and behind
+    byte for each instruction tells that its basic block ran (of the block's first), and after
     these one that it ran for some lane (of those with a guard); `lowest_at` are the places of the
     lowest element to which several threads add, counted from 1, by the pc of a sum. `constants` are
     the cells as `memory.py` sets them, and `begun` the warps at their start in the last launch,

@@ -83,7 +83,7 @@ class OwnDistances(Record):
 class Note(Record):
     """A step of a watched warp: its lanes, the predicated-on ones, and takers of a branch.
 
-    Addresses lie behind it, of 64 bits in space 1 and 32 bits in space 2; above these, the lanes of
+    Addresses lie after it, of 64 bits in space 1 and 32 bits in space 2; above these, the lanes of
     a shuffle and its limits.
     """
 
@@ -110,7 +110,7 @@ def drain() -> None:
 
 
 def find(address: i64, width: i64) -> Array:
-    """Return the array with so many bytes at an address; every other array traps."""
+    """Return the array with that many bytes at an address; every other array traps."""
     array = Array(ARRAYS)
     for _ in range(Word(ARRAY_COUNT).value):
         begin = array.begin
@@ -152,7 +152,7 @@ def _want(array: Array, chunk: int) -> None:
 
 
 def reached(array: Array, address: i64, width: i64, stores: u32) -> Array:
-    """Return the array with so many bytes at an address, of several the given one.
+    """Return the array with that many bytes at an address, of several the given one.
 
     They are then there. Every other address traps, and so does one that is not aligned to them.
     """
@@ -224,7 +224,7 @@ def most_of_a_bank(on: u32) -> u32:
 
 
 def fit_wide(on: u32) -> None:
-    """Give lanes that are off the address of the first that is on, or behind it of the last."""
+    """Give lanes that are off the address of the first that is on, or after it of the last."""
     begin = trailing_zeros(on)
     first = Long(IN + 8 * begin).value
     last = Long(IN + 8 * (63 - leading_zeros(on))).value

@@ -75,7 +75,7 @@ def wavefronts_of(on: u32, words: u32, first: u32, end: u32) -> u32:
 def wavefronts(on: u32, words: u32, pairs: u32) -> i64:
     """Return the wavefronts of an access, and in the upper half the least that it could take.
 
-    Lanes have so many words each, those that are off the address of another; `pairs` where a
+    Lanes have that many words each, those that are off the address of another; `pairs` where a
     load's parts may be twice as large.
     """
     if on == 0:

@@ -1,6 +1,6 @@
 """Bulk copies between global and shared memory, on their way until somebody waits for them.
 
-A copy to shared memory lands where a thread asks for the phase of its barrier, once all arrivals
+A copy to shared memory lands where a thread requests the phase of its barrier, once all arrivals
 have come; one to global memory where its warp waits for its group. Either is as late as it may be.
 An engine moves 16 bytes at a time (PTX ISA, cp.async.bulk).
 """
@@ -134,7 +134,7 @@ def land_bulk(warp: Warp, on: u32) -> None:
 
 
 def land_groups(warp: Warp, allowed: i32) -> None:
-    """Land the copies of a warp to global memory, but of so many groups that were made last."""
+    """Land the copies of a warp to global memory, but of that many groups that were made last."""
     last = _groups(warp).made - allowed
     for number in range(NOW.bulk):
         one = _bulk(number)

@@ -45,7 +45,7 @@ class CheckedStep(Record):
 
 
 def check(warp: Warp, pc: u32, active: u32, on: u32, able: u32, operands: u32) -> None:
-    """Write a step down, with so many operands."""
+    """Write a step down, with that many operands."""
     if (NOW.runs >= NOW.runs_full) | (NOW.details >= NOW.details_full):
         take_steps()
     step = CheckedStep(NOW.runs)

@@ -72,7 +72,7 @@ def hold(warp: Warp, number: u32, block: u32, lanes: u32, state: u32, waits_for:
 
 
 def part(warp: Warp, number: u32, block: u32, lanes: u32) -> None:
-    """Let lanes of a split go on at a block of code, lanes with equal operands together."""
+    """Let lanes of a split continue at a block of code, lanes with equal operands together."""
     left = lanes
     while left:
         value, mine = Word(IN + 4 * trailing_zeros(left)).value, 0

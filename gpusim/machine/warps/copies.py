@@ -23,7 +23,7 @@ QUEUE_BYTES = 16 + _ROW
 class Copy(Record):
     """A copy of some words a lane: the next one of its warp, and lanes that it is on its way for.
 
-    Behind these fields lie the group of each lane, its place behind an address, and its words.
+    After these fields lie the group of each lane, its place after an address, and its words.
     """
 
     next: u32
@@ -33,7 +33,7 @@ class Copy(Record):
 
 
 class Queue(Record):
-    """The first and the last copy of a warp; behind them the number of groups of each lane."""
+    """The first and the last copy of a warp; after them the number of groups of each lane."""
 
     first: u32
     last: u32
@@ -63,7 +63,7 @@ def commit_copies(warp: Warp, on: u32) -> None:
 
 
 def begin_copy(warp: Warp, on: u32, at: u32, words: u32) -> None:
-    """Begin a copy of some words a lane: operands are its places, behind an address, and values."""
+    """Begin a copy of some words a lane: operands are its places, after an address, and values."""
     queue, new = _queue(warp), _new()
     new.next = 0
     new.lanes = on
@@ -109,7 +109,7 @@ def forget_copies(warp: Warp) -> None:
 
 
 def land_copies(warp: Warp, on: u32, allowed: i32) -> None:
-    """Set the values of copies in groups of lanes, but of so many groups that were made last."""
+    """Set the values of copies in groups of lanes, but of that many groups that were made last."""
     queue, before = _queue(warp), 0
     at = queue.first
     while at:

@@ -9,7 +9,7 @@ blocks that store is in no order.
 Bit 62 of a reader says that all such readers may meet atomics in any order: volatile loads, and
 loads of a value that a compare-and-swap compares.
 
-Time goes on with each barrier, and each time that lanes meet; it begins anew where blocks begin.
+Time goes on with each barrier, and each time that lanes meet; it begins again where blocks begin.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def shares(writer: i64, mine: i64, element: i64, lowest: Long) -> None:
 
 
 def swapped(on: u32, size: u32, results: u32) -> u32:
-    """Return the lanes whose compare-and-swap, of so many bytes, found the value it expected."""
+    """Return the lanes whose compare-and-swap, of that many bytes, found the value it expected."""
     done = 0
     left = on
     while left:
@@ -235,7 +235,7 @@ def swapped(on: u32, size: u32, results: u32) -> u32:
 
 
 def _number(at: int, lane: int, size: int, registers: int) -> int:
-    """Return a lane's operand or result, of so many bytes, in one register or two."""
+    """Return a lane's operand or result, of that many bytes, in one register or two."""
     if registers == 2:
         low, high = Word(at + 4 * lane).value, Word(at + OPERAND_BYTES + 4 * lane).value
         return high << 32 | low
@@ -245,7 +245,7 @@ def _number(at: int, lane: int, size: int, registers: int) -> int:
 def adds(
     warp: Warp, on: u32, pc: u32, is_shared: u32, size: u32, results: u32, operand: u32
 ) -> None:
-    """Record the additions of lanes to sums of so many bytes, in order."""
+    """Record the additions of lanes to sums of that many bytes, in order."""
     left = on
     while left:
         lane = trailing_zeros(left)

@@ -18,7 +18,7 @@ ALL_LANES = 0xFFFFFFFF
 
 
 class Launched(Record):
-    """The numbers of a batch, as its module is told them: places, sizes, whether blocks begin anew.
+    """The numbers of a batch, as its module gets them: places, sizes, whether blocks begin again.
 
     `shift` maps global memory to linear memory; `copies` are unused entries of the pool of
     asynchronous copies. Where warps run in the order of NumPy's machine, `group` is where their
@@ -27,7 +27,7 @@ class Launched(Record):
     for others, `most_idle` how many may run while none writes. `reductions` is the table of
     barriers with a result (0: there are none), `arrivals` where the first warp of a block counts
     the threads that have arrived at each named barrier and do not wait, `queue_at` where a warp has
-    its asynchronous copies. `held` warps have memory of their own; a `cluster` has so many blocks,
+    its asynchronous copies. `held` warps have memory of their own; a `cluster` has some blocks,
     and a warp has its part of one at `cluster_at` (0: each block is one of its own). `bulk` is
     where bulk copies are kept, and `groups_at` where a warp has the number of their groups.
     """
@@ -74,7 +74,7 @@ class State(Record):
 
     With race detection, cells of global memory begin at the address `cells_first`; `own_cells` are
     those of shared memory, without a value at first from `own_empty` on, and `stamps` those of
-    local memory, so many for each lane. Accesses are counted, and the pairs with an earlier one:
+    local memory, that many for each lane. Accesses are counted, and the pairs with an earlier one:
     those that are `ordered`, and those `free` of any order. Where a rule might report something,
     the run ends, and `reports` is 1.
 
@@ -83,13 +83,13 @@ class State(Record):
     `free_copies` the first that is free again. `set` is the number of the last set of numbers.
 
     In order (`turns`), the group of a turn is a list of splits; `positions` is the next one to be
-    given. So many splits are held, and so many warps have several (`is_diverged`: had some as the
-    turn began). So many instructions have been run, each once for its group, and so many warps
+    given. So many splits are held, and that many warps have several (`is_diverged`: had some as the
+    turn began). So many instructions have been run, each once for its group, and that many warps
     since memory was written (`idle`). A warp tells whether its group goes on, whether lanes have
-    arrived or left (`settles`), and the block behind a jump. With `asks`, lanes are only asked if
+    arrived or left (`settles`), and the block after a jump. With `asks`, lanes are only asked if
     they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
-    from 1, or of none; it began behind the turn `begun`. Groups have run in so many
-    `passes`. Of the places for bulk copies so many have been used. In a check, `lost` lanes had a
+    from 1, or of none; it began after the turn `begun`. Groups have run in that many
+    `passes`. Of the places for bulk copies that many have been used. In a check, `lost` lanes had a
     fault at their last access, and a product for addresses `overflows`.
     """
 
@@ -223,7 +223,7 @@ class Token(Record):
 
 
 class Warp(Record):
-    """A warp: its splits and tokens lie behind these fields, its registers behind those.
+    """A warp: its splits and tokens lie after these fields, its registers after those.
 
     `sums`, `local` and `shared` are places, `turns` backward branches that are left, `row` its
     number in the batch, `lanes` those that it began with. For race detection, `owner` is its number

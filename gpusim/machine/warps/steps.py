@@ -248,7 +248,7 @@ def _repeat(begin: int, times: u32) -> None:
 
 
 def keep_told(on: u32, slot: u32) -> None:
-    """Keep what was told last, of an access with so many lanes, with its distances."""
+    """Keep what was told last, of an access with that many lanes, with its distances."""
     told, last = Told(slot + TOLD), Detail(NOW.details - DETAIL_BYTES)
     told.lanes = 0
     if last.touched <= _MOST_KEPT:

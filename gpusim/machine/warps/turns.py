@@ -449,9 +449,9 @@ def _next_warp(listed: Listed) -> Listed:
 
 
 def _arrange_jumped() -> None:
-    """Let lanes that have jumped stand behind all others, target by target, unless all are at one.
+    """Let lanes that have jumped stand after all others, target by target, unless all are at one.
 
-    The target of lanes that stay is the block of code behind the jump.
+    The target of lanes that stay is the block of code after the jump.
     """
     last = -1
     several = False

@@ -117,7 +117,7 @@ class Seen:
         return self._joined(first, self.added(first.left, content.behind(middle)), middle)
 
     def _joined(self, first: Added, second: Added, length: int) -> Added:
-        """Return the additions of a piece of some length and the one behind it, as of one."""
+        """Return the additions of a piece of some length and the one after it, as of one."""
         assert second.ended is not None
         ended, rows, last = first.ended, first.rows, second.open
         if first.open is not None:

@@ -115,7 +115,7 @@ class Builder:
         if self.made:
             last = self.made[-1]
             last.gap = max(self.cursor - self.at, last.slot)
-            # A fence waits for itself already, a barrier for what instructions behind it read.
+            # A fence waits for itself already, a barrier for what instructions after it read.
             last.needs = tuple(sorted({*last.needs, *needs}))
             last.waits_long = not self.from_global.isdisjoint(last.needs)
             self.was_held = last.action is Action.BARRIER

@@ -1,6 +1,6 @@
 """Requests of streams' instructions to units: worked out for those of many warps at once.
 
-Steps follow each other in the same way whatever lines are loaded: what a request asks for is not
+Steps follow each other in the same way whatever lines are loaded: what a request loads is not
 part of the builder's state.
 """
 
@@ -45,7 +45,7 @@ class Asking:
 
     @property
     def behind(self) -> Array:
-        """Which stand right behind another one, in the same piece of the stream."""
+        """Which stand right after another one, in the same piece of the stream."""
         behind = np.asarray(np.diff(self.places, prepend=-2) == 1)
         if behind.any():
             firsts = np.searchsorted(self.places, self.begins)
@@ -63,7 +63,7 @@ class Asking:
 class _Joint(NamedTuple):
     """The asking instructions of some warps, warp after warp, as one `stream`.
 
-    Some stand right `behind` another one, in the same piece of their stream; `missed` are the ticks
+    Some stand right `after` another one, in the same piece of their stream; `missed` are the ticks
     of missed constants.
     """
 

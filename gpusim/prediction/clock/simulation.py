@@ -88,7 +88,7 @@ def _in_order(all_runs: Sequence[Runs], pc: Array) -> list[int]:
     return sorted(begun, key=begun.__getitem__)
 
 
-MOST_KEPT_STEPS = 25_000  # of some 80 bytes each, with an outcome whose sums nobody has asked for
+MOST_KEPT_STEPS = 25_000  # of some 80 bytes each, with an outcome whose sums nobody has requested
 
 
 @dataclass

@@ -205,7 +205,7 @@ def _pieces(stream: WarpStream) -> Iterator[_Piece]:
 
 
 def _between(stream: WarpStream, begin: int, end: int) -> Iterator[_Piece]:
-    """Yield the section between loops, split behind jumps: backward ones, and some forward.
+    """Yield the section between loops, split after jumps: backward ones, and some forward.
 
     Loops are fully recorded if data determine them or depend on their results, and warps whose
     lanes part have much in common.

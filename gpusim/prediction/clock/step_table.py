@@ -178,7 +178,7 @@ class DistinctSteps:
 class StepTable(Sequence[Step]):
     """The steps of a warp in order, `numbers` of `distinct` ones.
 
-    `Step` objects are made of them where they are asked for, as by SimPy's clock.
+    `Step` objects are made of them where they are requested, as by SimPy's clock.
     """
 
     def __init__(self, numbers: Array, distinct: DistinctSteps) -> None:

@@ -1,6 +1,6 @@
 """Units shared by the schedulers of an SM; each serves requests in order.
 
-The data stage passes the wavefronts of shared and global memory; behind it is the memory hierarchy
+The data stage passes the wavefronts of shared and global memory; after it is the memory hierarchy
 (`prediction.memory`). All times are in ticks.
 """
 
@@ -123,7 +123,7 @@ class Units:
     ) -> tuple[int, int]:
         """Serve an access; return the arrival of its result and the start of service.
 
-        Service starts no sooner than `behind`, that of its scheduler's request before.
+        Service starts no sooner than `after`, that of its scheduler's request before.
         """
         return _SERVES[action](self, access, warp, now, behind)
 

@@ -48,7 +48,7 @@ class Mbarrier:
 
     `ends` are the times at which its phases end, known as soon as their last copy has begun and all
     have arrived; `latest` is the latest event of the present phase. `seen` is the number of the
-    phase that each warp has waited for last. Of the `waiting` warps each goes on at `earliest`.
+    phase that each warp has waited for last. Of the `waiting` warps each continues at `earliest`.
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class Mbarrier:
         self.earliest = []
 
     def set(self, arrivals: int) -> None:
-        """Begin anew, with a number of arrivals for each phase."""
+        """Begin again, with a number of arrivals for each phase."""
         self.expected = self.pending = arrivals
         self.size = 0
 

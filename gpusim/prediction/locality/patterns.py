@@ -26,7 +26,7 @@ from gpusim.prediction.streams.stretches import COLUMNS, Stretches
 from gpusim.typing import Array
 
 MANY_CLASSES = 12  # with more, as at edges along three axes, equal accesses are merged
-MOST_CLASSES = 32  # with more, only sampled blocks are told apart
+MOST_CLASSES = 32  # with more, only sampled blocks are distinguished
 KEPT_LAUNCHES = 8  # with their patterns, for other GPUs
 # Blocks executed for addresses that are not linear: neighbours, and others far apart.
 NEIGHBOURS, APART = 24, 40

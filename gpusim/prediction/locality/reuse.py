@@ -155,7 +155,7 @@ def _in_one_table(
 def _last_of(whole: Sequence[tuple[Stretches, Sequence[Dimension], Array, Array]]) -> Last:
     """Return the function for the last touch, from stretches, grid, their blocks and ranges.
 
-    Queries repeat with few combinations of kinds: each gets an index of its own, all that ask for
+    Queries repeat with few combinations of kinds: each gets an index of its own, all that request
     all stretches the same.
     """
 

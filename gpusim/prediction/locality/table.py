@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 class Columns(dict[str, Array]):
-    """The columns of stretches, one after the other; each is joined when it is asked for."""
+    """The columns of stretches, one after the other; each is joined when it is requested."""
 
     def __init__(self, parts: Sequence[Stretches]) -> None:
         super().__init__()

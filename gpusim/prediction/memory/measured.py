@@ -65,9 +65,9 @@ MBARRIER_ARRIVAL_INTERVAL_CYCLES = 5.4
 
 # -- L2 ------------------------------------------------------------------------------------
 
-# The L2 behind a buffer of 256 MB that is set to zero: the part of it with lines to be written
+# The L2 after a buffer of 256 MB that is set to zero: the part of it with lines to be written
 # back, and the part of sectors read from DRAM that one of these makes room for. Sums of 1 to 256 MB
-# take 0.1 us longer for each MB than behind a read of the buffer, up to 8.4 us; copies half.
+# take 0.1 us longer for each MB than after a read of the buffer, up to 8.4 us; copies half.
 L2_DIRTY_FRACTION = 0.58
 L2_EVICTED_FRACTION = 0.42
 

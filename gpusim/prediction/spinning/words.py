@@ -83,7 +83,7 @@ class Words:
                 wake(rows, last)
 
     def found(self, addresses: Array, on: Array, at: Array, later: int) -> Array:
-        """Return when the polls of warps are served: `later`, behind atomics still in progress.
+        """Return when the polls of warps are served: `later`, after atomics still in progress.
 
         A poll in between would be answered too early and repeated.
         """

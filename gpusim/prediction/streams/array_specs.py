@@ -30,7 +30,7 @@ def without_elements(prepared: Prepared) -> frozenset[str]:
 
 
 def with_fast_paths(prepared: Prepared) -> Prepared:
-    """Return a launch in which elements that are not given are taken for ordinary numbers.
+    """Return a launch in which elements that are not given are assumed to be ordinary numbers.
 
     Where nothing but tests of 64-bit integers depends on them, they are zeros: a test depends on
     what the code adds to them.

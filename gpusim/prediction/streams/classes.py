@@ -39,7 +39,7 @@ class BlockClass:
 class Classes:
     """A grid's classes, from `probed` executed blocks; the others lie between equal ones.
 
-    It `is_sampled` if too many blocks differ to tell all apart: each executed block then represents
+    It `is_sampled` if too many blocks differ: each executed block then represents
     its neighbourhood, and `sampling_error` is the relative standard error of the instruction count,
     None if unknown. `touched` holds the stretches of executed blocks, if blocks depend on others.
     """

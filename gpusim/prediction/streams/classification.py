@@ -31,7 +31,7 @@ MAX_PROBES = 256
 MAX_PROBED_INSTRUCTIONS = 1_000_000
 # Limits on sampled blocks and on their instructions, up to the accuracy of SAMPLING_ERRORS.
 FEWEST_SAMPLED, MOST_SAMPLED, MOST_INSTRUCTIONS = 24, 400, 2_000_000
-# Loops of blocks with more than so many times the instructions of others are simulated whole, if
+# Loops of blocks with more than that many times the instructions of others are simulated whole, if
 # all streams together have no more instructions: shortened by one fraction, they would not overlap
 # alike (`causal_attention` at 2048: -36 % shortened, -7 % whole).
 MOST_UNLIKE, MOST_WHOLE = 2, 10_000_000

@@ -110,7 +110,7 @@ def _often(runs: Sequence[_Run], gaps: Sequence[Gap]) -> _Runs | None:
 def steady(block: BlockStream, gaps: Sequence[Sequence[Gap]]) -> BlockStream:
     """Return the stream of a block with equal instructions on both sides of gaps.
 
-    The first ones behind a gap lack loads before them. UnsteadyError for differences further on.
+    The first ones after a gap lack loads before them. UnsteadyError for differences further on.
     """
     warps = []
     for warp, own in zip(block.warps, gaps, strict=True):

@@ -20,7 +20,7 @@ class KindsByPc:
     """Kinds of a program's instructions.
 
     `are_accesses` have columns of accesses to memory or to constants. `are_loads` load from global
-    memory; `touch` instructions have sectors that may be touched anew, of which `are_stores` write
+    memory; `touch` instructions have sectors that may be touched again, of which `are_stores` write
     and `are_local` ones lie in local memory, with some of them twice; `are_local_without_rows` stay
     in the L1. Atomics on global memory that `add_up` lanes on one address pass once;
     `are_looked_up` load constants at offsets in registers; `are_barriers` wait for other warps or

@@ -1,6 +1,6 @@
 """Streams of programs with bulk copies: what they ask of mbarriers, and of the engine.
 
-A warp that asks for a phase in a loop waits for it: executions that find it unfinished are not part
+A warp that requests a phase in a loop waits for it: executions that find it unfinished are not part
 of its stream. The columns of such instructions are, beside `cost`: the word of the barrier as
 `gaps`, its address in units of eight bytes plus one, 0 for none; as `lines` how many arrivals it
 sets, or gets, or whether the phase is one later than the last that the warp waited for; as
@@ -56,7 +56,7 @@ def _role(rows: Sequence[Instruction], pc: int) -> str:
 
 
 def _compared(rows: Sequence[Instruction], pc: int) -> int:
-    """Return the register with the phase that an instruction asks for."""
+    """Return the register with the phase that an instruction requests."""
     (held,) = rows[pc].dst
     return next(row for row in rows[pc + 1 :] if row.src[:1] == (held,)).src[1]
 
@@ -87,7 +87,7 @@ class PhaseRecorder(Recorder):
         self._found = np.zeros(0)
 
     def step(self, step: Step) -> None:
-        """Record a step; of a loop that asks for a phase, the last iteration alone."""
+        """Record a step; of a loop that requests a phase, the last iteration alone."""
         if self._roles.get(step.pc) == ASK:
             self._note(step, self._of(step.placement))
         super().step(step)

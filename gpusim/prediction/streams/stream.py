@@ -45,7 +45,7 @@ class SimulatedLoop(NamedTuple):
 
 
 class _Column:
-    """A column of a stream: it is taken from the table when first asked for."""
+    """A column of a stream: it is taken from the table when first requested."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
@@ -66,7 +66,7 @@ class WarpStream:
     lines of a global access, or an atomic's sectors; `wavefronts` the data-stage passes of a global
     access; `fresh` the number of its sectors untouched by the block before; `written` of sectors
     that a store is the first to write. `joins` means that another warp touches one of its sectors
-    for the first time in the same step, so that both wait for one fetch; `behind` is the number of
+    for the first time in the same step, so that both wait for one fetch; `after` is the number of
     loads since the first touch of its most recent sector, `MOST_BEHIND` at most. `lanes` is the
     mask of active lanes, a bit each. `gaps`, `earlier` and `apart` are distances of a global load's
     lines from each other, from the preceding loads and from the block's next warp (`distances`);

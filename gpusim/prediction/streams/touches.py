@@ -81,7 +81,7 @@ class FirstTouches(NamedTuple):
 def first_touches(touches: Touches, places: int) -> FirstTouches:
     """Return the first touches of sectors by a block, of those in the first step."""
     sectors, step = _Sectors(touches), touches.step
-    # The rank of a touch is its number, behind its step.
+    # The rank of a touch is its number, after its step.
     bits = len(step).bit_length()
     rank = np.arange(len(step), dtype=np.int64) | step.astype(np.int64) << bits
     least = sectors.least(rank)

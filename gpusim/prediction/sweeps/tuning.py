@@ -25,7 +25,7 @@ from gpusim.prediction.uncertainty import Judgement, judged
 from gpusim.prediction.workload import BUDGET, Budget
 
 EXHAUSTIVE = 256  # candidates of a launch that are all predicted in full
-KEPT = 4  # one of so many candidates of a rung goes on
+KEPT = 4  # one of that many candidates of a rung goes on
 FEWEST_KEPT = 16
 
 

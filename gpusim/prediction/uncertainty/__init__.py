@@ -1,6 +1,6 @@
 """Prediction intervals, nine of ten launches within, and the certainty of a comparison of two.
 
-A prediction belongs to a kind, by its device, its code's generator and the mechanisms at work. The
+A prediction belongs to a kind, by its device, its code's generator and the mechanisms active. The
 interval has the quantiles of measured over predicted time of that kind's launches, by split
 conformal prediction (Papadopoulos et al. 2002; by groups, Vovk et al. 2003). The launches were
 measured after they were predicted; their records and the derivation are in `validate.residuals`.

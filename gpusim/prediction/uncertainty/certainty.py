@@ -41,7 +41,7 @@ Key = tuple[str, str, str]  # kind of GPU; catalogue, or the generator of other 
 class Timed:
     """A predicted launch with all that a comparison with another one depends on.
 
-    `device` tells GPUs apart, `kernel` kernels and sizes, `block` blocks of threads. `gpu` is a
+    `device` distinguishes GPUs, `kernel` kernels and sizes, `block` blocks of threads. `gpu` is a
     kind of `GPUS`, `code` the generator of the machine code.
     """
 

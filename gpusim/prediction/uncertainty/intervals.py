@@ -15,7 +15,7 @@ from gpusim.prediction.uncertainty.quantiles import COVERAGE, factors, quantiles
 
 @dataclass(frozen=True)
 class Interval:
-    """A prediction interval in microseconds, with its kind and the launches behind it.
+    """A prediction interval in microseconds, with its kind and the launches it is derived from.
 
     `gpu` is a kind of `GPUS` or "calibrated", `code` the generator of the machine code; `unknown`
     are the reasons for a wider interval, rows of `UNKNOWNS`. The launches are of `gpus` GPUs.

@@ -38,7 +38,7 @@ class _Finder:
     def find_spec(
         name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a module that is prepared behind its own code."""
+        """Return the spec of a module that is prepared after its own code."""
         if name not in _PREPARED or name in sys.modules:
             return None
         spec = PathFinder.find_spec(name, path, target)

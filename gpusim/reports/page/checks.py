@@ -20,7 +20,7 @@ from gpusim.reports.program_findings import Alike, of_checks
 from gpusim.reports.program_records import ProgramReport, by_kernel
 
 MOST_FINDINGS = 500
-AROUND = 2  # lines before and behind one of a finding
+AROUND = 2  # lines before and after one of a finding
 _OF_THE_HOST = "host"
 
 

@@ -60,7 +60,7 @@ def code_rows(
 
 
 def _behind(issued: dict[int, int], pc: int, end: int) -> int:
-    """Return the first issued instruction at or behind a pc, -1 where none is."""
+    """Return the first issued instruction at or after a pc, -1 where none is."""
     return next((at for at in range(pc, end) if at in issued), -1) if pc >= 0 else -1
 
 

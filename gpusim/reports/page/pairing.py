@@ -60,7 +60,7 @@ def _name(subject: Subject) -> str:
 def comparison(subjects: Sequence[Subject]) -> Table:
     """Return kernels side by side: predicted time, and every counter that one of them has.
 
-    Behind each kernel after the first stands its value over that of the kernel before.
+    After each kernel after the first stands its value over that of the kernel before.
     """
     rows: list[tuple[Cell, ...]] = []
     forecasts = [subject.forecast for subject in subjects if subject.forecast is not None]

@@ -20,7 +20,7 @@ def spans_document(prediction: Prediction, most: int = MOST_CHARACTERS) -> dict[
     """Return a prediction's timeline for the page's script; None if it has none.
 
     `warps` are those of the SM's first block: number, scheduler, first tick, and its spans one
-    behind the other as ticks, reason and pc, cut where all grow beyond `most` characters
+    after the other as ticks, reason and pc, cut where all grow beyond `most` characters
     (`whole`). `windows` are the mean resident warps of the SM by reason, in equal parts of the time
     of all blocks in the timeline. A tick is a sixteenth of a cycle of `mhz`.
     """

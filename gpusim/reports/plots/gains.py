@@ -49,7 +49,7 @@ def plot_gains(
 
 
 def fitting(reasons: Sequence[str]) -> str:
-    """Return the first reasons, as many as stand beside a bar."""
+    """Return the first reasons, as many as fit beside a bar."""
     said = ""
     for reason in reasons:
         longer = f"{said}; {reason}" if said else reason

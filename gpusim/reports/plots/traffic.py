@@ -21,7 +21,7 @@ ROOM = 1.35  # beside the longest bar, for its text
 def plot_traffic(*predictions: Prediction, theme: str = "light") -> Any:
     """Draw a bar for each kernel, parted by where its bytes come from or go to.
 
-    A bar is as long as the bytes that warps ask for are multiples of the compulsory ones: distinct
+    A bar is as long as the bytes that warps request are multiples of the compulsory ones: distinct
     sectors loaded and distinct sectors stored, once each. Raises InputError where no kernel touches
     global memory.
     """

@@ -27,9 +27,9 @@ def _warpsync(context: Context, row: Row, place: int, found: Mnemonic) -> Iterat
 
 
 def _collective(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Gather the lanes that a mask names; they go on at the label after ENDCOLLECTIVE.
+    """Gather the lanes that a mask names; they continue at the label after ENDCOLLECTIVE.
 
-    Compilers put the label right behind that, so that nothing has to jump.
+    Compilers put the label right after that, so that nothing has to jump.
     """
     *lanes, label = row.operands
     expect(label.kind == "L" and len(lanes) == ("ALL" not in row.modifiers), row)

@@ -75,7 +75,7 @@ def _jump(
 
 
 def _indexed_branch(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Go on at an address behind this row, such as a table in constant memory holds."""
+    """Continue at an address after this row, such as a table in constant memory holds."""
     expect(len(row.operands) == 1 and row.operands[0].kind == "X" and bool(row.targets), row)
     match = _REGISTER_AND_OFFSET.match(row.operands[0].name)
     expect(match is not None, row)

@@ -36,7 +36,7 @@ _BULK = {"load": "UBLKCP.LOAD", "multicast": "UBLKCP.LOAD", "peer": "UBLKCP.PEER
 
 
 def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Begin a copy of some units; its barrier is in the register behind the destination's."""
+    """Begin a copy of some units; its barrier is in the register after the destination's."""
     to, origin, size = row.operands
     way = str(found.detail)
     stores = way not in _BULK
@@ -67,7 +67,7 @@ def _reduction(row: Row) -> str:
 def _tensor_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Begin a copy by a tensor map, at the address of the second operand.
 
-    The first has the place in shared memory, of a load its barrier behind it, then coordinates.
+    The first has the place in shared memory, of a load its barrier after it, then coordinates.
     """
     inside, of_map = row.operands
     expect(all(len(one.terms) == 1 and not one.number for one in (inside, of_map)), row)
@@ -94,7 +94,7 @@ def _copy_to_shared(context: Context, row: Row, place: int, found: Mnemonic) -> 
     """Copy from global to shared memory without a register between; it is there when awaited.
 
     Lanes with a false third operand, a predicate, store zeros. With ZFILL the address encodes
-    the number of zeros in a copy, by its distance behind the source (PTX ISA,
+    the number of zeros in a copy, by its distance after the source (PTX ISA,
     cp.async with a size of the source; compilers' code).
     """
     expect(len(row.operands) in (2, 3), row)

@@ -88,7 +88,7 @@ def _arrive_at_word(context: Context, row: Row, place: int, found: Mnemonic) -> 
 def _store_and_count(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
     """Store to shared memory of the cluster, or add there, and end a transaction of its barrier.
 
-    The barrier's address is in the register behind that of the destination. All of it happens
+    The barrier's address is in the register after that of the destination. All of it happens
     where the instruction is issued.
     """
     where, value = row.operands
@@ -134,7 +134,7 @@ def _arrive_behind_copies(
 
 
 def _ask_for_phase(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:
-    """Say whether a barrier is in another phase than the highest bit of a register says."""
+    """Return whether a barrier is in another phase than the highest bit of a register says."""
     verdict, where, phase = row.operands
     word = replace(summed_address(where, row, place, context.window), results=(f"B{place}",))
     yield word

@@ -49,7 +49,7 @@ def with_quiet_nans(value: Array) -> Array:
 
 
 def _directed(form: Form, near: Array, a: Array, b: Array, c: Array) -> Array:
-    """Round a * b + c towards where the row says, `near` being the nearest double."""
+    """Round a * b + c in the row's direction; `near` is the nearest double."""
     if not form.direction:
         return near
     side = left_out(near, a, b, c)
@@ -91,7 +91,7 @@ def compare_doubles(form: Form, a: Array, b: Array, also: Array) -> Any:
 
 @row("DSETP.MIN DSETP.MAX", OPS["DSETP"], "pp", "ddp", "AND")
 def choose_double(form: Form, a: Array, b: Array, also: Array) -> Any:
-    """Say whether the first of two is the one that is wanted, and whether both are no numbers.
+    """Return whether the first of two is selected, and whether both are NaN.
 
     Of zeros the negative one is the lesser, as for DMNMX (compilers make fmin of it).
     """

@@ -24,7 +24,7 @@ COMPARES = " ".join([*UNORDERED, "AND OR XOR"])
 
 
 def flushed(form: Form, value: Array) -> Array:
-    """Return numbers with subnormal ones made zero, where the row says FTZ."""
+    """Return numbers with subnormal ones made zero, where the row has FTZ."""
     return normal(value) if "FTZ" in form.modifiers else value
 
 
@@ -97,7 +97,7 @@ def multiply_add_floats(form: Form, a: Array, b: Array, c: Array) -> Array:
 
 
 def chosen_of_two(form: Form, a: Array, b: Array, least: Array) -> Array:
-    """Return the lesser or the greater; where the row says NAN, that is no number if one is none.
+    """Return the lesser or the greater; with the modifier NAN, NaN if an operand is NaN.
 
     XORSIGN takes magnitudes and gives the result both signs, one times the other.
     """
@@ -163,7 +163,7 @@ def select_float(form: Form, a: Array, b: Array, condition: Array) -> Array:
 
 @row("FCHK", OPS["FCHK"], "p", "ff")
 def check_division(form: Form, a: Array, b: Array) -> Array:
-    """Say whether a quotient leaves the range of reciprocal and Newton's steps.
+    """Return whether a quotient leaves the range of reciprocal and Newton's steps.
 
     A divisor or dividend is no normal number, its reciprocal or the quotient is none, or the
     remainder would be too small.

@@ -29,7 +29,7 @@ def _precision(form: Form) -> Precision:
 
 
 def _normal(form: Form, value: Array) -> Array:
-    """Return numbers with subnormal ones made zero, where the row says FTZ."""
+    """Return numbers with subnormal ones made zero, where the row has FTZ."""
     if "FTZ" not in form.modifiers:
         return value
     zero = np.copysign(F64(0), value)
@@ -81,7 +81,7 @@ def _rounded(form: Form, exact: Array) -> Array:
 
 
 def _packed(form: Form, low: Array, high: Array) -> Array:
-    """Return two numbers in a register, rounded; the lower alone in full where the row says F32."""
+    """Return two numbers in a register, rounded; the lower alone in full where the row has F32."""
     if "F32" in form.modifiers:
         return _rounded(form, low)
     return np.asarray(_rounded(form, low) | (_rounded(form, high) << U32(16)))

@@ -49,7 +49,7 @@ def _wide_term(value: Array, signs: Signs) -> Array:
 
 
 def _has_more_carries(form: Form) -> bool:
-    """Say whether a row asks for carries of a sum that may have more than it names.
+    """Return whether a row requests carries of a sum that may have more than it names.
 
     Registers give up to 2^32 - 1, negated ones one more, also if they are zero.
     """
@@ -112,7 +112,7 @@ def multiply_add(form: Form, a: Array, b: Array, c: Array, *carry: Array) -> Arr
 
 
 def _has_carry_of_signs(form: Form) -> bool:
-    """Say whether a row asks for the carry of a signed product, as no compiler does."""
+    """Return whether a row requests the carry of a signed product, as no compiler does."""
     return form.kept != (0,) and "U32" not in form.modifiers
 
 
@@ -168,7 +168,7 @@ def multiply_add_high(form: Form, a: Array, b: Array, c: Array, *carry: Array) -
 
 @row("LEA ULEA", OPS["LEA"], "u|p", "rr#|p", "X", signs="- -~", refuses=_has_more_carries)
 def shift_add(form: Form, a: Array, b: Array, *carry: Array) -> Any:
-    """Add a shifted register; it is negated behind the shift, as its carry shows."""
+    """Add a shifted register; it is negated after the shift, as its carry shows."""
     shifted = np.left_shift(a, U32(form.numbers[0]))
     if form.kept == (0,) and not carry:
         total = form.summed(shifted, b)
@@ -274,7 +274,7 @@ def _bounded(form: Form, result: Array) -> Array:
 
 
 def _has_predicates(form: Form) -> bool:
-    """Say whether a row asks for predicates beside its number; their meaning is not known."""
+    """Return whether a row requests predicates beside its number; their meaning is not known."""
     return len(form.kept) > 1 or form.results[form.kept[0]] == "p"
 
 

@@ -54,7 +54,7 @@ for operation in ("AND", "XOR"):
     )  # fmt: skip
 
 # Products of a warpgroup, by the shapes of a k: B, and A unless it is in registers, lie in shared
-# memory. A result is there behind the wait for its group, that of the last product with gsb0.
+# memory. A result is there after the wait for its group, that of the last product with gsb0.
 _GROUP = "oe?Gop?t?"
 
 

@@ -52,7 +52,7 @@ for name, space in (("RED", "global"), ("REDG", "global")):
     )
 add(COUNT_UP, OPS[COUNT_UP], kind="count_up", detail="shared", shape="oa")
 add(SPIN, OPS[SPIN], modifiers="64", kind="cast_spin", detail="shared", shape="q?o?aww")
-# Behind a QSPC that finds the shared memory of another block: lanes need not try one by one.
+# After a QSPC that finds the shared memory of another block: lanes need not try one by one.
 add(
     "ATOM.CAST.SPIN",
     OPS["ATOM"],

@@ -44,5 +44,5 @@ def from_register(form: Form, value: Array) -> Any:
 
 @row("USETMAXREG.TRY_ALLOC.CTAPOOL", "cbu", "p", "#")
 def are_granted(form: Form) -> Array:
-    """Say that a warp has the registers it asks for; other warps have given theirs back."""
+    """Return true: a warp has the registers it requests, as others have released theirs."""
     return np.full((1, 1, 1), True)

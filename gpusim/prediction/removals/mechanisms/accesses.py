@@ -128,7 +128,7 @@ def _fresh(setting: Setting, pcs: list[int]) -> int:
 
 
 def _bytes(warp: WarpStream, widths: Array) -> Array:
-    """Return the bytes that the lanes of each row ask for."""
+    """Return the bytes that the lanes of each row request."""
     return np.bitwise_count(warp.lanes).astype(np.int64) * widths[warp.pc]
 
 

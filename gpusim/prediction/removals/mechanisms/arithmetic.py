@@ -33,7 +33,7 @@ def _as_multiplied(setting: Setting, pcs: Iterable[int]) -> Setting:
 
 
 def _at_once(issue: Issue) -> Issue:
-    """Return an instruction that holds its warp no longer than the pipe asks for."""
+    """Return an instruction that holds its warp no longer than the pipe requests."""
     return issue._replace(instruction=replace(issue.instruction, stall_cycles=0))
 
 
