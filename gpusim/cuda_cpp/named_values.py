@@ -35,6 +35,17 @@ def with_values(text: str, values: Mapping[str, str]) -> tuple[str, tuple[str, .
     return text, tuple(definitions)
 
 
+def whole_numbers(text: str) -> dict[str, int]:
+    """Return the macros and constants of a text that are plain whole numbers."""
+    any_name = r"(?P<name>[A-Za-z_]\w*)"
+    found = [
+        *re.finditer(_MACRO.format(name=any_name), text, flags=re.MULTILINE),
+        *re.finditer(_CONSTANT.format(name=any_name), text),
+    ]
+    values = {one["name"]: one[3].partition("//")[0].strip("={} \t") for one in found}
+    return {name: int(value) for name, value in values.items() if value.isdecimal()}
+
+
 def _defined(value: str, match: re.Match[str]) -> str:
     return f"{match[1]} {value}" + "\\\n" * match[2].count("\n")
 

@@ -16,6 +16,7 @@ _TEMPLATE = re.compile(r"\btemplate\s*<")
 _LAST = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$")
 _LENGTH = re.compile(r"\[\s*(\d+)\s*\]")
 _QUALIFIER = re.compile(r"\b(const|volatile|__restrict__|__restrict|__grid_constant__)\b")
+_POINTS_TO_CONST = re.compile(r"\bconst\b.*[*&\[]")
 _NOT_NAMES = (
     "__launch_bounds__", "__cluster_dims__", "__align__", "__maxnreg__", "__block_size__",
     "__attribute__", "alignas",
@@ -27,18 +28,25 @@ class Declared:
     """A parameter or member as the source declares it; its type is the text before its name.
 
     `length` is that of an array within a structure, negative where it is no plain number. Of a
-    class only its bytes are a value.
+    class only its bytes are a value. The type is without qualifiers; `is_const` is that of the
+    elements that it points to.
     """
 
     name: str
     ctype: str
     length: int = 0
     is_class: bool = False
+    is_const: bool = False
 
     @property
     def is_pointer(self) -> bool:
         """Whether it is a pointer."""
         return "*" in self.ctype or self.ctype.endswith("]")
+
+    @property
+    def qualified(self) -> str:
+        """The type, with the `const` of its elements."""
+        return f"const {self.ctype}" if self.is_const else self.ctype
 
 
 @lru_cache(maxsize=8)
@@ -132,7 +140,9 @@ def _parameter(text: str, number: int) -> Declared:
     match = _LAST.search(text)
     found = type_of(text, number)
     is_array = match is not None and bool(match[2]) and bool(text[: match.start()].strip())
-    return Declared(found.name, f"{found.ctype}[]") if is_array else found
+    if not is_array:
+        return found
+    return Declared(found.name, f"{found.ctype}[]", is_const=points_to_const(text))
 
 
 def type_of(text: str, number: int) -> Declared:
@@ -146,4 +156,10 @@ def type_of(text: str, number: int) -> Declared:
     length = _LENGTH.fullmatch(brackets)
     ctype = _QUALIFIER.sub("", before)
     ctype = re.sub(r"\s*\*", "*", " ".join(ctype.split()))
-    return Declared(name, ctype, int(length[1]) if length else -len(brackets))
+    elements = int(length[1]) if length else -len(brackets)
+    return Declared(name, ctype, elements, is_const=points_to_const(before))
+
+
+def points_to_const(ctype: str) -> bool:
+    """Return whether a type is a pointer, a reference or an array of something `const`."""
+    return _POINTS_TO_CONST.search(ctype) is not None

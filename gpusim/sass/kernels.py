@@ -22,8 +22,8 @@ from gpusim.cuda_cpp.embedded import cuda_of, cuda_of_notebook
 from gpusim.cuda_cpp.example_instances import example_instance
 from gpusim.cuda_cpp.host_numbers import Root
 from gpusim.cuda_cpp.includes import includes, read
-from gpusim.cuda_cpp.named_values import with_values
-from gpusim.cuda_cpp.signature import Declared
+from gpusim.cuda_cpp.named_values import whole_numbers, with_values
+from gpusim.cuda_cpp.signature import Declared, points_to_const
 from gpusim.cuda_cpp.source_text import parts
 from gpusim.cuda_cpp.structures import (
     POINTER_BYTES,
@@ -186,15 +186,16 @@ class CudaSource(CodeFile):
         return self._text
 
     def with_constant(self, root: Root, value: str) -> CudaSource:
-        """Return the source with another value of a macro or a literal that host code follows.
+        """Return the source with another value of a macro, a constant or a literal of host code.
 
         It is the same source where its text does not have that constant, or has that value.
         """
         kind, *about = root
         text = self.text
         if kind == "macro":
-            line = rf"^([ \t]*#[ \t]*define[ \t]+{about[0]}[ \t]+)(?!{value}\b).*$"
-            text = re.sub(line, rf"\g<1>{value}", text, flags=re.MULTILINE)
+            name = str(about[0])
+            if str(whole_numbers(text).get(name)) != value:
+                text, _ = with_values(text, {name: value})
         elif kind == "at":
             begin, end = (int(str(one)) for one in about[:2])
             whole = text.encode()
@@ -335,17 +336,20 @@ class CudaSource(CodeFile):
             return [name]
         if "<" in name:
             known = self._types_in(name)
-            each = (", ".join(resolved(o, known).ctype for o in one) for one in found)
-            return [f"{name}({types})" for types in each]
-        types = [[_bare(resolved(o, self._aliases).ctype) for o in one] for one in found]
-        made = [_signature(symbol) for symbol in self._known_kernels(name)]
-        known = {
-            f"{full}({', '.join(taken)})": list(map(_bare, taken)) for full, taken in made if taken
-        }
-        if known:
-            place = {name: types.index(of) if of in types else -1 for name, of in known.items()}
-            return sorted(known, key=place.__getitem__)
-        return list(dict.fromkeys(f"{name}({', '.join(one)})" for one in types))
+            return _with_types(
+                [(name, [resolved(o, known).qualified for o in one]) for one in found]
+            )
+        types = [[resolved(o, self._aliases).qualified for o in one] for one in found]
+        made = (
+            (symbols.cpp_name(one), symbols.parameter_types(one, qualified=True))
+            for one in self._known_kernels(name)
+        )
+        held = [(full, taken) for full, taken in made if taken]
+        if held:
+            places = [next(iter(_alike(taken, types)), -1) for _, taken in held]
+            return [name for _, name in sorted(zip(places, _with_types(held), strict=True))]
+        shown = [(name, ["const " * points_to_const(o) + _bare(o) for o in one]) for one in types]
+        return list(dict.fromkeys(_with_types(shown)))
 
     def _known_kernels(self, name: str) -> list[str]:
         """Return the symbols of the kernels of a plain name, none where nothing is compiled."""
@@ -358,16 +362,11 @@ class CudaSource(CodeFile):
     def overload(self, name: str) -> tuple[Declared, ...]:
         """Return a kernel's parameters as declared, of the one with the types in its name."""
         plain, types = _plain_name(name), _types_of(name)
-        found = self.kernels.get(plain, ())
         if types is None:
-            return found
-        known = self._types_in(name)
-        same = (
-            one
-            for one in signature.overloads(self.declarations, plain)
-            if [_bare(resolved(o, known).ctype) for o in one] == types
-        )
-        return next(same, ())
+            return self.kernels.get(plain, ())
+        known, found = self._types_in(name), signature.overloads(self.declarations, plain)
+        same = _alike(types, [[resolved(o, known).qualified for o in one] for one in found])
+        return found[same[0]] if same else ()
 
     def code(self, name: str, cc: ComputeCapability) -> Code:
         """Return a kernel's machine code for a GPU."""
@@ -456,7 +455,9 @@ class CudaSource(CodeFile):
         if "<" in full and "::" not in full.partition("<")[0]:
             full = signature.namespaces(self.declarations).get(_plain_name(full), "") + full
         if bracket and len(signature.overloads(self.declarations, _plain_name(full))) > 1:
-            return f"(void(*)({types}){full}" if "<" in full else None
+            taken = [resolved(o, self._types_in(name)).qualified for o in self.overload(name)]
+            written = f"{', '.join(taken)})" if taken else types
+            return f"(void(*)({written}){full}" if "<" in full else None
         return full if "<" in full or "::" in full else None
 
 
@@ -507,21 +508,37 @@ def _plain_name(name: str) -> str:
 def _types_of(name: str) -> list[str] | None:
     """Return the parameters' types that a kernel is named with, None for a name alone."""
     _, bracket, types = name.partition("(")
-    return [_bare(one) for one in parts(types.strip().removesuffix(")"))] if bracket else None
+    return parts(types.strip().removesuffix(")")) if bracket else None
 
 
-def _signature(symbol: str) -> tuple[str, list[str] | None]:
-    """Return a kernel's name in C++ with its namespaces, and its parameters' types."""
-    return symbols.cpp_name(symbol), symbols.parameter_types(symbol)
+def _alike(types: Sequence[str], overloads: Sequence[Sequence[str]]) -> list[int]:
+    """Return the overloads with these parameters, of several those with the same `const`."""
+    bare, consts = list(map(_bare, types)), list(map(points_to_const, types))
+    found = [at for at, one in enumerate(overloads) if list(map(_bare, one)) == bare]
+    same = [at for at in found if list(map(points_to_const, overloads[at])) == consts]
+    return same or found
+
+
+def _with_types(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return names with their parameters' types, with `const` where others are equal but for it."""
+    plain = [f"{name}({', '.join(map(_unqualified, types))})" for name, types in named]
+    return [
+        one if plain.count(one) == 1 else f"{name}({', '.join(types)})"
+        for one, (name, types) in zip(plain, named, strict=True)
+    ]
 
 
 # Of types of one size and kind the first name: `unsigned`, `unsigned int` and `uint32_t` are one.
 _FIRST_NAMES = {dtype: name for name, dtype in reversed(list(TYPES.items()))}
 
 
+def _unqualified(ctype: str) -> str:
+    return " ".join(_QUALIFIER.sub("", ctype).split())
+
+
 def _bare(ctype: str) -> str:
     """Return a type without qualifiers and blanks, as machine code has it of parameters."""
-    text = " ".join(_QUALIFIER.sub("", ctype).replace("[]", "*").split())
+    text = _unqualified(ctype.replace("[]", "*"))
     base = text.rstrip("*& ")
     named = _FIRST_NAMES[TYPES[base]] if base in TYPES else base
     return "".join(f"{named}{text[len(base) :]}".split())
@@ -541,21 +558,20 @@ def _symbol(name: str, held: cubin.Cubin, file: str) -> str:
     ]
     if "::" in plain:
         found = [k for k in found if f"::{symbols.cpp_name(k)}".endswith(f"::{plain}")]
-    taken = {k: symbols.parameter_types(k) for k in found}
+    taken = [symbols.parameter_types(k, qualified=True) for k in found]
+    names = _with_types([(plain, one or ()) for one in taken])
     if types is not None:
-        found = [k for k in found if list(map(_bare, taken[k] or ["?"])) == types]
+        places = _alike(types, [one or ["?"] for one in taken])
+        found, names = [found[at] for at in places], [names[at] for at in places] or names
     if not found:
-        known = sorted(
-            {
-                f"{plain} (extern C)" if t is None else f"{plain}({', '.join(t)})"
-                for t in taken.values()
-            }
-        )
+        known = {
+            f"{plain} (extern C)" if t is None else o for o, t in zip(names, taken, strict=True)
+        }
         unknown = f"{plain} stands for all its types" if "<" in plain else "is it a template?"
-        words = f"its overloads: {', '.join(known)}" if known else unknown
+        words = f"its overloads: {', '.join(sorted(known))}" if known else unknown
         raise InputError(f"{file} has no kernel {name!r}: {words}")
     if len(found) > 1:
-        with_types = sorted({f"{plain}({', '.join(taken[k] or ())})" for k in found})
+        with_types = sorted(set(names))
         raise InputError(
             f"{file} has {len(found)} kernels {name!r}: write their types, or namespaces, out, as "
             "in "

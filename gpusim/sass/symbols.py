@@ -91,11 +91,13 @@ def language(symbol: str) -> str:
     return PYTHON if _NUMBA.search(symbol) else CUDA_CPP
 
 
-def parameter_types(symbol: str) -> list[str] | None:
-    """Return the types of a kernel's parameters, None where its name does not say them."""
+def parameter_types(symbol: str, *, qualified: bool = False) -> list[str] | None:
+    """Return the types of a kernel's parameters, None where its name does not say them.
+
+    They are without `const`, but `qualified`.
+    """
     try:
-        mangled = _Mangled(symbol)
-        return mangled.parameters()
+        return _Mangled(symbol, qualified=qualified).parameters()
     except _UNREADABLE:
         return None
 
@@ -116,10 +118,10 @@ _UNREADABLE = (_UnknownError, IndexError, ValueError, RecursionError)
 class _Mangled:
     """One name, read from left to right, with the parts that later ones refer to."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, qualified: bool = False) -> None:
         if not text.startswith("_Z"):
             raise _UnknownError
-        self.text, self.place = text, 2
+        self.text, self.place, self.qualified = text, 2, qualified
         self.known: list[str] = []
         self.arguments: list[str] = []
 
@@ -249,9 +251,11 @@ class _Mangled:
         return self._kept(f"{self.type()}*")
 
     def _qualified(self) -> str:
+        begin = self.place - 1
         while self.next("r", "V", "K"):
             pass
-        return self._kept(self.type())
+        is_const = self.qualified and "K" in self.text[begin : self.place]
+        return self._kept(f"{'const ' * is_const}{self.type()}")
 
     def _substituted(self) -> str:
         return self._with_arguments(self.referred())
