@@ -7,14 +7,16 @@ import weakref
 from typing import Any
 
 import numpy as np
+import pytest
 
-from gpusim import array_spec, cuda, predict
+from gpusim import array_spec, cuda, cuda_source, predict
 from gpusim.codegen.programs import prepare
 from gpusim.cuda import Kernel
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams import classify
 from gpusim.prediction.streams.same_launch import SameLaunch
+from gpusim.sass import wheels
 
 
 @cuda.jit
@@ -98,3 +100,11 @@ def test_arrays_are_not_kept_with_what_is_known_of_their_launch() -> None:
     del x
     gc.collect()
     assert held() is None
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_a_kernel_that_prints_has_the_text_of_its_formats() -> None:
+    text = """#include <cstdio>
+    __global__ void greet(int id) { printf("block %d of %d\\n", blockIdx.x, id); }"""
+    found = predict(cuda_source(text)["greet"][2, 32], 3, device="h200")
+    assert found.time_us > found.overhead_us

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.isa.ops import ANY_ARRAY
+from gpusim.isa.ops import ANY_ARRAY, OPS
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.prepared import Prepared
 from gpusim.program.taint import data_dependent_lines
@@ -58,6 +58,8 @@ def _may_decide(prepared: Prepared, arrays: Mapping[str, np.ndarray[Any, Any]]) 
     if has_other_memory or prepared.copies or not are_usual or _overlap(arrays):
         return True
     if any(isinstance(value, dict) for value in prepared.arguments.values()):  # textures
+        return True
+    if any(OPS[row.op].kind == "call_driver" for row in prepared.program.instructions):  # formats
         return True
     return bool(data_dependent_lines(prepared.program, {ANY_ARRAY}))
 
