@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusim.cli import inputs
-from gpusim.cli.launch_examples import Parameter, dtype_of, parameters_of
+from gpusim.cli.expressions import value_of
+from gpusim.cli.launch_examples import Parameter, components_of, dtype_of, parameters_of
 from gpusim.cli.python_launches import python_launches
 from gpusim.cuda_cpp.host_code import HostArray, HostLaunch, Pointer, launches
 from gpusim.cuda_cpp.host_numbers import Number, Root, operation
@@ -32,6 +33,7 @@ IN_A_ROW, IN_A_SQUARE = 65536, 256
 SPARE = 4  # of an array in a row, in place of its size: some elements for each of n
 USUAL_BLOCKS = ("256", "16x16", "8x8x4")  # where the host code has only a parameter for it
 MOST_ELEMENTS = 1 << 24  # of an array whose size is not known
+USUAL_SHARED_BYTES = 48 << 10  # that any launch may have
 LEAST_SIZE = 32  # of constants that are no argument, and may be the size
 CANDIDATE = "constant"  # the name of such a constant, with a number
 
@@ -296,11 +298,21 @@ def _as_options(
     if pairs:
         options["arg"] = [f"{one.name}={text}" for one, text in pairs if text]
     for root in [root for root, name in names.items() if name == SIZE][:1]:
-        usual = IN_A_ROW if _power(named) == 1 else IN_A_SQUARE
-        options["n"] = str(usual if root[0] == "unknown" else found.constants[root])
+        is_open = root[0] == "unknown"
+        options["n"] = str(_usual_size(named) if is_open else found.constants[root])
     size = next((root for root, name in names.items() if name == SIZE), None)
     block_sizes = tuple(one.root for one in found.block.sizes)
     return FileLaunch(options, Origin.HOST, named.line, size, block_sizes)
+
+
+def _usual_size(launch: HostLaunch) -> int:
+    """Return elements for a launch of open size, so many that its shared memory suffices."""
+    size = IN_A_ROW if _power(launch) == 1 else IN_A_SQUARE
+    names = {SIZE: size, BLOCK: math.prod(one.whole for one in launch.block.sizes)}
+    text = "0" if launch.shared is None else launch.shared.written
+    while names[SIZE] > 1 and value_of(text, names) > USUAL_SHARED_BYTES:
+        names[SIZE] //= 2
+    return names[SIZE]
 
 
 def _pairs(
@@ -326,8 +338,10 @@ def _argument(parameter: Parameter, value: object, unknown: str) -> str:
         return str(value)
     if parameter.is_array:
         kind = dtype_of(parameter.type)
-        known = isinstance(value, Pointer) and value.bytes is not None
-        return f"{kind}[{_elements(value.bytes, kind) if known else unknown}]"  # type: ignore[attr-defined]
+        if isinstance(value, Pointer) and value.bytes is not None and value.bytes.whole > 0:
+            return f"{kind}[{_elements(value.bytes, kind)}]"
+        components = components_of(parameter.type)
+        return f"{kind}[{unknown if components == 1 else f'{components}*{unknown}'}]"
     if isinstance(value, Number):
         if dtype_of(parameter.type).startswith("float"):
             return str(float(value.value))

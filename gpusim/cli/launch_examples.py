@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusim.cuda_cpp.example_instances import body_in, shape
+from gpusim.cuda_cpp.example_instances import block_constants, body_in, shape
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
+    from gpusim.cuda_cpp.host_numbers import Root
     from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeKernel
 
@@ -61,8 +62,7 @@ def dtype_of(ctype: str) -> str:
     """
     from gpusim.cuda_cpp.structures import TYPES
 
-    base = re.sub(r"\b(?:const|volatile|__restrict__|restrict|struct)\b|[*&]|\[\w*\]", " ", ctype)
-    name = " ".join(base.split())
+    name = _base(ctype)
     for known, bits in _BITS.items():
         if known in name:
             return bits
@@ -70,6 +70,20 @@ def dtype_of(ctype: str) -> str:
     unknown = "float32" if is_array else "int32"
     found = TYPES.get(name) or TYPES.get(re.sub(r"[1-4]$", "", name))
     return np.dtype(found).name if found is not None else unknown
+
+
+def components_of(ctype: str) -> int:
+    """Return the numbers in an element of `float4*`, `uchar4*` or another type of vectors."""
+    from gpusim.cuda_cpp.structures import TYPES
+
+    name = _base(ctype)
+    is_vector = name not in TYPES and name[:-1] in TYPES and name[-1:] in "234"
+    return int(name[-1]) if is_vector else 1
+
+
+def _base(ctype: str) -> str:
+    base = re.sub(r"\b(?:const|volatile|__restrict__|restrict|struct)\b|[*&]|\[\w*\]", " ", ctype)
+    return " ".join(base.split())
 
 
 def parameters_of(kernel: Kernel | MachineCode) -> list[Parameter]:
@@ -141,9 +155,18 @@ class Example(NamedTuple):
 def example_of(kernel: Kernel | MachineCode) -> Example:
     """Return an example of a launch."""
     body = body_of(kernel)
-    grid, block = shape(body)
+    grid, block = shape(body, text_of(kernel))
     given = {one.name: one.example for one in parameters_of(kernel)}
     return Example(grid, block, given, _DYNAMIC_BYTES if _DYNAMIC.search(body) else "")
+
+
+def constants_of_block(kernel: Kernel | MachineCode, block: str) -> tuple[Root | None, ...]:
+    """Return the constants of a kernel's file that are the sizes of its block, axis by axis."""
+    found = {
+        value: name for name, value in block_constants(text_of(kernel), body_of(kernel)).items()
+    }
+    names = [found.get(int(size)) if size.isdecimal() else None for size in block.split("x")]
+    return tuple(None if name is None else ("macro", name) for name in names)
 
 
 def body_of(kernel: Kernel | MachineCode) -> str:
@@ -156,9 +179,14 @@ def body_of(kernel: Kernel | MachineCode) -> str:
     return "" if tree is None else ast.unparse(tree)
 
 
+def text_of(kernel: Kernel | MachineCode) -> str:
+    """Return the text of a kernel's file of CUDA C++, "" for any other."""
+    return getattr(getattr(kernel, "file", None), "text", "")
+
+
 def _body(kernel: CodeKernel) -> str:
     name = kernel.__name__.partition("<")[0].rpartition("::")[2]
-    return body_in(getattr(kernel.file, "text", ""), name)
+    return body_in(text_of(kernel), name)
 
 
 def command_line(command: str, kernel: str, words: list[str]) -> str:

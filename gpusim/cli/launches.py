@@ -36,8 +36,10 @@ OF_FILES = {
     "--arg": "arg", "--shared-bytes": "shared_bytes", "--uninitialised": "uninitialised",
 }  # fmt: skip
 
-# Of a launch of host code that is run, beyond which its size is halved.
+# Of a launch of host code that is run, beyond which its size is halved; threads may each go through
+# all elements, and host code that leaves its size open asks for no large one.
 MOST_THREADS, MOST_ELEMENTS, LEAST_ELEMENTS = 1 << 18, 1 << 20, 64
+MOST_THREADS_OF_OPEN_SIZE = 1 << 12
 
 Arguments = list[Any]
 
@@ -119,7 +121,10 @@ class FileLaunch(ResolvedLaunch):
         configured, values = self.bare()
         threads = configured.launch.blocks * configured.launch.threads_per_block
         elements = sum(one.size for one in values if isinstance(one, ArraySpec))
-        return threads > MOST_THREADS or elements > MOST_ELEMENTS
+        size = self.chosen.size
+        is_open = size is not None and size[0] == "unknown"
+        most = MOST_THREADS_OF_OPEN_SIZE if is_open else MOST_THREADS
+        return threads > most or elements > MOST_ELEMENTS
 
     def halved(self) -> FileLaunch:
         """Return the launch for half of the elements."""
@@ -351,6 +356,7 @@ def completed(
 ) -> tuple[Namespace, LaunchDescription]:
     """Return options with those that the kernel's file has for it, and where each is from."""
     from gpusim.cli import inputs
+    from gpusim.cli.launch_examples import constants_of_block
 
     parameters = kernel.source.parameters
     reference = Reference.of(chosen.kernel)
@@ -394,6 +400,8 @@ def completed(
     options = {name: one.value for name, one in members.items()} | {"arg": texts or None}
     size = next((one.size for one in found if "n" in one.options), None)
     sizes = next((one.block_sizes for one in found if one.block_sizes), ())
+    if not sizes and kept is not None:
+        sizes = constants_of_block(kernel, str(kept.options.get("block", "")))
     constants = {"size": size, "block_sizes": sizes}
     return Namespace(**{**vars(chosen), **options, **constants}), described
 

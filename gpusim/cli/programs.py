@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gpusim.cli import output
 from gpusim.cli.findings_formats import DOCUMENTS, chosen_format, formatted
 from gpusim.cli.options import (
+    LAUNCHING,
     Option,
     Parser,
     add_options,
@@ -80,12 +81,16 @@ so do findings by --format gcc or github without --out."""
 def is_meant(command: str, arguments: Sequence[str]) -> bool:
     """Return whether a command line means a program, not a kernel.
 
-    A file of CUDA C++ does if it has a main; for `run`, which takes no kernel of a file, always.
+    A file of CUDA C++ does if it has a main, and no option is of one launch; for `run`, which takes
+    no kernel of a file, always.
     """
     if command not in COMMANDS:
         return False
     if SEPARATOR in arguments:
         return True
+    flags = {flag for option in options(LAUNCHING) for flag in option.flags}
+    if command != "run" and flags.intersection(one.partition("=")[0] for one in arguments):
+        return False
     named = [one for one in arguments if one.endswith(SUFFIXES) and not one.startswith("-")]
     has_cuda = any(one.endswith(SUFFIXES[0]) for one in named)
     return has_cuda and (command == "run" or any(has_main(Path(one)) for one in named))

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import prod
 
-GRIDS, BLOCKS = ("16", "4x4"), ("256", "16x16")  # in a row, in a square
+from gpusim.cuda_cpp.named_values import whole_numbers
+
+MOST_THREADS = 1024  # of a block
+GRID, BLOCKS = "16", ("256", "16x16")  # in a row, in a square
+SIDE = 64  # of a square of threads
 _OF_TEMPLATE = {"typename": "float", "class": "float", "bool": "true"}
 _OF_BLOCK = re.compile(
     r"block|thread|tpb|dim|tile|row|col|size|width|height|^b[mnk]?$", re.IGNORECASE
 )
 _SMALL = "4"  # of a template, for a number that is none of the block's: elements of a thread
+_SIZES = (
+    r"__shared__[^;]*\b{name}\b|\+=\s*{name}\b"
+    r"|blockIdx\s*\.\s*\w\s*\*\s*{name}\b|\b{name}\s*\*\s*blockIdx\b"
+)
 _SQUARE_GRID = re.compile(r"\bblockIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 _SQUARE_BLOCK = re.compile(r"\bthreadIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 
@@ -20,7 +29,7 @@ def example_instance(name: str, parameters: Sequence[str], text: str) -> str:
 
     Numbers that are named for a block or a tile have the size of the example's block.
     """
-    block = shape(body_in(text, name))[1].partition("x")[0]
+    block = shape(body_in(text, name), text)[1].partition("x")[0]
     words = [one.split() for one in parameters if one.split() and "=" not in one]
     of_numbers = [block if _OF_BLOCK.search(one[-1]) else _SMALL for one in words]
     given = [
@@ -29,12 +38,32 @@ def example_instance(name: str, parameters: Sequence[str], text: str) -> str:
     return f"{name}<{', '.join(given)}>"
 
 
-def shape(body: str) -> tuple[str, str]:
-    """Return a grid and a block with the dimensions that a kernel requests."""
-    return (
-        GRIDS[_SQUARE_GRID.search(body) is not None],
-        BLOCKS[_SQUARE_BLOCK.search(body) is not None],
-    )
+def shape(body: str, text: str = "") -> tuple[str, str]:
+    """Return a grid and a block with the dimensions that a kernel requests.
+
+    The block has the sizes of the text's constants for it, where a GPU can run that.
+    """
+    is_square = _SQUARE_BLOCK.search(body) is not None
+    sizes = sorted(set(block_constants(text, body).values()), reverse=True)[: 1 + is_square]
+    sizes = sizes * 2 if is_square and len(sizes) == 1 else sizes
+    is_possible = sizes and 0 < prod(sizes) <= MOST_THREADS
+    block = "x".join(map(str, sizes)) if is_possible else BLOCKS[is_square]
+    if _SQUARE_GRID.search(body) is None:
+        return GRID, block
+    blocks = max(1, SIDE // int(block.partition("x")[0])) if is_square else SIDE // 16
+    return f"{blocks}x{blocks}", block
+
+
+def block_constants(text: str, body: str) -> dict[str, int]:
+    """Return a text's constants that are named for a block and stand for its size in a kernel.
+
+    They are sizes of shared memory, steps of a loop, or factors of the block's index.
+    """
+    return {
+        name: value
+        for name, value in whole_numbers(text).items()
+        if _OF_BLOCK.search(name) and re.search(_SIZES.format(name=name), body)
+    }
 
 
 def body_in(text: str, name: str) -> str:

@@ -124,6 +124,7 @@ class _Host:
         self._constants: dict[Root, Fraction] = {}
         self._called: set[str] = set()
         self._depth = self._steps = 0
+        self._block: Any = None  # of the launch that is read
         self._declare(root)
 
     def all(self) -> list[HostLaunch]:
@@ -343,9 +344,17 @@ class _Host:
         found = _VALUES.get(node.type)
         made = found(self, node, env) if found is not None else self._inside(node, env)
         if isinstance(made, Number) and made.is_literal:
-            made = replace(made, root=("at", node.start_byte, node.end_byte, node.text))
-            made = self._named(made)
+            made = self._named(replace(made, root=self._root(node)))
         return made
+
+    def _root(self, node: Any) -> Root:
+        """Return a literal as a constant: of a launch's block also those that mean its size."""
+        block, parent = self._block, node.parent
+        if block is not None and node.text == block.text and parent is not None:
+            is_divisor = parent.type == "binary_expression" and parent.children[1].type == "/"
+            if parent.type == "template_argument_list" or is_divisor:
+                node = block
+        return "at", node.start_byte, node.end_byte, node.text
 
     def _inside(self, node: Any, env: dict[str, Any]) -> Any:
         """Return the value of an expression's only part; nothing is known of other ones."""
@@ -417,8 +426,19 @@ class _Host:
                 return before
         if made is None or left.type == "subscript_expression":
             return before
+        if isinstance(made, Pointer) and isinstance(before, Pointer):
+            made.ctype = made.ctype or before.ctype
         env[name] = made.copied() if isinstance(made, Number) else made
         return env[name]
+
+    def _update(self, node: Any, env: dict[str, Any]) -> Any:
+        """Count a variable up or down."""
+        name = _text(node.child_by_field_name("argument"))
+        before = env.get(name)
+        if isinstance(before, Number):
+            operator = _text(node.child_by_field_name("operator"))[:1]
+            env[name] = operation(operator, before, Number.of(1), is_whole=True)
+        return before
 
     def _field(self, node: Any, env: dict[str, Any]) -> Any:
         of = self._value(node.child_by_field_name("argument"), env)
@@ -555,8 +575,11 @@ class _Host:
 
     def _launch(self, node: Any, function: Any, syntax: Any, arguments: Any,
                 env: dict[str, Any]) -> None:  # fmt: skip
+        sizes = syntax.named_children
+        self._block = sizes[1] if len(sizes) > 1 else None
         kernel = self._value(function, env)
-        configuration = [self._value(one, env) for one in syntax.named_children]
+        configuration = [self._value(one, env) for one in sizes]
+        self._block = None
         given = [self._value(one, env) for one in _given(arguments)]
         line = node.start_point[0] + 1
         grid, block, shared, *_ = [*configuration, None, None, None]
@@ -591,6 +614,7 @@ _VALUES: Mapping[str, Any] = {
     "false": _Host._identifier,
     "binary_expression": _Host._binary,
     "assignment_expression": _Host._assignment,
+    "update_expression": _Host._update,
     "field_expression": _Host._field,
     "unary_expression": _Host._unary,
     "pointer_expression": _Host._unary,

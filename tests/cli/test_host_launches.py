@@ -7,12 +7,14 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Run
 
 from gpusim.cuda_cpp.host_code import KernelName, Pointer, launches
 from gpusim.cuda_cpp.host_numbers import Number, operation
 from gpusim.sass import wheels
+from gpusim.sass.kernels import cuda_file
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
@@ -306,6 +308,35 @@ def test_a_block_that_nothing_gives_is_a_usual_one(run: Run, tmp_path: Path) -> 
     assert run(*shlex.split(one["command"])[1:])[0] == 0
 
 
+SIZES = """
+__global__ void shade(const double *x, double *y, uchar4 *z, int n) {
+    extern __shared__ float s[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { s[threadIdx.x] = x[i]; y[i] = s[threadIdx.x]; z[i].w = 1; }
+}
+void made(uchar4 *z, int n) {
+    double *x, *y, *a;
+    a = (double *)malloc(n * sizeof(*a));
+    int images = 0;
+    while (images < 2) images++;
+    cudaMalloc(&x, n * sizeof(*a));
+    cudaMalloc(&y, images * n * sizeof(a[0]));
+    shade<<<dim3(n / 64, images), 64, n * 2>>>(x, y, z, n);
+}
+"""
+
+
+def test_sizes_of_elements_that_counts_and_vectors_have_are_known(run: Run, tmp_path: Path) -> None:
+    """An open size leaves room for the shared memory, and is small where it is run."""
+    (one,) = described(run, tmp_path / "s.cu", SIZES)
+    assert one["launch"] == {
+        "grid": "(n-n%block)/block", "block": "64", "n": "16384", "shared_bytes": "n*2",
+        "arg": ["x=float64[n]", "y=float64[1*n]", "z=uint8[4*4*n]", "n=n"],
+    }  # fmt: skip
+    document = json.loads(run("trace", f"{tmp_path}/s.cu:shade", "--json")[1])
+    assert document["launch"]["n"]["value"] == "4096"
+
+
 def test_overloads_are_listed_with_their_types(run: Run, tmp_path: Path) -> None:
     text = "__global__ void k(int *x) { x[0] = 1; }\n__global__ void k(float *x) { x[0] = 1; }\n"
     names = [one["name"].rpartition(":")[2] for one in described(run, tmp_path / "o.cu", text)]
@@ -343,6 +374,40 @@ def test_each_listed_overload_has_a_command_line_that_runs_it(run: Run, tmp_path
     for name, command in found.items():
         status, out, _ = run(*shlex.split(command)[1:])
         assert (status, out.startswith(f"{name}  grid")) == (0, True)
+
+
+OF_CONST = """
+template <class T> __global__ void k(const T *x, T *y) { y[threadIdx.x] = x[threadIdx.x] + 1; }
+template <class T> __global__ void k(T *x, T *y) { y[threadIdx.x] = x[threadIdx.x] + 2; }
+__global__ void m(const float *x, float *y) { y[threadIdx.x] = x[threadIdx.x] + 3; }
+__global__ void m(float *x, float *y) { y[threadIdx.x] = x[threadIdx.x] + 4; }
+template <class T> __global__ void one(const T *x, T *y) { y[threadIdx.x] = x[threadIdx.x] + 5; }
+template <class T> __global__ void one(const T *x, T *y, int n) { y[n] = x[threadIdx.x] + 6; }
+"""
+
+
+def test_overloads_that_differ_only_in_const_have_names_that_tell_them_apart(
+    run: Run, tmp_path: Path
+) -> None:
+    """A name without `const` means the only overload that has its types otherwise."""
+    file = tmp_path / "o.cu"
+    names = [one["name"].rpartition(".cu:")[2] for one in described(run, file, OF_CONST)]
+    assert names == [
+        "k<float>(const float*, float*)",
+        "k<float>(float*, float*)",
+        "m(const float*, float*)",
+        "m(float*, float*)",
+        "one<float>(float*, float*)",
+        "one<float>(float*, float*, int)",
+    ]
+    words = ("--arg", "x=float32[32]=10", "--arg", "y=float32[32]")
+    for number, name in enumerate(names[:5], 1):
+        kernel = cuda_file(str(file))[name]
+        y = np.zeros(32, np.float32)
+        kernel[1, 32](np.full(32, 10, np.float32), y)
+        assert (name, set(y.tolist())) == (name, {10.0 + number})
+    status, _, err = run("trace", f"{file}:m", "--grid", "1", "--block", "32", *words)
+    assert (status, "'m(const float*, float*)' or 'm(float*, float*)'" in err) == (2, True)
 
 
 def test_a_template_with_overloads_needs_its_types(run: Run, tmp_path: Path) -> None:
@@ -400,6 +465,79 @@ def test_a_block_replaces_the_constant_that_the_kernel_shares_with_its_launch(
     (tmp_path / "sum.cu").write_text(SUM_OF_A_BLOCK.format(constant=constant))
     status, out, _ = run("check", f"{tmp_path}/sum.cu:sum", *words)
     assert (status, out.splitlines()[0].split(",")[0]) == (0, f"sum  grid {grid}")
+
+
+LITERALS = """
+template <int SIZE> __global__ void halves(const float *x, float *y, int n) {
+    __shared__ float s[SIZE];
+    int i = blockIdx.x * SIZE + threadIdx.x;
+    s[threadIdx.x] = i < n ? x[i] : 0;
+    if (i < n) y[i] = s[threadIdx.x] / 2;
+}
+__global__ void strided(const float *x, float *y, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        y[i] = x[i];
+}
+int main() {
+    int n = 1000;
+    float *x, *y;
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMalloc(&y, n * sizeof(float));
+    halves<128><<<(n + 127) / 128, 128>>>(x, y, n);
+    strided<<<128, 128>>>(x, y, n);
+}
+"""
+
+
+def test_a_block_replaces_the_equal_literals_that_mean_it_in_its_launch(
+    run: Run, tmp_path: Path
+) -> None:
+    """A template's argument and a divisor of the grid do, the number of blocks does not."""
+    file = tmp_path / "f.cu"
+    halves, strided = described(run, file, LITERALS)
+    assert (halves["launch"]["grid"], strided["launch"]["grid"]) == ("ceil(n/block)", "128")
+    for name, kernel, grid in (("halves", "halves<256>", 4), ("strided", "strided", 128)):
+        document = json.loads(run("trace", f"{file}:{name}", "--block", "256", "--json")[1])
+        assert (document["kernel"], document["grid"][0]) == (kernel, grid)
+    sides = f"{file}:halves", f"{file}:halves --block 256"
+    document = json.loads(run("compare", *sides, "--json")[1])
+    assert [one["launch"]["kernel"] for one in document["sides"]] == [
+        f"{file}:halves<128>", f"{file}:halves<256>",
+    ]  # fmt: skip
+    assert document["agree"] is True
+
+
+TURNED = """
+constexpr int TILE = 32;
+#define ROWS 8
+__global__ void turn(const float *in, float *out, int n) {
+    __shared__ float tile[TILE][TILE + 1];
+    int x = blockIdx.x * TILE + threadIdx.x, y = blockIdx.y * TILE + threadIdx.y;
+    for (int j = 0; j < TILE; j += ROWS) tile[threadIdx.y + j][threadIdx.x] = in[(y + j) * n + x];
+    __syncthreads();
+    x = blockIdx.y * TILE + threadIdx.x, y = blockIdx.x * TILE + threadIdx.y;
+    for (int j = 0; j < TILE; j += ROWS) out[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+"""
+
+
+def test_an_example_has_the_block_of_the_constants_that_the_kernel_uses(
+    run: Run, tmp_path: Path
+) -> None:
+    (one,) = described(run, tmp_path / "t.cu", TURNED)
+    words = shlex.split(one["command"])
+    assert words[words.index("--block") + 1] == "32x8"
+    assert run("check", *words[2:])[0] == 0
+
+
+@pytest.mark.parametrize(("block", "status"), [("32x8", 0), ("32x16", 0), ("16x8", 0)])
+def test_a_block_replaces_constants_of_a_file_without_host_code(
+    block: str, status: int, run: Run, tmp_path: Path
+) -> None:
+    launch = "// gpusim: grid=2x2 block=32x8 n=64 args=float32[n,n],float32[n,n],n\n"
+    (tmp_path / "t.cu").write_text(TURNED.replace("__global__", f"{launch}__global__"))
+    code, out, _ = run("check", f"{tmp_path}/t.cu", "--block", block)
+    assert (code, f"block {block.replace('x', ' x ')}" in out) == (status, True)
 
 
 def test_a_block_of_two_sizes_leaves_the_constant_of_a_square_as_it_is(

@@ -25,6 +25,8 @@ def test_a_program_stands_behind_two_dashes_or_is_a_file_with_a_main(tmp_path: P
     assert is_meant("trace", [str(kernel), str(tmp_path / "host.cpp")])
     assert not is_meant("trace", [str(tmp_path / "host.cpp")])
     assert not is_meant("trace", [f"{whole}:k"])
+    for option in (["--block", "64"], ["--block=64"], ["-n", "100"]):
+        assert not is_meant("predict", [str(whole), *option])
     assert not is_meant("lower", ["--", "app"])
 
 
