@@ -757,6 +757,21 @@ def add_by_blocks(sums, words, apart):
 
 
 @cuda.jit
+def add_to_two(sums, others, at):
+    cuda.atomic.add(sums, 0, 1)
+    cuda.atomic.add(others, at + cuda.grid(1), 1)
+    cuda.atomic.add(sums, 1, 1)
+
+
+def test_atomics_on_one_array_wait_for_each_other_and_not_for_those_on_another() -> None:
+    """The first and the last have a sector in common; the second has none with either."""
+    arrays = (array_spec(2, "int32"), array_spec(64 * BLOCKS, "int32"), np.int32(0))
+    loads = share_from(add_to_two[BLOCKS, 64], arrays).atomics
+    first, second, last = (loads[pc].group for pc in sorted(loads))
+    assert first == last != second
+
+
+@cuda.jit
 def add_to_own(sums):
     cuda.atomic.add(sums, cuda.blockIdx.x, np.float32(1))
 
@@ -1219,3 +1234,19 @@ def test_atomics_of_blocks_that_each_have_places_of_their_own_keep_all_units_bus
     share = share_from(count_marks[BLOCKS, 64], arrays)
     (found,) = share.atomics.values()
     assert found.at_once == pytest.approx(H200.bandwidth.l2_atomic_units)
+
+
+@cuda.jit
+def gathers_of_first_blocks(order, x, out, busy):
+    if cuda.blockIdx.x < busy:
+        i = cuda.grid(1)
+        out[i] = x[order[i]]
+
+
+def test_neighbours_are_blocks_that_make_accesses_where_some_do() -> None:
+    """Of 1,024 blocks the first 256 gather: the neighbours are the last of these, not idle ones."""
+    order = np.random.default_rng(3).permutation(2**16).astype(np.int32)
+    arrays = (order, array_spec(2**16, "float32"), array_spec(2**16, "float32"), np.int32(256))
+    prepared = prepare(gathers_of_first_blocks[1024, 256], arrays, CC, code="lowering")
+    found = patterns.patterns_of(prepared, classify(prepared), 512)
+    assert sum(len(found.single[block]) > 0 for block in found.neighbours) >= 12

@@ -342,9 +342,8 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
     each = sum(one.blocks * one.stream.kept for one in classes.classes) / (last + 1)
     is_much = longest > MOST_STEPS or each * min(last + 1, NEIGHBOURS + APART) > MOST_INSTRUCTIONS
     near, apart = (2, FEW - 2) if is_much else (NEIGHBOURS, APART)
-    begin = max(0, int(NEIGHBOURS_AT * last) - near // 2)
-    neighbours = tuple(range(begin, min(last, begin + near - 1) + 1))
     spread = tuple(sorted({round(k * last / max(1, apart - 1)) for k in range(apart)}))
+    neighbours = _around(int(NEIGHBOURS_AT * last), near, last)
     together: tuple[int, ...] = ()
     if any(_is_global_atomic(one) for one in prepared.program.instructions):
         during = _running(prepared.launch, at_once)
@@ -352,8 +351,19 @@ def _run_some(prepared: Prepared, classes: Classes, at_once: int) -> Patterns:
         together = tuple(during[(2 * k + 1) * len(during) // (2 * count)] for k in range(count))
         if neighbours[-1] + 1 in during:  # of many blocks, two samples seldom coincide
             together = tuple(neighbours[-1] + 1 if b in neighbours else b for b in together)
-    chosen = sorted({*neighbours, *spread, *together})
-    return _of_some(prepared.launch, touched_by(prepared, chosen), spread, neighbours, together)
+    found = touched_by(prepared, sorted({*neighbours, *spread, *together}))
+    busy = [b for b, one in found.items() if len(one)]
+    if busy and not any(b in busy for b in neighbours):  # others make the accesses
+        idle = neighbours[len(neighbours) // 2]
+        neighbours = _around(min(busy, key=lambda b: abs(b - idle)), near, last)
+        found |= touched_by(prepared, [b for b in neighbours if b not in found])
+    return _of_some(prepared.launch, found, spread, neighbours, together)
+
+
+def _around(block: int, count: int, last: int) -> tuple[int, ...]:
+    """Return the numbers of adjacent blocks about one, of blocks up to a last one."""
+    begin = max(0, block - count // 2)
+    return tuple(range(begin, min(last, begin + count - 1) + 1))
 
 
 def _in_wave(run: Array, during: range) -> tuple[int, ...]:
