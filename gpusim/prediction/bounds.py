@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -45,9 +45,10 @@ class _Costs:
 
     An access to shared memory takes `shared` cycles, and `conflict` for each further wavefront.
 
-    A pass takes `pass_cycles`, times `whole_sector` on a whole sector; a floating-point atomic at
-    least `sector_cycles` for each pass on the sector of the one before it: its own, and with the
-    probability `same_sector` that of another request.
+    A pass takes `pass_cycles`, the units of other groups in the mean `others_cycles`, both times
+    `whole_sector` on a whole sector; a floating-point atomic at least `sector_cycles` for each pass
+    on the sector of the one before it: its own, and with the probability `same_sector` that of
+    another request.
     """
 
     slot: Array
@@ -56,8 +57,10 @@ class _Costs:
     conflict: Array
     is_constant: Array
     pass_cycles: Array
+    others_cycles: Array
     sector_cycles: Array
     same_sector: Array
+    group: Array
     whole_sector: float
 
     @classmethod
@@ -79,21 +82,27 @@ class _Costs:
             conflict=conflict,
             is_constant=np.array([OPS[row.op].action == "constant" for row in rows]),
             pass_cycles=interval.global_atomic_same_address * (1 / at_once + answering),
+            others_cycles=interval.global_atomic_same_address
+            * (1 / device.bandwidth.l2_atomic_units + answering),
             sector_cycles=float_cycles / at_once,
             same_sector=np.array([one.same_sector for one in loads]),
+            group=np.array([one.group for one in loads]),
             whole_sector=interval.global_atomic_whole_sector,
         )
 
 
 @dataclass(frozen=True)
 class _Work:
-    """Work of blocks: cycles of schedulers, tensor cores, shared memory and L2; constants."""
+    """Work of blocks: cycles of schedulers, tensor cores, shared memory and L2; constants.
+
+    The cycles of `atomics` are those of each of their groups.
+    """
 
     issue: float = 0.0
     tensor: float = 0.0
     shared: float = 0.0
     constants: float = 0.0
-    atomics: float = 0.0
+    atomics: Array | float = 0.0
 
     def __add__(self, more: _Work) -> _Work:
         return _Work(
@@ -125,7 +134,7 @@ def bounds_of(
         "issue": work.issue / sms / device.sm.schedulers,
         "shared memory": work.shared / sms,
         "constants": work.constants * interval.adu / sms,
-        "atomics": work.atomics,
+        "atomics": float(np.max(work.atomics)),
         "L2": through_l2 / sms / share.l2_bytes_per_cycle,
         "DRAM": through_dram / sms / share.dram_bytes_per_cycle,
         "block launch": blocks_on_sm * interval.block_completion,
@@ -157,9 +166,11 @@ class _Works:
                 self._of_tables[table] = _of_rows(warp.table, self._costs)
             rows = self._of_tables[table]
             sums = {n: float(warp.total(rows[n])) for n in rows if n != "atomics"}
+            found = _Work(**sums)
             if "atomics" in rows:
-                sums["atomics"] = inner(warp.times, rows["atomics"].take(warp.numbers))
-            self._of_warps[id(warp)] = _Work(**sums)
+                groups = [inner(warp.times, one.take(warp.numbers)) for one in rows["atomics"]]
+                found = replace(found, atomics=np.array(groups))
+            self._of_warps[id(warp)] = found
         return self._of_warps[id(warp)]
 
 
@@ -173,13 +184,15 @@ def _of_rows(table: InstructionTable, costs: _Costs) -> dict[str, Array]:
     passes = np.where(asked > sectors, asked, asked * costs.whole_sector)
     again = np.where(asked > 0, asked / sectors - 1 + costs.same_sector[pc], 0)
     atomics = np.maximum(passes * costs.pass_cycles[pc], again * costs.sector_cycles[pc])
+    others = np.minimum(atomics, passes * costs.others_cycles[pc])
+    groups = np.arange(costs.group.max(initial=0) + 1)[:, None]
     # In all of them but the last one a sum is exact: they are sixteenths of cycles, or whole.
     work = {
         "issue": costs.slot[pc],
         "tensor": costs.tensor[pc],
         "shared": np.where(asked > 0, costs.shared[pc] + (asked - 1) * costs.conflict[pc], 0),
         "constants": np.where(costs.is_constant[pc], np.maximum(asked, 1), 0),
-        "atomics": atomics,
+        "atomics": np.where(costs.group[pc] == groups, atomics, others),
     }
     return {name: column for name, column in work.items() if column.any()}
 

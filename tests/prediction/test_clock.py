@@ -632,6 +632,19 @@ def test_what_is_read_beside_atomics_takes_their_units_too() -> None:
         assert made.cycles == 2 * 100 + 100 / 2 * part
 
 
+@pytest.mark.parametrize(("groups", "cycles"), [((0, 0, 0), 300), ((0, 0, 1), 200)])
+def test_atomics_on_different_words_are_updated_side_by_side(
+    groups: tuple[int, int, int], cycles: int
+) -> None:
+    """Three passes of 100 cycles, one after the other on one word; the third free on another."""
+    gpu = with_intervals(plain_device(global_atomic=10), global_atomic_same_address=100)
+    atomic = Instruction("RED", (), (0, 1), INT32, memory=GLOBAL)
+    loads = {pc: AtomicLoad(1.0, 1.0, group) for pc, group in enumerate(groups)}
+    share = MemoryShare(1e9, 1e9, {-1: Sources(Source(0.0))}, BACK, 1.0, 1, 1, atomics=loads)
+    made = simulate([atomic, atomic, atomic, EXIT], gpu=gpu, share=share)
+    assert made.cycles == pytest.approx(cycles, abs=5)
+
+
 def test_loads_go_on_beside_atomics_whose_old_values_take_longest() -> None:
     """Of two units a value keeps one for a pass longer: a line is looked up meanwhile."""
     gpu = with_intervals(

@@ -65,3 +65,12 @@ def test_floats_take_long_only_behind_others_of_their_sector(name: str) -> None:
 def test_fenced_sums_of_blocks_spread_over_sectors() -> None:
     """With all as long as those of one sector, 118 % too long."""
     assert abs(error("fenced_adds", 2**22)) < 0.08
+
+
+@pytest.mark.parametrize(
+    "number",
+    [100, pytest.param(1, marks=pytest.mark.slow), pytest.param(65536, marks=pytest.mark.slow)],
+)
+def test_sums_in_two_arrays_take_as_long_as_in_the_slower_one(number: int) -> None:
+    """One after the other, 64 % too long for two words beside 100."""
+    assert abs(error(f"two_sums_{number}", 132)) < 0.03

@@ -280,6 +280,38 @@ __global__ void word_asks(int *__restrict__ sums, int *__restrict__ out) {
     for (int k = 0; k < 8; k++) found += atomicOr(&sums[(warp + k) % PLACES * 64 + lane], 0);
     if (found == 12345) out[warp] = found;
 }
+// Threads add to one of two words of one array and to any of WORDS of another, in turn.
+template <int WORDS>
+__global__ void two_sums(float *__restrict__ ends, float *__restrict__ bins) {
+    unsigned state = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7;
+#pragma unroll 1
+    for (int k = 0; k < 16; k++) {
+        state = state * 1664525u + 1013904223u;
+        atomicAdd(&bins[(state >> 8) % WORDS], 1.0f);
+        atomicAdd(&ends[state >> 31], 1.0f);
+    }
+}
+
+__constant__ float4 quads[1024];
+
+// Each thread goes through all constants, with WORK additions for each.
+template <int WORK>
+__global__ void quad_sums(const float *__restrict__ x, float *__restrict__ y, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = x[i], sum = 0;
+    for (int k = 0; k < count; k++) {
+        float4 q = quads[k];
+        float a = q.x * v + q.y, b = q.z * v + q.w;
+#pragma unroll
+        for (int w = 0; w < WORK / 2; w++) {
+            a = a * v + b;
+            b = b * v + a;
+        }
+        sum += a + b;
+    }
+    y[i] = sum;
+}
+
 template __global__ void line_adds<1>(int *);
 template __global__ void line_asks<1>(int *, int *);
 template __global__ void word_asks<1>(int *, int *);
@@ -304,3 +336,9 @@ template __global__ void scattered_stores<16>(float *, unsigned);
 template __global__ void scattered_updates<16>(float *, unsigned);
 template __global__ void scattered_stores<32>(float *, unsigned);
 template __global__ void scattered_updates<32>(float *, unsigned);
+template __global__ void two_sums<1>(float *, float *);
+template __global__ void two_sums<100>(float *, float *);
+template __global__ void two_sums<65536>(float *, float *);
+template __global__ void quad_sums<0>(const float *, float *, int);
+template __global__ void quad_sums<32>(const float *, float *, int);
+template __global__ void quad_sums<128>(const float *, float *, int);

@@ -95,6 +95,11 @@ def _random_adds(n: int) -> Plan:
     return _plan(n // 256, 256, places, afresh(zeros(2**26, int32)), int32(n))
 
 
+def _quad_sums(n: int) -> Plan:
+    constants = (("quads", uniform(4096, 5)),)
+    return _plan(n // 256, 256, uniform(n), zeros(n), int32(1024), constants=constants)
+
+
 def _far_rows(n: int) -> Plan:
     arguments = uniform(n * n), zeros(n * n), int32(n)
     return Plan((n // 32, n // 32), (32, 8), arguments, _nothing)
@@ -170,3 +175,11 @@ for _number in (8, 16, 32):
     _law(f"scattered_updates<{_number}>", MEGABYTES, _scattered(np.float32, _number, _number))
 _law("scattered_words", MEGABYTES, _scattered(np.float32, 8, 1))
 _law("scattered_adds", MEGABYTES, _scattered(int32, 8, 1))
+for _number in (1, 100, 65536):
+    _law(
+        f"two_sums<{_number}>",
+        (132, 528, 1056),
+        lambda n: _plan(n, 256, afresh(zeros(2)), afresh(zeros(65536))),
+    )
+for _number in (0, 32, 128):
+    _law(f"quad_sums<{_number}>", (2**15, 2**17, 2**18, 2**20), _quad_sums)

@@ -95,6 +95,21 @@ __global__ void at_random(char *memory, unsigned mask, unsigned apart, int itera
     if (sum == 0x5eed5eed) *never = sum;
 }
 
+// The first `lanes` lanes of each warp work on a word of one array, at random of `mask` and one more,
+// and then on one of another, `other_mask`: powers of two, the words side by side.
+template <Operation OPERATION>
+__global__ void two_arrays(char *memory, unsigned mask, char *other, unsigned other_mask, int lanes,
+                           int iterations) {
+    unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u + 7;
+    if (threadIdx.x % 32 >= lanes) return;
+#pragma unroll 4
+    for (int r = 0; r < iterations; ++r) {
+        place = place * 1664525u + 1013904223u;
+        if (memory) reduce<OPERATION>(memory + (place >> 4 & mask) * 4ull);
+        if (other) reduce<OPERATION>(other + (place >> 8 & other_mask) * 4ull);
+    }
+}
+
 // The lanes of each warp add to words at random places, 128 bytes apart, of `mask` and one more, a
 // power of two; each time the warp loads ROWS rows of 128 bytes of `rows` as well, one after the
 // other.

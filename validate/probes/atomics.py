@@ -188,14 +188,14 @@ def _among_loads(bench: Bench, rows: int, size: int) -> float:
     return (times[1] - times[0]) * bench.clock_mhz / (64 * bench.sms * 2 * BLOCK / 32)
 
 
-def _at_random(bench: Bench, kind: str, lines: int) -> float:
-    """Return GPU cycles per atomic of one lane."""
+def _at_random(bench: Bench, kind: str, places: int, apart: int = LINE) -> float:
+    """Return GPU cycles per atomic of one lane, at places `apart` bytes apart."""
     times = [
         bench.time_us(
             bench.probe("atomics", f"at_random<{kind}>"),
             bench.buffer(DRAM_BYTES),
-            np.uint32(lines - 1),
-            np.uint32(LINE),
+            np.uint32(places - 1),
+            np.uint32(apart),
             np.int32(iterations),
             bench.stamps(1),
             grid=bench.sms,
@@ -217,6 +217,58 @@ def atomics_by_operation(bench: Bench) -> Values:
         }
         for kind in KINDS
         for pattern in PATTERNS
+    }
+    return []
+
+
+@probe()
+def atomics_on_two_arrays(bench: Bench) -> Values:
+    """RED of all SMs at random on words of one array, of another, and on both in turn.
+
+    GPU cycles per warp, by operation, lanes, and the numbers of words.
+    """
+    bench.prepare("atomics", *(f"two_arrays<{kind}>" for kind in ("ADD", "ADD_FLOAT")))
+    bench.notes["cycles_of_atomics_on_two_arrays"] = {
+        f"{kind}, {lanes} lanes, {first} and {second} words": _on_two(
+            bench, kind, lanes, first, second
+        )
+        for kind in ("ADD", "ADD_FLOAT")
+        for lanes in (1, 32)
+        for first in (0, 2, 128, MANY_WORDS)
+        for second in (1, 2, 128, MANY_WORDS)
+    }
+    return []
+
+
+def _on_two(bench: Bench, kind: str, lanes: int, first: int, second: int) -> float:
+    """Return GPU cycles per warp for an atomic on each array; of no words, for the other alone."""
+    memory = int(bench.buffer(DRAM_BYTES))
+    times = [
+        bench.time_us(
+            bench.probe("atomics", f"two_arrays<{kind}>"),
+            np.uint64(memory if first else 0),
+            np.uint32(max(first, 1) - 1),
+            np.uint64(memory + 8 * MB + 768),
+            np.uint32(second - 1),
+            np.int32(lanes),
+            np.int32(iterations),
+            grid=bench.sms,
+            block=BLOCK,
+            cold=False,
+            repetitions=3,
+        )
+        for iterations in (8, 40)
+    ]
+    return (times[1] - times[0]) * bench.clock_mhz / (32 * bench.sms * BLOCK / 32)
+
+
+@probe()
+def atomics_by_bins(bench: Bench) -> Values:
+    """RED of all lanes of all SMs at random on 2^10 to 2^26 adjacent words: GPU cycles per lane."""
+    bench.notes["cycles_of_an_atomic_at_random_by_adjacent_words"] = {
+        f"{kind}, {2**bits} words": _at_random(bench, f"{kind}, {answer}", 2**bits, 4)
+        for kind, answer in (("ADD", "false"), ("ADD_FLOAT", "false"), ("ADD", "true"))
+        for bits in range(5, 27)
     }
     return []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,10 +69,12 @@ class AtomicLoad:
     """How an instruction's atomics meet in the L2: the number of units that are busy in parallel.
 
     `same_sector` is the probability that a unit's next request names the sector of the one before.
+    Instructions with the same `group` have sectors in common; other groups have other units.
     """
 
     at_once: float = 1.0
     same_sector: float = 1.0
+    group: int = 0
 
 
 def atomic_loads(patterns: Patterns, schedule: Schedule, device: Device) -> dict[int, AtomicLoad]:
@@ -82,14 +84,26 @@ def atomic_loads(patterns: Patterns, schedule: Schedule, device: Device) -> dict
     """
     near = _asked(patterns, schedule, patterns.neighbours, ADJACENT_BLOCKS)
     together = _asked(patterns, schedule, patterns.together, MOST_BLOCKS)
-    bandwidth = device.bandwidth
+    bandwidth, group = device.bandwidth, _groups(together)
     return {
         pc: AtomicLoad(
             _side_by_side(near.get(pc, parts).units, parts.units, bandwidth),
             _same_sector(near.get(pc, parts), parts),
+            group[pc],
         )
         for pc, parts in together.items()
     }
+
+
+def _groups(asked: Mapping[int, Parts]) -> dict[int, int]:
+    """Return a group for each instruction, by pc: those that have sectors in common share one."""
+    found: dict[int, int] = {}
+    for pc, parts in asked.items():
+        met = {found[other] for other in found if parts.at(asked[other].place).any()}
+        number = min(met, default=len(found))
+        found = {other: number if one in met else one for other, one in found.items()}
+        found[pc] = number
+    return found
 
 
 def answering_atomics(program: Program, device: Device) -> dict[int, float]:

@@ -61,7 +61,8 @@ class GlobalMemory:
     _part_packet: float
     _l2_packet: float
     _store_part: float  # fraction of a store's time that occupies the destination part of the L2
-    _atomic_free: int
+    _atomic_free: list[int]  # by group
+    _all_updated: int
     _atomics: int
     _done: list[int]  # times at which each of the last atomics was served
     _atomic_latency: int
@@ -69,7 +70,9 @@ class GlobalMemory:
     _float_word: int
     _whole_sector: float
     _atomic_packets: float
-    _lookup_free: int  # end of the units' lookups for atomics and for loads beside them
+    # By group: end of the units' lookups for atomics and for loads beside them.
+    _lookup_free: list[int]
+    _units: float
     _lookup: float
     _filling: float  # time of half a line filled from DRAM
     # By pc + 1: sources of sectors touched first or again by a block; DRAM sectors moved for a
@@ -88,6 +91,7 @@ class GlobalMemory:
     _noted: float
     _concurrent_atomics: list[float]
     _same_sector: list[float]
+    _group: list[int]
     _answering: list[float]
 
     def __init__(self, device: Device, share: MemoryShare) -> None:
@@ -113,6 +117,7 @@ class GlobalMemory:
         loads = [share.atomics.get(pc, AtomicLoad()) for pc in pcs]
         self._concurrent_atomics = [one.at_once for one in loads]
         self._same_sector = [one.same_sector for one in loads]
+        self._group = [one.group for one in loads]
         self._answering = [share.answering.get(pc, 0.0) for pc in pcs]
         self._set_bandwidths(device, share)
         self._set_stores(device, [share.written(pc) for pc in pcs], share)
@@ -147,15 +152,16 @@ class GlobalMemory:
     def _set_atomics(self, device: Device, sms: int) -> None:
         interval = device.interval_cycles
         counted = 0 if "atomics" in device.ablations else sms
-        self._atomic_free = self._atomics = 0
+        self._atomic_free = [0] * (max(self._group) + 1)
+        self._all_updated = self._atomics = 0
         self._done = [0] * device.queue.atomic_depth
         self._atomic_latency = ticks(device.latency_cycles.global_atomic)
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
         self._whole_sector = interval.global_atomic_whole_sector
         self._atomic_packets = interval.global_atomic_packets
-        self._lookup_free = 0
-        units = device.bandwidth.l2_atomic_units
+        self._lookup_free = [0] * len(self._atomic_free)
+        units = self._units = device.bandwidth.l2_atomic_units
         self._lookup = interval.global_atomic_read * self._word / units
         self._filling = interval.global_atomic_miss * self._word / units
 
@@ -259,32 +265,44 @@ class GlobalMemory:
         `atomic_depth` atomics may be in flight; sectors that miss the L2 come from DRAM.
         """
         turn, place = self._atomics % len(self._done), self._place(access)
+        group = self._group[place]
         start = max(at, self._done[turn])
         sent = max(start, self._store_free)
         self._store_free = sent + round((access.lines + self._atomic_packets) * self._packet)
-        begin, looked_up = max(sent, self._atomic_free), max(sent, self._lookup_free)
+        begin, looked_up = max(sent, self._atomic_free[group]), max(sent, self._lookup_free[group])
         passes = access.cost * self._word * (self._whole_sector if access.is_whole else 1.0)
         at_once, slowest = self._concurrent_atomics[place], passes
         if access.is_float:
             again = access.cost / max(access.lines, 1) - 1.0 + self._same_sector[place]
             other = (1.0 - self._same_sector[place]) * self._word
             slowest = max(passes, again * self._float_word + other)
-        self._lookup_free = looked_up + round(passes / at_once)
-        self._atomic_free = begin + round(slowest / at_once + passes * self._answering[place])
+        answering = passes * self._answering[place]
+        self._hold_up(sent, round(passes / self._units), round(passes / self._units + answering))
+        self._lookup_free[group] = looked_up + round(passes / at_once)
+        updated = self._atomic_free[group] = begin + round(slowest / at_once + answering)
+        self._all_updated = max(self._all_updated, updated)
         there = self._dram.write(access.lines * self._written[place], start)
-        self._done[turn] = max(self._atomic_free, self._lookup_free, there)
+        self._done[turn] = max(updated, self._lookup_free[group], there)
         self._atomics += 1
         self._last_sent = begin = max(begin, looked_up)
         self._asked += access.lines
         self.end = max(self.end, self._done[turn])
         return begin + self._atomic_latency, start
 
+    def _hold_up(self, at: int, looking: int, updating: int) -> None:
+        """Let the busy units of all groups look up and update for others, in the mean."""
+        for group in range(len(self._atomic_free)):
+            if self._lookup_free[group] > at:
+                self._lookup_free[group] += looking
+            if self._atomic_free[group] > at:
+                self._atomic_free[group] += updating
+
     def fence(self, requester: Requester, at: int) -> int:
         """Return when all earlier accesses of the SM have arrived and the warp is notified."""
         lines = self._asked - requester.asked
         requester.asked = self._asked
         stores = max(self._last_sent, self._between_free)
-        arrived = max(stores, self._l2_free, self._atomic_free) if lines else at
+        arrived = max(stores, self._l2_free, self._all_updated) if lines else at
         return self._fences.passed(lines, arrived, at)
 
     def _place(self, access: Access) -> int:
@@ -317,10 +335,9 @@ class GlobalMemory:
             passing = filled + self._parts_met * (sectors + lines) * far * packet
             self._between_free = made_up(self._between_free, at) + round(passing)
             served = max(served, self._between_free)
-        if self._lookup_free > at:
-            halves = max(float(lines), sectors / SECTORS_OF_A_HALF) * missing
-            wanted = lines * (1 - source.l1_hit)
-            self._lookup_free += round(self._lookup * wanted + self._filling * halves)
+        halves = max(float(lines), sectors / SECTORS_OF_A_HALF) * missing
+        wanted = lines * (1 - source.l1_hit)
+        self._hold_up(at, round(self._lookup * wanted + self._filling * halves), 0)
         if missing:
             self._dram.read(sectors, missing * source.moved, at)
             served = max(served, self._dram.free)
