@@ -142,7 +142,7 @@ def _stored(project: Project) -> dict[str, Recorded]:
 def _tell_unknown(
     project: Project, launches: Sequence[NamedLaunch], stored: dict[str, Recorded]
 ) -> None:
-    """Say launches that the baseline does not hold, and those that it holds in vain."""
+    """Print the launches missing from the baseline, and its entries without a launch."""
     new = [one.name for one in launches if one.name not in stored]
     gone = [name for name in stored if name not in project.names]
     for names, what in ((new, "not in the baseline"), (gone, "in the baseline, but no launch")):

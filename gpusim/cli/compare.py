@@ -86,7 +86,7 @@ def _saved(name: str) -> Side:
 
 
 def _agreements(both: Sequence[Namespace], sides: Sequence[Side]) -> list[Agreement] | None:
-    """Return whether two launches leave the same; None where one of them was not run."""
+    """Return whether two launches have equal results; None if one of them was not run."""
     from gpusim.cli.results import agreements
 
     if len(both) < len(sides):

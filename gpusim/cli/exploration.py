@@ -242,9 +242,9 @@ def _relengthed(text: str, size: int, new: int) -> str:
 
 
 def _numbers(at: int, text: str, value: Any, used: Influence) -> Axis:
-    """Return other values of a number: on either side of what it is compared with, and near it.
+    """Return other values of a number: on either side of its comparisons' operands, and near it.
 
-    What reaches addresses stays within what it was.
+    Numbers that reach addresses stay within their range.
     """
     kind = np.asarray(value).dtype
     if kind.kind == "b":

@@ -1,4 +1,4 @@
-"""`%gpusim` and `%%gpusim` in a notebook: commands, whose results show themselves.
+"""`%gpusim` and `%%gpusim` in a notebook: commands with a rich display of their results.
 
 `%load_ext gpusim` makes them known. IPython is imported where it calls.
 """

@@ -111,10 +111,10 @@ class OwnRequest:
         return of_a_file(self._chosen())
 
     def difference(self, first: OwnRequest, device: str, code: str | None) -> Difference | None:
-        """Return how its launch is wrong beside the first, None where both leave the same.
+        """Return how its launch is wrong beside the first, None if both have equal results.
 
-        Both are run once, small. It has a fault, errors that `gpusim check` finds, or other
-        results; or one of both cannot be run for them.
+        Both are run once, small. The reason is a fault, errors of `gpusim check`, or other results;
+        or one of them cannot run.
         """
         from gpusim.cli.results import agreements
 
@@ -231,7 +231,7 @@ KEPT = 64
 
 @lru_cache(maxsize=KEPT)
 def _outcome(request: OwnRequest, device: str, code: str | None) -> Outputs:
-    """Return what a launch leaves; GpusimError where it has no results."""
+    """Return a launch's results; GpusimError if it has none."""
     from gpusim.cli.results import ran
     from gpusim.codegen.programs import prepare
     from gpusim.errors import InputError

@@ -150,7 +150,7 @@ class Watched:
         self._keep(made)
 
     def refused(self, what: str, *, wholly: bool = False) -> None:
-        """Say a refusal, once."""
+        """Print a refusal, once."""
         self.is_refused = True
         self.cannot_run |= wholly
         if what and what not in self.refusals:
@@ -158,7 +158,7 @@ class Watched:
             output.complain(what)
 
     def told(self, text: str) -> None:
-        """Say a remark."""
+        """Print a remark."""
         output.complain(text)
 
     @property
@@ -167,7 +167,7 @@ class Watched:
         return "check" in self.looks
 
     def found(self, finding: Finding, source_file: str = "") -> None:
-        """Say a finding of the program's host side, or of several launches."""
+        """Print a finding of the program's host side, or of several launches."""
         self.host_findings.append(HostFinding(finding, source_file))
         output.complain(f"{finding.severity}: {finding.message}  [{finding.rule}]")
 
@@ -213,7 +213,7 @@ class Watched:
         return "dirty" if one.behind_zeros and self.l2 == "cold" else self.l2
 
     def _require_lines(self, prepared: Prepared) -> None:
-        """Say, once, that the code of a launch has no line table."""
+        """Remark, once, that the code of a launch has no line table."""
         has_lines = any(row.line for row in prepared.program.instructions)
         if not has_lines and not self.has_said_lines:
             self.has_said_lines = True

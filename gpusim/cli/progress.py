@@ -81,7 +81,7 @@ class Bar:
 
 
 class Word:
-    """Says once on standard error that a command is active, after some seconds without a word.
+    """Reports once on standard error that a command is running, after some seconds without output.
 
     `running` tells what runs, in words. GPUSIM_PROGRESS=0 in the environment switches it off.
     """

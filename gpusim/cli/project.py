@@ -195,7 +195,7 @@ def _option(
 
 
 def _table(tree: Any, where: str) -> Table:
-    """Return limits; `false` in place of a number lifts a limit."""
+    """Return limits; `false` in place of a number removes a limit."""
     if not isinstance(tree, dict):
         raise InputError(f"{where} is not a table; write limits = {{ time_us = 10 }}")
     for name, value in tree.items():

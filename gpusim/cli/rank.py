@@ -98,7 +98,7 @@ def _measured(ranking: Ranking, chosen: Namespace) -> dict[str, float]:
 
 
 def _differences(own: Sequence[OwnRequest], chosen: Namespace) -> dict[str, Difference]:
-    """Return what kernels do otherwise than the first, by their small launches."""
+    """Return the kernels' differences from the first, in small launches."""
     pairs = ((one.kernel, one.difference(own[0], chosen.device, chosen.code)) for one in own)
     return {name: found for name, found in pairs if found is not None}
 

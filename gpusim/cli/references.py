@@ -139,7 +139,7 @@ class Reference:
         return file[instance(file, name, block) or name]
 
     def all_made(self, chosen: Namespace) -> dict[str, Callable[[], Kernel | MachineCode]]:
-        """Return the file's kernels by name, each made when it is called for."""
+        """Return the file's kernels by name, each made on first use."""
         if not self.is_code:
             from gpusim.cli.python_files import kernels_of_file
 

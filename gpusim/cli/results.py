@@ -40,7 +40,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether two launches leave the same in an array; where not, at which element first."""
+    """Whether two launches leave equal elements in an array, and the first that differs."""
 
     array: str
     verdict: str

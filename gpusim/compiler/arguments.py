@@ -13,7 +13,7 @@ from gpusim.typing import DType
 
 
 def need(builder: Builder, values: Sequence[Any], node: ast.Call, *counts: int) -> None:
-    """Refuse a call that has another number of arguments than one of `counts`."""
+    """Refuse a call with a number of arguments not in `counts`."""
     if len(values) not in counts:
         wanted = " or ".join(map(str, counts))
         raise builder.error(f"this takes {wanted} argument(s), not {len(values)}", node)

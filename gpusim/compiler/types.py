@@ -53,7 +53,7 @@ def common(a: DType, b: DType) -> DType:
 
 
 def default_type(number: Number) -> DType:
-    """Return the type of a number on its own: bool, an integer that holds it, float64."""
+    """Return the default type of a number: bool, an integer that holds it, float64."""
     if isinstance(number, bool | np.bool_):
         return BOOL
     if isinstance(number, int):

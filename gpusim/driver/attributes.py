@@ -1,4 +1,4 @@
-"""What a simulated GPU says of itself: the attributes of the driver's API, by their numbers.
+"""The attributes of a simulated GPU in the driver's API, by their numbers.
 
 Limits of a generation come from the CUDA C++ Programming Guide's table of technical
 specifications, sizes and clocks from the device file.

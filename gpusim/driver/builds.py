@@ -1,7 +1,7 @@
 """Programs of CUDA C++ files: compiled one by one, linked, and kept while no file changes.
 
-A program in several files is often given by the one with its `main`. What the linker misses is
-looked for in the files beside it, those that have no main of their own.
+A program in several files is often given by the one with its `main`. Undefined symbols are looked
+up in the files beside it without a main.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Build:
         self._library = "none"
 
     def link(self, files: Sequence[str], told: Told) -> None:
-        """Compile the files, and what they miss of the files around them, to the program."""
+        """Compile the files, and others around them with undefined symbols, to the program."""
         files = [*files]
         while True:
             try:

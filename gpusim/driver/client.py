@@ -699,7 +699,7 @@ class Client:
         return Reply()
 
     def _misfit(self, request: Request) -> Reply:
-        """Say why a launch has a size that no GPU, or not this one, takes."""
+        """Return the reason why no GPU, or not this one, takes a launch of this size."""
         *sizes, shared, threads, most_shared = request.numbers
         x, y, z, *block = sizes
         name = cpp_name(request.held.decode(errors="replace"))

@@ -168,7 +168,7 @@ class Module:
 
     @property
     def cubin(self) -> Cubin:
-        """What the machine code's file says."""
+        """The content of the machine code's file."""
         return self._file.held_cubin
 
     @property

@@ -1,4 +1,4 @@
-"""The order of a program's work: what has ended, for certain, before other work begins.
+"""The order of a program's work: work that has certainly ended before other work begins.
 
 A clock of vectors: for each stream the number of its latest work that is over. Work follows its
 stream, the default stream where it is a blocking one, events waited for, and all that the host
@@ -18,14 +18,14 @@ Clock = dict[int, int]
 
 
 class Stamp(NamedTuple):
-    """A piece of work: its stream, its number there, and what is over before it, itself too."""
+    """A piece of work: its stream, its number there, and its predecessors, itself included."""
 
     stream: int
     turn: int
     clock: Mapping[int, int]
 
     def is_before(self, clock: Mapping[int, int]) -> bool:
-        """Return whether the work is over for whoever has this clock."""
+        """Return whether the work has ended according to this clock."""
         return clock.get(self.stream, 0) >= self.turn
 
 

@@ -29,7 +29,7 @@ Run = Callable[[], None]
 
 
 class _Result(NamedTuple):
-    """What a launch changed, of which number it is, and what it printed."""
+    """A launch's number, its memory changes and its printed text."""
 
     number: int
     changes: tuple[tuple[Region, np.ndarray[Any, Any], bytes], ...]

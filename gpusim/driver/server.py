@@ -80,7 +80,7 @@ class Server:
                 one.thread.join(_PAUSE_S)
 
     def hang_up(self) -> None:
-        """Let the requests of all processes fail, so that these need not wait for an answer."""
+        """Fail the requests of all processes, so that these need not wait for an answer."""
         for one in self._connections:
             with contextlib.suppress(OSError):
                 one.channel.shutdown(socket.SHUT_RDWR)

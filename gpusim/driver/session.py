@@ -34,7 +34,7 @@ _PATIENCE_S = 10.0  # with processes that outlive the program
 
 
 def run(command: Sequence[str], device: Device, execution: Execution, name: str = "run") -> int:
-    """Run a program that finds the simulator where CUDA's driver would be; return its exit code.
+    """Run a program with the simulator in place of CUDA's driver; return its exit code.
 
     `name` is that of gpusim's command, which packages that run in the program request. InputError
     where the program cannot be started, or the driver not be compiled. A signal that ends the

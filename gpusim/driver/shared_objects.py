@@ -1,4 +1,4 @@
-"""The shared objects that a program finds in the place of CUDA's: compiled once, kept on disk.
+"""The shared objects in place of CUDA's: compiled once, kept on disk.
 
 They lie in the user's cache, in a folder of their own that is on no path of the system's.
 """

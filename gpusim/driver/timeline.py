@@ -1,6 +1,6 @@
 """When work on streams begins and ends, in microseconds of the GPU that is simulated.
 
-The host takes no time. Work of a stream follows its earlier work; the default stream's follows
+Host time is not modelled. Work of a stream follows its earlier work; the default stream's follows
 all that other streams were given, and they follow it (CUDA C++ Programming Guide, "Default
 stream"). Copies between host and device take their bytes over the link's bandwidth, one at a time
 in each direction; kernels of different streams are timed as if each had the GPU for itself.
@@ -140,7 +140,7 @@ class Timeline:
         return self._streams.setdefault(number, _Stream())
 
     def _end(self, number: int) -> float:
-        """Return when all is over that work now given to a stream waits for."""
+        """Return the end of all work that new work on a stream waits for."""
         held = self._stream(number)
         if number == DEFAULT:
             return max(one.end_us for one in self._streams.values() if one.follows)

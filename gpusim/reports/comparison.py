@@ -138,7 +138,7 @@ def _launch(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Agreed(Protocol):
-    """Whether two launches leave the same in an array."""
+    """Whether two launches leave equal elements in an array."""
 
     @property
     def agrees(self) -> bool:

@@ -561,7 +561,7 @@ class Side(Prediction):
 
 
 class Agreement(TypedDict):
-    """Whether both launches leave the same in an array; `first` is the first of `differing`."""
+    """Equality of an array after both launches; `first` is the first of `differing`."""
 
     array: str
     verdict: Literal[

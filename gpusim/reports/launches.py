@@ -1,4 +1,4 @@
-"""What a launch is made of, as lines under a heading: its size, its origin, its data."""
+"""A launch's size, its origin and its data, as lines under a heading."""
 
 from __future__ import annotations
 

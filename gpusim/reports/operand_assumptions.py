@@ -1,4 +1,4 @@
-"""Notes in reports on what a predicted time supposes: ordinary operands, no time waited for."""
+"""Notes in reports on the assumptions of a predicted time: ordinary operands, no sleeping."""
 
 from __future__ import annotations
 

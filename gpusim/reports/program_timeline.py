@@ -1,6 +1,6 @@
 """The work of a program on the GPU over time: sums by kind, and strips of a picture.
 
-The host takes no time there: what stands between two pieces of work is launch overhead, or an
+Host time is not modelled: what stands between two pieces of work is launch overhead, or an
 order that the program requested.
 """
 

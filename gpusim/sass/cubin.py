@@ -97,7 +97,7 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelCode:
-    """What a cubin says of a kernel beside its instructions. Sizes in bytes.
+    """A kernel's attributes in a cubin; sizes in bytes.
 
     `constants` are the compiler's constants of the kernel, in bank 2, `text` are its instructions,
     `cluster` is the size of its clusters in blocks, (1, 1, 1) without any. `masks` are the
@@ -151,7 +151,7 @@ class Cubin:
 
 
 def read(data: bytes, name: str, most_bytes: int = MOST_BYTES) -> Cubin:
-    """Return the content of a cubin; InputError, with the file's `name`, if it is none."""
+    """Return the content of a cubin; InputError, with the file's `name`, if it is not one."""
     if len(data) > most_bytes:
         raise InputError(f"{name} has {len(data):,} bytes; a cubin has at most {most_bytes:,}")
     try:
@@ -364,7 +364,7 @@ class _Reader:
 
 
 def _told_apart(symbols: list[Symbol]) -> list[Symbol]:
-    """Return symbols with names of their own, those that the disassembler's listing has.
+    """Return symbols with unique names, as in the disassembler's listing.
 
     Files that were linked have local variables of one name, such as the texts `$str` of printf. All
     but the first of a name have a number after it there, which counts on through all names.

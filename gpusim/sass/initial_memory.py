@@ -1,4 +1,4 @@
-"""Initial memory: a file's variables and the banks with addresses in code, at a launch's begin."""
+"""Initial memory: a file's variables and the banks with addresses in code, before a launch."""
 
 from __future__ import annotations
 

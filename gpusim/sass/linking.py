@@ -1,4 +1,4 @@
-"""What is left to the linker in a kernel's code: functions in sections of their own, and addresses.
+"""The linker's part of a kernel's code: functions in sections of their own, and addresses.
 
 With -G each function has a section, called by its address, and addresses of variables are numbers
 in instructions. A kernel's section gets the functions that it reaches after its own rows, where

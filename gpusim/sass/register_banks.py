@@ -1,8 +1,8 @@
 """Reads from the two banks of the register file (even and odd registers), and the operand cache.
 
-Beside a pipe a few operands are kept: one at each place of an instruction, of either bank. Where
-the code says of a register that it is reused, the next instruction of that pipe that reads a
-register of the same bank at the same place finds it there if it is that one.
+The operand cache of a pipe has one entry for each bank and operand slot of an instruction. An
+operand with `.reuse` stays there for the pipe's next instruction with the same register, bank and
+slot.
 """
 
 from __future__ import annotations

@@ -300,7 +300,7 @@ class _Translation:
     def _joining(self) -> frozenset[int]:
         """Return the steps in which the compiler joins atomics of lanes that want no result.
 
-        A result is shuffled to all lanes: they know what the one of them has seen.
+        A result is shuffled to all lanes, so that each has the old value.
         """
         ptx = self.code.ptx
         if ptx is None:

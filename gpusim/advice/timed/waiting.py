@@ -113,12 +113,12 @@ def barrier(evidence: Evidence) -> Iterator[Advice]:
 
 
 def _barrier_remedy(evidence: Evidence, line: int) -> str:
-    """Return what helps against the waits at a line's barrier, by what it orders."""
+    """Return the remedy for waits at a line's barrier, by the accesses that it orders."""
     try:
         ordered = ordered_by(evidence, line)
     except UnknownOrder:
         return (
-            "smaller blocks wait for fewer warps; a warp barrier or no barrier is enough "
+            "smaller blocks reduce the wait; a warp barrier or no barrier is enough "
             "where no warp reads another's words"
         )
     if ordered is None:

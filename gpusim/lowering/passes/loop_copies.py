@@ -216,7 +216,7 @@ def branch(block: Block, condition: Value | None, *targets: Block) -> None:
 
 
 def _goes_on(end: Block) -> None:
-    """Let the conditional of the source at an iteration's end say that another follows."""
+    """Mark that another iteration follows, in the source's conditional at an iteration's end."""
     for value in end.body:
         if value.op == "source_branch" and value.args[0] is end.condition:
             value.args = [constant(True, BOOL)]

@@ -37,7 +37,7 @@ def _sink_terms(function: Function) -> None:
     """Move sums and products to the one addition that uses them.
 
     There they cost nothing: additions take three terms or a product. Into a loop go
-    products by constants alone, so that nothing is computed more often but for free.
+    products by constants alone, where recomputation is free.
     """
     inner: dict[Block, Loop] = {}
     for loop in reversed(natural_loops(function)):

@@ -24,7 +24,7 @@ MOST_AT_ONCE = 16  # instructions that are gone through without a look for known
 
 
 class Content(NamedTuple):
-    """All that a piece adds, beside the state that it begins in.
+    """The additions of a piece, except the state that it begins in.
 
     The `codes` of its instructions; the `misses` of code lines and constants, as kind, position and
     ticks, with the ticks since the `line` of code began if there are some; whether the stream ends.
@@ -56,8 +56,8 @@ class Reached:
 class Added:
     """Additions of a piece of a stream.
 
-    The open step before it is as it `ended`, None without one. `rows` are the numbers of the rows
-    of the `count` steps that it adds, of which the last is left open, None if it adds none.
+    `ended` is the final form of the step left open before it, None without one. `rows` are the
+    numbers of the rows of its `count` steps, the last of them left open; None if it adds none.
     Requests stand at positions `places` of the piece and belong to some of these `steps`, with
     `under_way` loads in flight. Its first instruction is part of the `opened`-th step, -1 for the
     open one before. Further: the number of tags, the instructions issued, the ticks in all and by

@@ -45,7 +45,7 @@ class Asking:
 
     @property
     def behind(self) -> Array:
-        """Which stand right after another one, in the same piece of the stream."""
+        """Whether each directly follows another one in the same piece of the stream."""
         behind = np.asarray(np.diff(self.places, prepend=-2) == 1)
         if behind.any():
             firsts = np.searchsorted(self.places, self.begins)

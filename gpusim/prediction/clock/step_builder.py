@@ -134,7 +134,7 @@ class _Chain:
 
     @property
     def asking(self) -> Asking:
-        """What asks units for something."""
+        """The instructions with requests to units."""
         counts = [len(one.places) for one in self.added]
         places = np.concatenate([one.places for one in self.added])
         steps = np.concatenate([one.steps for one in self.added])

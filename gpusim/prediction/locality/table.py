@@ -94,7 +94,7 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
 
 
 def _joined(columns: Sequence[Array]) -> Array:
-    """Return columns one after the other, as one value where it is one value in all of them."""
+    """Return columns one after the other, collapsed to a scalar if all parts agree."""
     values = {int(one[0]) if len(one) and not one.strides[0] else None for one in columns}
     if len(values) == 1 and None not in values:
         return np.broadcast_to(columns[0][0], sum(map(len, columns)))

@@ -65,7 +65,7 @@ class Stretches:
 
 
 def _some(column: Array, which: Array | slice) -> Array:
-    """Return some of a column, as one value where it is one value for all rows."""
+    """Return some of a column, collapsed to a scalar if all rows agree."""
     if column.strides[0] or isinstance(which, slice) or not len(column):
         return column[which]
     count = len(which)

@@ -351,7 +351,7 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = Non
 
 @dataclass(frozen=True)
 class Forms:
-    """How a kind of result shows itself: as HTML, as text of some lines, and as a DataFrame."""
+    """The displays of a kind of result: as HTML, as text of some lines, and as a DataFrame."""
 
     html: Callable[[Any], str]
     summary: Callable[[Any], str]

@@ -31,7 +31,7 @@ class Table:
 class Counts:
     """A column beside lines or instructions; a minor one is hidden where the pane is narrow.
 
-    `is_of_all` where all that is executed has a count: one that never differs needs no column.
+    `is_of_all` where all that is executed has a count: a constant count needs no column.
     """
 
     name: str

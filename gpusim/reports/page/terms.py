@@ -1,4 +1,4 @@
-"""Explanations of what a page names: counters, stall reasons, findings and terms."""
+"""Explanations of the names on a page: counters, stall reasons, findings and terms."""
 
 from __future__ import annotations
 

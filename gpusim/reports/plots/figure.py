@@ -1,4 +1,4 @@
-"""A figure that a notebook shows by itself, without pyplot.
+"""A figure that notebooks display without pyplot.
 
 Matplotlib's own are shown where pyplot was imported. This module needs Matplotlib.
 """

@@ -1,4 +1,4 @@
-"""Steps of code, and what a row of machine code is refused with."""
+"""Steps of code, and the errors for unsupported rows of machine code."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def several(name: str, count: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Context:
-    """A kernel's machine code: what its rows do not say themselves.
+    """The context of a kernel's rows of machine code.
 
     `window` is where shared memory begins in addresses, `labels` are addresses in the code,
     `arch` is the compute capability as in sm_90. With `clusters` a block is one of several of a

@@ -165,7 +165,7 @@ def select_float(form: Form, a: Array, b: Array, condition: Array) -> Array:
 def check_division(form: Form, a: Array, b: Array) -> Array:
     """Return whether a quotient leaves the range of reciprocal and Newton's steps.
 
-    A divisor or dividend is no normal number, its reciprocal or the quotient is none, or the
+    A divisor or dividend is not a normal number, its reciprocal or the quotient is none, or the
     remainder would be too small.
     """
     top, bottom = (((x.view(np.uint32) >> 23) & 255).astype(np.int64) for x in (a, b))
