@@ -60,6 +60,14 @@ def test_the_changelog_has_a_section_of_this_version() -> None:
     assert sections[0] == gpusim.__version__
 
 
+def test_examples_for_ci_have_the_tag_of_this_version() -> None:
+    import gpusim
+
+    pages = "README.md", "action.yml", "docs/ci.md"
+    tags = [tag for page in pages for tag in re.findall(r"(?:gpusim@|rev: )v([\d.]+)", text(page))]
+    assert tags == [gpusim.__version__] * 4
+
+
 def changes() -> list[tuple[Path, str]]:
     """Return the lines of changes since the last release, each with its file."""
     files = sorted((ROOT / "changes").glob("*.*.md"))
