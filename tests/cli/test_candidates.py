@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import Run
 
+from gpusim.cli.magics import answer
 from gpusim.sass import wheels
 
 needs_compiler = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -206,13 +207,22 @@ def launches(run: Run, kernel: str) -> dict[str, dict[str, Any]]:
         made[f"compare {number}"] = side["launch"]
     made["rank"] = document(run, "rank", kernel)["kernels"][0]["launch"]
     made["sweep"] = document(run, "sweep", kernel, "--workers", 1)["launches"][0]
+    made["notebook trace"] = answer(["trace", kernel, "--device", "h200"]).description.to_dict()
+    made["notebook check"] = answer(["check", kernel]).description.to_dict()
     words = ("tune", kernel, "--block", made["trace"]["block"]["value"], "--workers", 1)
     made["tune"] = document(run, *words)["launches"][0]["launch"]
     return made
 
 
-def test_all_commands_have_the_same_launch_of_a_file(run: Run, file: Path) -> None:
+def test_all_commands_have_the_same_launch_of_a_file(
+    run: Run, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So has `gpusim ci`, for a launch that the project's table names."""
     made = launches(run, f"{file}:sums")
+    table = f'[[tool.gpusim.launch]]\nname = "sums"\nkernel = "{file}:sums"\n'
+    (file.parent / "pyproject.toml").write_text(table)
+    monkeypatch.chdir(file.parent)
+    made["ci"] = json.loads(run("ci", "--json")[1])["launches"][0]["check"]["launch"]
     first = made.pop("predict")
     assert first["n"] == {"value": "1024", "origin": "comment in the file", "line": 15}
     assert first["data"] == {"x": "random:0", "y": "zeros"}
@@ -228,9 +238,9 @@ def test_all_commands_have_the_same_launch_of_a_file(run: Run, file: Path) -> No
     [
         ("dot", "dot<256>", ("1024", "ceil(n/block)", "256", None, "float32[n]")),
         ("dot<128>", "dot<128>", ("1024", "ceil(n/block)", "128", None, "float32[n]")),
-        ("lib::copy", "lib::copy<double>", ("1024", "ceil(2*n/64)", "64", None, "float64[2*n]")),
+        ("lib::copy", "lib::copy<double>", ("1024", "ceil(2*n/block)", "64", None, "float64[2*n]")),
         ("turned", "turned", ("1024", "(n-n%block)/block", "32", "block*4", "float32[n]")),
-        ("halved", "halved", ("512", "(n-n%64)/64", "64", None, "float32[n]")),
+        ("halved", "halved", ("512", "(n-n%block)/block", "64", None, "float32[n]")),
         ("tile", "tile<8>", ("64", "(n-n%8)/8x(n-n%8)/8", "8x8", None, "float32[n*n]")),
         ("kept", "kept<32>", ("96", "n/block", "32", None, "float32[n]")),
     ],
