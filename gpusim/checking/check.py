@@ -162,14 +162,19 @@ def check_prepared(
         return Checker(Sink(), *known, lenient=lenient, source=source)
 
     checker = new()
-    is_alone = not observers and order is None and before is None
-    is_alone &= blocks is None and not refills(program)
+    is_alone = not observers and before is None and blocks is None
+    may_be_clean = is_alone and order is None and not refills(program)
     finished = [] if progress is None else [machine.Finished(progress)]
-    if not is_alone or not _is_clean(prepared, checker, step_limit):
+    if not may_be_clean or not _is_clean(prepared, checker, step_limit):
         for turns in _other_orders(program) if blocks is None else ():
+            again = new()
+            if _is_written_down(prepared, again, step_limit, turns, keeps_results=False):
+                other_orders.merge(again.sink)
+                continue
             _run_again(prepared, other_orders, turns, step_limit, uninitialised, lenient=lenient)
         checker = new()
-        if not is_alone or not _is_written_down(prepared, checker, step_limit):
+        wanted = None if order is None else Turns(order)
+        if not is_alone or not _is_written_down(prepared, checker, step_limit, wanted):
             checker = new()
             sink = checker.sink
             machine.run(
@@ -249,15 +254,27 @@ def _limits(prepared: Prepared, step_limit: int) -> Limits:
     return Limits(step_limit, chunk, machine.quantum(step_limit))
 
 
-def _is_written_down(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
-    """Return whether compiled code has written the steps of a launch down for the checker."""
+def _is_written_down(
+    prepared: Prepared,
+    checker: Checker,
+    step_limit: int,
+    turns: Turns | None,
+    *,
+    keeps_results: bool = True,
+) -> bool:
+    """Return whether compiled code has written the steps of a launch down for the checker.
+
+    Warps run in the order of `turns`.
+    """
     checker.begin(prepared.program, prepared.launch)
     compiled = checker.compiled
     asked = compiled.asked_steps()
     if asked is None:
         return False
     pcs, sink = frozenset(pc for pc, _ in asked.steps), checker.sink
-    listener = Listener(checker, lambda fault: sink.add(finding_of(fault)), pcs)
+    listener = Listener(
+        checker, lambda fault: sink.add(finding_of(fault)), pcs, turns, keeps_results
+    )
     limits = _limits(prepared, step_limit)
     return written_down(prepared, asked, limits, compiled.added, listener, compiled.take_steps)
 

@@ -37,6 +37,11 @@ class Sink:
         else:
             self._found[key] = replace(known, count=known.count + finding.count)
 
+    def merge(self, other: Sink) -> None:
+        """Add the findings of another one."""
+        for finding in other._found.values():
+            self.add(finding)
+
     def add_new(self, other: Sink) -> None:
         """Add the findings of another one that are not known here."""
         self._found = {**other._found, **self._found}

@@ -5,12 +5,23 @@ Results that depend on the order of threads differ under them; a seed gives the 
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 import numpy as np
 
 from gpusim.launch.grid import whole_number
 from gpusim.typing import Array
 
 FAIR_TURNS = 4
+
+
+class Order(IntEnum):
+    """Which warps run first: the usual ones, the first, the last, or any."""
+
+    USUAL = 0
+    FIRST = 1
+    LAST = 2
+    RANDOM = 3
 
 
 class Turns:
@@ -24,8 +35,10 @@ class Turns:
         self._taken = 0
         self._sign = 1 if ascending else -1
         self._random = None
+        self.order = Order.FIRST if ascending else Order.LAST
         if seed is not None:
             self._random = np.random.default_rng(whole_number(seed, "the order's seed", least=0))
+            self.order = Order.RANDOM
 
     def first(self, last_run: Array, rows: Array) -> int:
         """Return the position of the split to run, given when each has last run, and its row."""
@@ -34,7 +47,12 @@ class Turns:
             return int(last_run.argmin())
         if self._random is None:
             return int((self._sign * rows).argmin())
-        return int(self._random.integers(len(last_run)))
+        return self.drawn(len(last_run))
+
+    def drawn(self, count: int) -> int:
+        """Return a random number below a count."""
+        assert self._random is not None
+        return int(self._random.integers(count))
 
     def arranged(self, rows: Array) -> Array:
         """Return the positions of splits that run together, in the order of their accesses."""

@@ -77,7 +77,9 @@ __global__ void {name}(
 }}"""
 
 
-def checked(seed: int, count: int, patched: pytest.MonkeyPatch) -> list[bool]:
+def checked(
+    seed: int, count: int, patched: pytest.MonkeyPatch, order: int | None = None
+) -> list[bool]:
     """Assert that random kernels are judged as by NumPy; return whether each has findings."""
     draw = random.Random(seed)
     names = [f"k{number}" for number in range(count)]
@@ -93,7 +95,7 @@ def checked(seed: int, count: int, patched: pytest.MonkeyPatch) -> list[bool]:
             g, out = np.arange(64 * (1 + BLOCKS), dtype=np.int32), np.zeros(64 * BLOCKS, np.int32)
             arrays = g, np.zeros(64, np.float32), out
             fixed = np.arange(64, dtype=np.int32)
-            findings = gpusim.check(file[name][BLOCKS, THREADS], *arrays, 2, fixed)
+            findings = gpusim.check(file[name][BLOCKS, THREADS], *arrays, 2, fixed, order=order)
             found.append((findings.to_dict(), [array.tobytes() for array in arrays]))
         assert found[0] == found[1], text
         reported.append(bool(findings))
@@ -104,12 +106,45 @@ def test_random_loops_with_races_are_judged_as_by_numpy(monkeypatch: pytest.Monk
     assert any(checked(0, 12, monkeypatch))
 
 
+def test_random_loops_in_a_random_order_are_judged_as_by_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert any(checked(20, 6, monkeypatch, order=5))
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("order", [None, 0, 1])
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_more_random_loops_with_races_are_judged_as_by_numpy(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seed: int, order: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert any(checked(seed, 16, monkeypatch))
+    assert any(checked(seed, 16, monkeypatch, order))
+
+
+LOCKED = """
+__global__ void locked(int *sums, int *lock, int *last, int rounds) {
+    for (int k = 0; k < rounds; k++) sums[2 + threadIdx.x] += k;
+    if (threadIdx.x % 32 == 0) {
+        while (atomicCAS(lock, 0, 1)) {}
+        sums[0] += 1;
+        last[sums[0] % 4] = blockIdx.x;
+        atomicExch(lock, 0);
+    }
+}"""
+
+
+def test_a_lock_is_taken_in_the_reverse_order_as_by_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = gpusim.cuda_source(LOCKED)["locked"]
+    found = []
+    for fast in "10":
+        monkeypatch.setenv("GPUSIM_FAST", fast)
+        arrays = np.zeros(70, np.int32), np.zeros(1, np.int32), np.zeros(4, np.int32)
+        checked = gpusim.check(kernel[2, 64], *arrays, 20)
+        found.append((checked.to_dict(), [one.tolist() for one in arrays]))
+    assert found[0] == found[1]
+    assert found[0][1][1] == [0]
 
 
 SERIAL = """
@@ -139,6 +174,7 @@ def test_a_race_behind_a_long_loop_of_one_lane_is_found_in_compiled_code(
     """NumPy stops at the step limit, which compiled code goes far beyond."""
     examination.forget()
     assert [one.rule for one in serial(20_000, step_limit=10_000)] == ["shared-race"]
+    assert [one.rule for one in serial(20_000, step_limit=10_000, order=1)] == ["shared-race"]
     monkeypatch.setenv("GPUSIM_FAST", "0")
     assert "no-progress" in [one.rule for one in serial(20_000, step_limit=10_000)]
 

@@ -22,6 +22,7 @@ from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch, Splits
+from gpusim.machine.turns import Turns
 from gpusim.machine.warps.checked_steps import OPENED, STEP_BYTES
 from gpusim.machine.warps.state import OPERAND_BYTES, OPERANDS
 from gpusim.typing import Array, DType
@@ -32,11 +33,16 @@ _LANES = np.arange(32, dtype=np.uint32)
 
 
 class Listener(NamedTuple):
-    """An observer of the steps of a check at some pcs; `on_fault` is called with each fault."""
+    """An observer of the steps of a check at some pcs; `on_fault` is called with each fault.
+
+    Warps run in the order of `turns`. Without `keeps_results` arrays stay as they were.
+    """
 
     observer: Observer
     on_fault: OnFault
     pcs: frozenset[int]
+    turns: Turns | None = None
+    keeps_results: bool = True
 
 
 class CheckedSteps:
@@ -48,7 +54,7 @@ class CheckedSteps:
         self._made, self._rows, self._listener = made, context.instructions, listener
         self._context = context
         warps = context.batch.launch.warps_per_block
-        self._placement = Placement(blocks, warps, folded=True)
+        self._placement = Placement(blocks, warps, folded=listener.turns is None)
         self._ends = np.array([*made.starts[1:], made.length])
         self._begin, self._operands = begin, begin + STEP_BYTES * (MOST_STEPS + 1)
         self._full = self._operands + OPERAND_BYTES * 2 * MOST_STEPS

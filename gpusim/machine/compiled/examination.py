@@ -104,7 +104,8 @@ def written_down(
         compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
         with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
             if run.result(added, listener, takes) is not None:
-                prepared.give_back()
+                if listener.keeps_results:
+                    prepared.give_back()
                 return True
     return False
 
@@ -184,6 +185,7 @@ class _Examination:
     ) -> Examined | None:
         """Run the launch; None if it does not come to its end."""
         launch, instance = self._context.batch.launch, self._instance
+        instance.turns = None if listener is None else listener.turns
         most = self._at_once
         if not self._made.shared.in_order:
             most = evaluator.most_blocks(self._made, launch.warps_per_block)
@@ -209,7 +211,7 @@ class _Examination:
         )
         if not takes(found):
             return None
-        if instance.arrays is not None:
+        if instance.arrays is not None and (listener is None or listener.keeps_results):
             instance.arrays.give(instance.memory)
         return found
 
@@ -247,5 +249,8 @@ def _ran(held: Array, made: Translation, rows: Sequence[Instruction]) -> Array:
     count = made.length
     blocks, guarded = held[made.ran_at : made.ran_at + 2 * count].view(np.bool_).reshape(2, count)
     lengths = np.diff([*made.starts, count])
-    is_guarded = np.array([row.guard is not None for row in rows])
+    may_fault = made.shared.checking
+    is_guarded = np.array([
+        row.guard is not None or (may_fault and row.memory is not None) for row in rows
+    ])  # fmt: skip
     return np.where(is_guarded, guarded, np.repeat(blocks[made.starts], lengths))

@@ -27,6 +27,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.state import Batch, Splits
+from gpusim.machine.turns import Order, Turns
 from gpusim.machine.warps import state
 from gpusim.machine.warps import turns as order
 from gpusim.machine.warps.accesses import DISORDER, NOTE_BYTES
@@ -89,6 +90,7 @@ class Instance:
             ("take_steps", [], [], Instance._take_steps),
             ("bring", kinds[:2], [], Instance._bring),
             ("progress", kinds[:1], kinds[:1], Instance._look),
+            ("draw", kinds[:2], kinds[:1], Instance._draw),
         ):
             called = wasmtime.Func(
                 self._store, wasmtime.FuncType(given, result), partial(function, own)
@@ -107,6 +109,7 @@ class Instance:
         self._most_notes = 0
         self._added: TakesAdditions | None = None
         self.shift = 0
+        self.turns: Turns | None = None  # another order of warps than the usual one
         self.memory = self._seen()
         self._context: Context | None = None
         self._warp: _OneWarp | None = None
@@ -227,6 +230,7 @@ class Instance:
             cluster_at=self.made.cluster_at,
             bulk=self.made.bulk_at,
             groups_at=self.made.groups_at,
+            order=Order.USUAL if self.turns is None else self.turns.order,
         )
         held = self.memory[state.LAUNCHED : state.LAUNCHED + len(launched)]
         held[:] = np.frombuffer(launched, np.uint8)
@@ -282,6 +286,15 @@ class Instance:
             return self._progress.of_all(self.memory)
         except EndlessError as error:
             raise LeftError(str(error)) from error
+
+    def _draw(self, count: int, listed: int) -> int:
+        """Return a random number below a count, or put a list of splits in random order."""
+        assert self.turns is not None
+        if not listed:
+            return self.turns.drawn(count)
+        held = self.memory[listed : listed + order.LISTED_BYTES * count].view(np.uint64)
+        held[:] = held[self.turns.arranged(held)]
+        return 0
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""

@@ -20,7 +20,8 @@ HOST = """(func $host (param i32 i32 i32 i32))
 (func $drain)
 (func $take_steps)
 (func $bring (param i32 i32))
-(func $progress (param i32) (result i32))"""
+(func $progress (param i32) (result i32))
+(func $draw (param i32 i32) (result i32))"""
 _TABLE = "(table 2 2 funcref)"
 _GIVEN = """(func $start (param i32) (call_indirect (param i32) (local.get 0) (i32.const 0)))
 (func $warp (param i32 i32)

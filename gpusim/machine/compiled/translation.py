@@ -104,11 +104,11 @@ class Translation:
     `arrivals_at`, and has its part of a cluster at `cluster_at`; bulk copies are kept at
     `bulk_at`, the number of a warp's groups of them at `groups_at`; they are 0 without any.
     `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where a
-    byte for each instruction tells that its basic block ran (of the block's first), and after
-    these one that it ran for some lane (of those with a guard); `lowest_at` are the places of the
-    lowest element to which several threads add, counted from 1, by the pc of a sum. `constants` are
-    the cells as `memory.py` sets them, and `begun` the warps at their start in the last launch,
-    with what of it they depend on, once it has.
+    byte for each instruction tells that its basic block ran (of the block's first), and after these
+    one that it ran for some lane (if it has a guard or may have a fault); `lowest_at` are the
+    places of the lowest element to which several threads add, counted from 1, by the pc of a sum.
+    `constants` are the cells as `memory.py` sets them, and `begun` the warps at their start in the
+    last launch, with what of it they depend on, once it has.
     """
 
     text: str = ""
@@ -874,7 +874,7 @@ class _Translator:
         )
 
     def _ran(self, pc: int, on: str) -> str:
-        """Return code that notes that an instruction with a guard ran for some lane."""
+        """Return code that notes that an instruction ran for some lane."""
         at = f"offset={self._made.ran_at + len(self._rows) + pc} (i32.const 0)"
         some = f"(i32.or (i32.load8_u {at}) (i32.ne {on} (i32.const 0)))"
         return f"(i32.store8 {at} {some})"
@@ -921,7 +921,9 @@ class _Translator:
         For masks, $x are the lanes named by any mask, $z the lanes named by every mask.
         """
         on, parts = "(local.get $on)", []
-        if row.guard is not None:
+        if self._steps and row.memory is not None:
+            parts += [self._narrowed(pc, row), self._ran(pc, on)]
+        elif row.guard is not None:
             parts.append(self._ran(pc, on))
         if pc in self._shifts:
             compared = Comparison.of(
@@ -940,9 +942,7 @@ class _Translator:
             parts.append(_counted("of_unknown_arrays", each))
         if pc in asked.conditions and condition:
             parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
-        if self._steps and row.memory is not None:
-            parts.append(self._narrowed(pc, row))
-        elif pc in self._steps:
+        if pc in self._steps and row.memory is None:
             parts.append(self._checked(pc, row, on))
         elif OPS[row.op].kind == "barrier" and row.guard is not None:
             parts.append(f"(if (i32.ne {on} (local.get $M)) (then {REPORTED}))")

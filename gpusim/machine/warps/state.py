@@ -29,7 +29,8 @@ class Launched(Record):
     the threads that have arrived at each named barrier and do not wait, `queue_at` where a warp has
     its asynchronous copies. `held` warps have memory of their own; a `cluster` has some blocks,
     and a warp has its part of one at `cluster_at` (0: each block is one of its own). `bulk` is
-    where bulk copies are kept, and `groups_at` where a warp has the number of their groups.
+    where bulk copies are kept, and `groups_at` where a warp has the number of their groups. `order`
+    says which warps take turns first.
     """
 
     shift: i64
@@ -63,6 +64,7 @@ class Launched(Record):
     cluster_at: u32
     bulk: u32
     groups_at: u32
+    order: u32
 
 
 class State(Record):
@@ -90,7 +92,8 @@ class State(Record):
     they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
     from 1, or of none; it began after the turn `begun`. Groups have run in that many
     `passes`. Of the places for bulk copies that many have been used. In a check, `lost` lanes had a
-    fault at their last access, and a product for addresses `overflows`.
+    fault at their last access, and a product for addresses `overflows`; of other orders that many
+    turns have been `taken`.
     """
 
     next_block: u32
@@ -143,6 +146,7 @@ class State(Record):
     passes: u32
     lost: u32
     overflows: u32
+    taken: u32
     reports: u32
     bulk: u32
 

@@ -1,13 +1,15 @@
 """NumPy's scheduling order (`interpreter.py`), where results depend on it.
 
 The splits at one basic block are the group of a turn, and run together instruction by instruction
-where their order matters.
+where their order matters. A check may ask for another order (`machine/turns.py`).
 """
 
 from __future__ import annotations
 
 from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
+from gpusim.machine.turns import FAIR_TURNS as OTHER_FAIR_TURNS
+from gpusim.machine.turns import Order
 from gpusim.machine.warps.barriers import reduce
 from gpusim.machine.warps.clusters import open_cluster, opened
 from gpusim.machine.warps.scheduling import (
@@ -36,12 +38,14 @@ from gpusim.machine.warps.state import (
 )
 from gpusim.wasm.integers import as_i64, trailing_zeros
 from gpusim.wasm.memory import Record, TrapError, fill, u32
+from gpusim.wasm.sources import external
 
 KEY_BYTES, LISTED_BYTES = 8, 8
 KEYS_BYTES = MOST_SPLITS * KEY_BYTES  # of the splits of a warp
 PURE, SWAPPING, WAITING, SWAP = 1, 2, 4, 8  # flags of a block of code
 MOST_IDLE = 1 << 22  # warps that run one after the other while none writes memory
-_TOGETHER, _FAIR_TURNS = MOST_TOGETHER, FAIR_TURNS
+_TOGETHER, _FAIR_TURNS, _OTHER_FAIR_TURNS = MOST_TOGETHER, FAIR_TURNS, OTHER_FAIR_TURNS
+_FIRST, _RANDOM = int(Order.FIRST), int(Order.RANDOM)
 _NONE, _FAR = -1, 0x7FFFFFFF
 
 
@@ -304,6 +308,119 @@ def _choose_behind() -> bool:
             return False
     _collect(found, True)
     return True
+
+
+@external("draw")
+def draw(count: u32, listed: u32) -> u32:  # noqa: ARG001
+    """Return a random number below a count; or put so many splits on a list in random order."""
+    return 0
+
+
+def _choose_otherwise() -> bool:
+    """Choose the group of the split that another order than the usual one names.
+
+    False if no split is ready.
+    """
+    count = 0
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        for number in range(warp.splits):
+            count += warp.split(number).state == READY
+    if count == 0:
+        return False
+    NOW.taken += 1
+    if NOW.taken % _OTHER_FAIR_TURNS == 0:
+        block = _block_of_least(0, False)
+    elif LAUNCH.order == _RANDOM:
+        block = _block_of_least(draw(count, 0) if count > 1 else 0, True)
+    else:
+        block = _block_of_end()
+    _collect(block, False)
+    if LAUNCH.order == _RANDOM:
+        _sort_list()
+        if NOW.list_end > NOW.list + LISTED_BYTES:
+            draw((NOW.list_end - NOW.list) // LISTED_BYTES, NOW.list)
+    elif LAUNCH.order != _FIRST:
+        _reverse(NOW.list, NOW.list_end)
+        listed = Listed(NOW.list)
+        while listed.address < NOW.list_end:
+            following = _next_warp(listed)
+            _reverse(listed.address, following.address)
+            listed = following
+    return True
+
+
+def _block_of_least(place: int, by_position: bool) -> int:
+    """Return the block of code of the ready split at a place in the order of their keys.
+
+    They are ordered by position, or by the turn in which they ran last.
+    """
+    above = _NONE
+    block = 0
+    for _ in range(place + 1):
+        least = _NONE
+        for row in range(LAUNCH.warps * LAUNCH.blocks):
+            warp = _warp_of(row)
+            for number in range(warp.splits):
+                split = warp.split(number)
+                key = Long(_key(warp, number).address).value
+                if by_position:
+                    key = _key(warp, number).position
+                if split.state == READY and key > above and (least == _NONE or key < least):
+                    least = key
+                    block = split.block
+        above = least
+    return block
+
+
+def _block_of_end() -> int:
+    """Return the block of code of the first ready split of the first or last warp with any."""
+    rows = LAUNCH.warps * LAUNCH.blocks
+    for place in range(rows):
+        warp = _warp_of(place if LAUNCH.order == _FIRST else rows - 1 - place)
+        block, least = -1, 0
+        for number in range(warp.splits):
+            split, position = warp.split(number), _key(warp, number).position
+            if split.state == READY and (block < 0 or position < least):
+                block, least = split.block, position
+        if block >= 0:
+            return block
+    raise TrapError
+
+
+def _exchange(one: Listed, other: Listed) -> None:
+    warp, position = one.warp, one.position
+    one.warp = other.warp
+    one.position = other.position
+    other.warp = warp
+    other.position = position
+
+
+def _reverse(begin: int, end: int) -> None:
+    """Reverse a part of the list."""
+    end -= LISTED_BYTES
+    while begin < end:
+        _exchange(Listed(begin), Listed(end))
+        begin += LISTED_BYTES
+        end -= LISTED_BYTES
+
+
+def _sort_list() -> None:
+    """Sort the list by position."""
+    begin = NOW.list
+    while begin < NOW.list_end:
+        at = begin
+        while at > NOW.list and Listed(at - LISTED_BYTES).position > Listed(at).position:
+            _exchange(Listed(at - LISTED_BYTES), Listed(at))
+            at -= LISTED_BYTES
+        begin += LISTED_BYTES
+
+
+def _choose() -> bool:
+    """Choose the group of the next turn. False if no split is ready."""
+    if LAUNCH.order:
+        return _choose_otherwise()
+    return _choose_waiting() if LAUNCH.awaits else _choose_behind()
 
 
 def _first_of(warp: Warp) -> int:
@@ -570,7 +687,7 @@ def run_in_order() -> u32:
         NOW.apart += warp.splits > 1
         _enter_all(warp)
     NOW.positions = NOW.held
-    while _choose_waiting() if LAUNCH.awaits else _choose_behind():
+    while _choose():
         _arrange()
         _take_turn()
         if NOW.held == 0:
