@@ -67,7 +67,8 @@ def kernels() -> Any:
         for name, declared in OBJECTS.items()
         for load, store, update in ORDERS
     ]
-    return gpusim.cuda_source(HEAD + "".join(texts) + OTHERS)
+    opened = [OPENED.format(order=order) for order in ("release", "relaxed")]
+    return gpusim.cuda_source(HEAD + "".join((*texts, OTHERS, *opened)))
 
 
 def found(kernel: Any, blocks: int = 2, threads: int = 64) -> list[tuple[str, str]]:
@@ -106,7 +107,7 @@ def test_stores_of_block_scope_race_between_blocks_in_one_instruction() -> None:
 
 
 OPENED = """
-__global__ void opened(unsigned *st, int *a, int *b) {{
+__global__ void opened_{order}(unsigned *st, int *a, int *b) {{
     if (threadIdx.x) return;
     cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(st[0]), gate(st[1]);
     a[blockIdx.x] = 7;
@@ -123,6 +124,5 @@ __global__ void opened(unsigned *st, int *a, int *b) {{
 def test_what_the_last_block_has_acquired_it_must_release(order: str, races: int) -> None:
     """The fence of its counter comes before the others' arrivals that it acquires."""
     arrays = np.zeros(2, np.uint32), np.zeros(3, np.int32), np.zeros(3, np.int32)
-    kernel = gpusim.cuda_source("#include <cuda/atomic>\n" + OPENED.format(order=order))["opened"]
-    errors = gpusim.check(kernel[3, 32], *arrays).errors
+    errors = gpusim.check(kernels()[f"opened_{order}"][3, 32], *arrays).errors
     assert [(one.rule, one.array) for one in errors] == [("block-race", "a")] * races

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from one_file import kernels
 
 import gpusim
 from gpusim.sass import wheels
-from gpusim.sass.kernels import CodeFile
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 
-KERNEL = """
+HEAD = """
 struct alignas(16) Message { int text, flag, more, last; };
-__device__ void store(int *flag) {
-    asm volatile("st.ORDER.cta.shared.s32 [%0], 1;" ::
-                 "r"((unsigned)__cvta_generic_to_shared(flag)) : "memory");
-}
+#define STORE(order) asm volatile("st." #order ".cta.shared.s32 [%0], 1;" :: \\
+    "r"((unsigned)__cvta_generic_to_shared(&m.flag)) : "memory")
 __device__ int load(int *flag) {
     int seen;
     asm volatile("ld.acquire.cta.shared.s32 %0, [%1];" : "=r"(seen) :
                  "r"((unsigned)__cvta_generic_to_shared(flag)) : "memory");
     return seen;
 }
+"""
+KERNEL = """
 __global__ void k(int *y) {
     __shared__ Message m;
     int t = threadIdx.x;
     if (t == 0) m.flag = 0;
     __syncthreads();
-    if (t == 32) { BEFORE store(&m.flag); }
+    if (t == 32) { {BODY} }
     if (t == 0) { while (!load(&m.flag)); y[0] = m.text; }
 }
 """
@@ -40,23 +40,25 @@ RELEASED = {
 BEHIND_THE_FENCE = "__threadfence_block(); m.text = 42;"
 
 
-def source(before: str, order: str) -> str:
-    return KERNEL.replace("BEFORE", before).replace("ORDER", order)
+ORDERED = {before: f"{before} STORE(release);" for before in RELEASED.values()}
+UNORDERED = {
+    before: f"{before} STORE(relaxed);" for before in (RELEASED["two_words"], BEHIND_THE_FENCE)
+}
 
 
-def rules(file: CodeFile, cc: str = "9.0") -> list[str]:
-    launch = file["k"][1, 64]
+def rules(body: str, cc: str = "9.0") -> list[str]:
+    launch = kernels(KERNEL, (*ORDERED.values(), *UNORDERED.values()), HEAD)[body][1, 64]
     device = {"7.5": "t4", "9.0": "h200"}[cc]
     return [one.rule for one in gpusim.check(launch, np.zeros(1, np.int32), device=device).errors]
 
 
 @pytest.mark.parametrize("cc", ["7.5", "9.0"])
-@pytest.mark.parametrize("before", RELEASED.values(), ids=list(RELEASED))
+@pytest.mark.parametrize("before", ORDERED, ids=list(RELEASED))
 def test_a_joined_release_orders_the_words_stored_before_it(before: str, cc: str) -> None:
     """The code is MEMBAR and one store of two or four words, the flag among them."""
-    assert rules(gpusim.cuda_source(source(before, "release")), cc) == []
+    assert rules(ORDERED[before], cc) == []
 
 
-@pytest.mark.parametrize("before", [RELEASED["two_words"], BEHIND_THE_FENCE])
+@pytest.mark.parametrize("before", UNORDERED)
 def test_a_joined_relaxed_store_orders_no_word_that_no_fence_follows(before: str) -> None:
-    assert rules(gpusim.cuda_source(source(before, "relaxed"))) == ["shared-race"]
+    assert rules(UNORDERED[before]) == ["shared-race"]
