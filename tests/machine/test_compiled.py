@@ -23,7 +23,8 @@ from gpusim.launch.events import Observer
 from gpusim.machine import run
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
-from gpusim.machine.compiled.translation import Translation, translated
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.compiled.translator import translated
 from gpusim.sass import wheels
 from gpusim.sass.table import MNEMONICS
 from gpusim.tracing.execution import Execution

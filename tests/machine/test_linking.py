@@ -10,7 +10,7 @@ from evaluators import HOPPER
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
 from gpusim.machine.compiled import linking
-from gpusim.machine.compiled.translation import translated
+from gpusim.machine.compiled.translator import translated
 
 
 @cuda.jit

@@ -28,9 +28,11 @@ from gpusim.launch.events import Touched
 from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, close_all
 from gpusim.machine.compiled.linking import Shared, shared_text
+from gpusim.machine.compiled.order import needs_order
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
-from gpusim.machine.compiled.translation import Translation, needs_order, translated
+from gpusim.machine.compiled.translation import Translation
+from gpusim.machine.compiled.translator import translated
 from gpusim.typing import DType
 from gpusim.version import __version__
 

@@ -1,0 +1,50 @@
+"""How instructions are translated, by their kind."""
+
+from __future__ import annotations
+
+from gpusim.isa.ops import OPS, Instruction, Memory
+
+WIDE_SPACES = ("global", "generic")  # with addresses of 64 bits
+# Kinds whose handler of the machine is called for one warp at a time.
+CALLED = frozenset((
+    "shuffle", "vote", "match", "elect", "reduce_lanes", "differs", "first_lane", "warpsync",
+))  # fmt: skip
+ACCESSES = ("load", "store", "atomic")
+BRANCHES = ("branch", "jump")
+UNNOTED = ("bounds", "branch_if_apart")  # by the log of steps, or in code of their own
+DECIDING = ("source_branch", "barrier")  # by their first operand
+CONSTANTS = ("special", "constant")  # of a warp or launch
+BULK_DETAILS = ("load", "store")  # of bulk copies with code
+# Kinds that end the run where they are reached.
+LEFT = frozenset(("trap", "call_driver"))
+CONTROL = frozenset((
+    "branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier", "named_barrier",
+    "arrive", "part", "cluster_wait",
+))  # fmt: skip
+WITHOUT_OPERANDS = frozenset((
+    "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
+    "call_driver", "commit_copies", "await_copies", "cluster_arrive", "cluster_wait",
+    "commit_bulk", "await_bulk",
+))  # fmt: skip
+REFUSED = frozenset((
+    "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
+    "fragments_to_rows", "warpgroup_product", "warpgroup_commit",
+    "warpgroup_wait",
+))  # fmt: skip
+
+
+def memory_of(row: Instruction) -> Memory:
+    """Return the memory that an instruction accesses; it has some."""
+    assert row.memory is not None
+    return row.memory
+
+
+def waits(row: Instruction) -> bool:
+    """Return whether an instruction waits for the lanes of a mask, its first operand."""
+    op = OPS[row.op]
+    return op.kind in ("warpsync", "collect") or op.checks_mask
+
+
+def ends_turn(kind: str) -> bool:
+    """Return whether a turn of NumPy's machine always ends after an instruction."""
+    return kind in CONTROL | LEFT and kind not in ("bsync", "call_driver")
