@@ -7,7 +7,9 @@ to what they say.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from pathlib import Path
 import diagram
 
 from gpusim.cli.app import main as gpusim
-from gpusim.codegen.generators import LOWERING, VARIABLE
+from gpusim.codegen.generators import AUTO, LOWERING, VARIABLE
 
 os.environ[VARIABLE] = LOWERING  # the code of the pages around them
 FOLDER = Path(__file__).parent / "pictures"
@@ -38,7 +40,9 @@ COMMANDS = {
     "traffic.svg": "plot traffic -n 2^24 --block 256 --device h200",
     "bandwidth.svg": "plot bandwidth --block 256 --device h200",
 }
-PAGE = "page.png"  # of the README's kernel, as Chromium shows it
+PAGE = "page.png"  # as Chromium shows it
+README_REPORT = "report reduce2 --block 128"
+WORDS = "words"  # a text in the picture's file
 NAMES = (*COMMANDS, DIAGRAM, PAGE)
 
 
@@ -57,26 +61,44 @@ def draw(name: str, folder: Path = FOLDER) -> Path:
     return path
 
 
+def write_page(path: Path) -> None:
+    """Write the page of the README's command, with nvcc's code as of the README's other outputs."""
+    os.environ[VARIABLE] = AUTO
+    try:
+        code = gpusim([*README_REPORT.split(), "--out", str(path)])
+    finally:
+        os.environ[VARIABLE] = LOWERING
+    if code:
+        raise SystemExit(code)
+
+
+def words_of(page: Path) -> str:
+    """Return a digest of a page's texts without their numbers: of its names and sentences."""
+    html = page.read_text(encoding="utf-8")
+    text = re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>|\d", " ", html, flags=re.DOTALL)
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
+
+
 def _photograph(path: Path) -> None:
-    """Write the page of docs/transpose.cu and a picture of it, as it opens."""
-    from PIL import Image  # Matplotlib's
+    """Write a picture of the page, as it opens, with the digest of the page's words."""
+    from PIL import Image, PngImagePlugin  # Matplotlib's
 
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise SystemExit(f"{PAGE} needs {' or '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
-        kernel = str(Path(__file__).parent / "transpose.cu")
-        code = gpusim(["report", kernel, "--device", "h200", "--out", str(page)])
-        if code:
-            raise SystemExit(code)
+        write_page(page)
         flags = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1400,820"]
         subprocess.run(
             [browser, *flags, f"--screenshot={path}", page.as_uri()],
             check=True,
             capture_output=True,
         )
-    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+        words = PngImagePlugin.PngInfo()
+        words.add_text(WORDS, words_of(page))
+    image = Image.open(path).convert("RGB").quantize(64)
+    image.save(path, optimize=True, pnginfo=words)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from gpusim.catalogue import entries
 from gpusim.cli import app, programs
 from gpusim.compiler.calls import INTRINSICS, MATH_NAMES
 from gpusim.compiler.types import DTYPES
+from gpusim.sass import wheels
 from gpusim.tracing.counters import COUNTERS
 from validate import commands
 
@@ -264,3 +265,14 @@ def test_a_picture_says_what_its_command_draws(name: str, tmp_path: Path) -> Non
     drawn = pictures.draw(name, tmp_path)
     assert texts(drawn) == texts(pictures.FOLDER / name)
     assert len(texts(drawn)) > 10
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+def test_the_picture_of_the_page_has_the_words_of_the_page(tmp_path: Path) -> None:
+    """Where this fails, `python docs/pictures.py page.png` draws it again; numbers may differ."""
+    image = pytest.importorskip("PIL.Image", reason="it comes with Matplotlib, of the extra plot")
+    page = tmp_path / "page.html"
+    pictures.write_page(page)
+    with image.open(pictures.FOLDER / pictures.PAGE) as picture:
+        assert picture.text[pictures.WORDS] == pictures.words_of(page)
+    assert f"`gpusim {pictures.README_REPORT}` writes this page" in text("README.md")
