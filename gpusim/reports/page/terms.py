@@ -38,6 +38,12 @@ LABELS = {
     "store requests": "request",
     "requests": "request",
     "compulsory bytes": "compulsory traffic",
+    "again in the far partition": "L2 partition",
+    "dirty bytes at the end": "dirty line",
+    "of loads": "sector",
+    "code, constants, parameters": "sector",
+    "measured pairs in this order": "in order",
+    "issue": "issue limit",
 }
 
 
@@ -47,7 +53,8 @@ def explanations() -> dict[str, tuple[str, str]]:
     words = dict(_words())
     words |= {label: words[term] for label, term in LABELS.items()}
     profiler = DOCUMENTS["Nsight Compute"]
-    found = {name: (spec.doc, profiler if spec.ncu else "") for name, spec in COUNTERS.items()}
+    counters = {name: (spec.doc, profiler if spec.ncu else "") for name, spec in COUNTERS.items()}
+    found = counters | {name.replace("_", " "): text for name, text in counters.items()}
     found |= {kind: (registry.title(kind), "") for kind in registry.rules(timed=True)}
     found |= {name: (rule.title, "") for name, rule in RULES.items()}
     return found | words

@@ -68,7 +68,9 @@ class Stepper {
     }
     const width = Math.min(BANKS, this.data.words);
     const head = table.tHead.insertRow();
-    made(head, "th", "bank").scope = "col";
+    const name = made(head, "th", "bank");
+    name.scope = "col";
+    name.dataset.term = "bank";
     for (let bank = 0; bank < width; bank++) made(head, "th", bank).scope = "col";
     const requested = table.tHead.insertRow();
     requested.className = "requested";
