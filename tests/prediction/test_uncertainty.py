@@ -13,7 +13,16 @@ import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Request
 from gpusim.prediction.sweeps.jobs import catalogue_job
-from gpusim.prediction.uncertainty import GPUS, KINDS, conformal, factors, quantiles
+from gpusim.prediction.uncertainty import (
+    GPUS,
+    KINDS,
+    UNKNOWNS,
+    Factor,
+    conformal,
+    factors,
+    intervals,
+    quantiles,
+)
 from validate.residuals.coverage import held
 from validate.residuals.derivation import (
     FEWEST,
@@ -152,14 +161,19 @@ def test_launches_that_need_a_wider_interval_of_their_kind_give_its_factor() -> 
     assert found["supposed elements"].factor == found["extrapolated"].factor  # none of its own
 
 
-def test_what_is_not_simulated_widens_an_interval_of_the_compilers_code() -> None:
+def test_what_is_not_simulated_widens_an_interval_of_the_compilers_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    factor = 1.25
+    monkeypatch.setattr(
+        intervals, "factors", lambda: dict.fromkeys(UNKNOWNS, Factor(40, 1, factor))
+    )
     made = predicted(scaled, FLOATS, FLOATS.copy(), blocks=BLOCKS)
     program = replace(made.prepared.program, compiler="nvcc")
     whole = replace(made, prepared=replace(made.prepared, program=program))
     part = replace(whole, extent=replace(made.extent, simulated=1))
     assert whole.unknown == ()
     assert part.unknown == part.interval.unknown == ("extrapolated",)
-    factor = factors()["extrapolated"].factor
     assert part.interval_us[0] == pytest.approx(whole.interval_us[0] / factor)
     assert part.interval_us[1] == pytest.approx(whole.interval_us[1] * factor)
 
@@ -198,7 +212,7 @@ def test_sets_that_are_left_out_lie_inside_as_often_as_intended() -> None:
     some = residuals()
     for catalogue in (True, False):
         for code, found in pooled(some, catalogue).items():
-            assert 0.85 <= found.inside <= 0.95, (catalogue, code)
+            assert 0.85 <= found.inside <= 0.96, (catalogue, code)
     assert pooled(some, False)["nvcc"].width <= 0.18
     assert pooled(some, True)["nvcc"].width <= 0.18
 
@@ -231,6 +245,26 @@ def test_a_kind_with_few_launches_spans_the_others() -> None:
 
 
 CODES = ("nvcc", "lowering")
+
+
+def test_launches_predicted_before_their_measurement_make_other_kernels_intervals_wider() -> None:
+    """Ratios of 1 to 1.1; nine of ten blind ones need up to 1.2 times that, no catalogue's does."""
+    case = "set", "measured", "kernel"
+    some = [
+        Residual(*case, code, kind, 1.0, 1 + k / 1000)
+        for code in CODES
+        for kind in ("catalogue", "regular")
+        for k in range(101)
+    ]
+    gpu = [Residual("gpu", "described", "k", code, "catalogue", 1.0, 1.5) for code in CODES]
+    blind = [
+        Residual(*case, "nvcc", "regular", 1.0, 1.095 * 1.2 if k > 5 else 1.05, is_blind=True)
+        for k in range(50)
+    ]
+    narrow, wide = derived([*some, *gpu]), derived([*some, *gpu, *blind])
+    cell, catalogue = ("measured", "nvcc", "regular"), ("measured", "nvcc", "catalogue")
+    assert wide[cell].high == pytest.approx(1.2 * narrow[cell].high, rel=0.01)
+    assert (wide[cell].launches, wide[catalogue]) == (101, narrow[catalogue])
 
 
 def test_a_group_is_tried_with_the_quantiles_of_the_others() -> None:

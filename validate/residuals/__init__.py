@@ -5,8 +5,8 @@
     python -m validate.residuals unknowns     goes on with unknowns.csv
     python -m validate.residuals generations  goes on with generations.csv
 
-`others.csv` has launches of sets of kernels that were written without regard to the model, each
-set predicted before it was measured, by the model of that time.
+`others.csv` has kernels of `validate/others/`, as predicted today; launches of `held.csv` were
+predicted before they were measured, and tell by how much intervals of new kernels are wider.
 `catalogue.csv` has a random sample of the catalogue's launches, `described.csv` launches on GPUs
 that are known by their description alone.
 """

@@ -35,11 +35,13 @@ CELLS = [(gpu, code, kind) for gpu in GPUS for code in CODES for kind in KINDS]
 def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
     """Return the quantiles of all kinds.
 
-    A kind with few launches has the quantiles that span all kinds of its GPU and generator. The
-    other kinds of GPUs have the measured one's, made wider by the factor of such GPUs.
+    A kind with few launches has the quantiles that span all kinds of its GPU and generator. Those
+    outside the catalogue are wider by the factor that blind launches need. The other kinds of GPUs
+    have the measured one's, made wider by the factor of such GPUs.
     """
     found: dict[Key, Quantiles] = {}
     cells = [key for key in CELLS if key[0] == MEASURED]
+    blind, some = [one for one in some if one.is_blind], [one for one in some if not one.is_blind]
     for key in cells:
         own = _of(some, key)
         if len(own) >= FEWEST:
@@ -50,7 +52,11 @@ def derived(some: Sequence[Residual]) -> dict[Key, Quantiles]:
             low, high = min(one.low for one in near), max(one.high for one in near)
             own = _of(some, key)
             found[key] = Quantiles(len(own), _kernels(own), low, high)
-    measured = {key: found[key] for key in cells}
+    factor = _factor([(one, found[one.gpu, one.code, one.kind]) for one in blind])
+    measured = {
+        key: found[key] if key[2] == CATALOGUE else found[key].widened(factor) for key in cells
+    }
+    found |= measured
     found |= _of_generation(some, measured)
     described = _of_another_gpu([one for one in some if one.gpu == DESCRIBED])
     older = _spanning(described, [one for one in some if one.gpu == OLDER])

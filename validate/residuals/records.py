@@ -19,8 +19,10 @@ from gpusim.prediction.uncertainty.kinds import (
 )
 
 from .. import files
+from ..records import L2_STATES
 
 FOLDER = Path(__file__).parent
+OTHERS = FOLDER.parent / "others"
 GENERATIONS = FOLDER / "generations.csv"
 H200 = "h200"
 PUBLISHED = "gtx1650", "rtx3060ti", "k40m"
@@ -33,7 +35,8 @@ class Residual:
 
     `group` is left out as a whole in a cross-validation: a set of kernels, a kernel or a GPU.
     `gpu` is a kind of `GPUS`; `kernel` counts the independent cases. `unknown` are the
-    names of sampled, extrapolated or supposed properties, None where not recorded.
+    names of sampled, extrapolated or supposed properties, None where not recorded. It `is_blind` if
+    it was predicted before it was measured, by the model of that time.
     """
 
     group: str
@@ -44,6 +47,7 @@ class Residual:
     predicted_us: float
     measured_us: float
     unknown: tuple[str, ...] | None = None
+    is_blind: bool = False
 
     @property
     def ratio(self) -> float:
@@ -53,7 +57,7 @@ class Residual:
 
 def residuals() -> list[Residual]:
     """Return all records."""
-    return [*_others(), *_catalogue(), *_generations(), *_described()]
+    return [*_others(), *_blind(), *_catalogue(), *_generations(), *_described()]
 
 
 def rows_of(path: Path) -> Iterator[dict[str, str]]:
@@ -69,16 +73,34 @@ def kind_of(mechanism: str, predicted_us: float) -> str:
 
 
 def _others() -> Iterator[Residual]:
+    """Yield the other kernels' launches as predicted today."""
     known = {
         (row["kernel"], row["n"], row["code"]): tuple(x for x in row["unknown"].split("; ") if x)
         for row in rows_of(FOLDER / "unknowns.csv")
     }
-    for row in rows_of(FOLDER / "others.csv"):
-        predicted = float(row["predicted_us"])
-        kind = kind_of(row["mechanism"], predicted)
-        case = row["set"], MEASURED, row["kernel"], row["code"], kind
-        unknown = known.get((row["kernel"], row["n"], row["code"]))
-        yield Residual(*case, predicted, float(row["measured_us"]), unknown)
+    measured = {(row["kernel"], row["n"]): row for row in rows_of(OTHERS / "h200.csv")}
+    about = {(row["kernel"], row["code"]): row for row in rows_of(FOLDER / "others.csv")}
+    for row in rows_of(OTHERS / "predicted.csv"):
+        name, n, code = launch = row["kernel"], row["n"], row["code"]
+        if row["refused"] or (name, code) not in about:
+            continue
+        one = about[name, code]
+        for l2 in L2_STATES:
+            predicted = float(row[f"{l2}_us"])
+            kind = kind_of(one["mechanism"], predicted)
+            case = one["set"], MEASURED, name, code, kind
+            us = float(measured[name, n][f"{l2}_us"])
+            yield Residual(*case, predicted, us, known.get(launch))
+
+
+def _blind() -> Iterator[Residual]:
+    """Yield other kernels' launches that were predicted before their measurement."""
+    measured = {(row["kernel"], row["n"]): row for row in rows_of(FOLDER / "held_others.csv")}
+    for row in rows_of(FOLDER / "held.csv"):
+        if (row["kernel"], row["n"]) in measured:
+            us = float(measured[row["kernel"], row["n"]][f"{row['l2']}_us"])
+            case = "blind", MEASURED, row["kernel"], row["code"], row["kind"]
+            yield Residual(*case, float(row["predicted_us"]), us, is_blind=True)
 
 
 def _catalogue() -> Iterator[Residual]:

@@ -25,8 +25,10 @@ def record() -> None:
     from ..others.compare import configured
 
     known = {(row["kernel"], int(row["n"])) for row in rows_of(TABLE)}
-    wanted = {(row["kernel"], int(row["n"])) for row in rows_of(FOLDER / "others.csv")} - known
-    asked = [launch for launch in launches() if launch.key in wanted]
+    wanted = {row["kernel"] for row in rows_of(FOLDER / "others.csv")}
+    asked = [
+        launch for launch in launches() if launch.kernel.name in wanted and launch.key not in known
+    ]
     random.Random(SEED).shuffle(asked)
     for launch in asked:
         try:
