@@ -11,7 +11,7 @@ import pytest
 
 import gpusim
 from gpusim import cuda
-from gpusim.machine.compiled import examination, modules
+from gpusim.machine.compiled import checked_steps, examination, modules
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeKernel
 
@@ -164,8 +164,8 @@ def serial_kernel() -> CodeKernel:
     return gpusim.cuda_source(SERIAL)["serial"]
 
 
-def serial(terms: int, **options: Any) -> gpusim.Findings:
-    return gpusim.check(serial_kernel()[1, 64], np.zeros(64), terms, **options)
+def serial(terms: int, *, blocks: int = 1, **options: Any) -> gpusim.Findings:
+    return gpusim.check(serial_kernel()[blocks, 64], np.zeros(64), terms, **options)
 
 
 def test_a_race_behind_a_long_loop_of_one_lane_is_found_in_compiled_code(
@@ -240,6 +240,23 @@ def test_indices_beyond_an_axis_in_a_loop_are_found_as_by_numpy(
         found.append((checked.to_dict(), x.tolist()))
     assert found[0] == found[1]
     assert "x[0, 30] is out of bounds: index 30 along axis 1" in str(found[0])
+
+
+def test_a_long_loop_of_each_of_many_blocks_beside_a_race_runs_in_compiled_code() -> None:
+    found = serial(20_000, blocks=128, step_limit=10_000)
+    assert [(one.rule, one.count) for one in found.errors] == [("shared-race", 2 * 128)]
+
+
+def test_groups_of_many_warps_that_race_are_judged_as_by_numpy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """NumPy's machine runs each of their instructions at once; compiled code hands them over."""
+    found = []
+    for fast in "10":
+        monkeypatch.setenv("GPUSIM_FAST", fast)
+        monkeypatch.setattr(checked_steps, "MOST_STEPS", 512)
+        found.append(serial(3, blocks=512).to_dict())
+    assert found[0] == found[1]
 
 
 def test_a_second_check_uses_the_modules_of_the_first() -> None:

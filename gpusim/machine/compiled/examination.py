@@ -94,7 +94,7 @@ def written_down(
 
     `added` takes the additions to floating-point sums, `takes` says at the end whether that is all.
     """
-    if not fast.is_wanted() or _is_short_or_wide(prepared):
+    if not fast.is_wanted() or not loop_bodies(prepared.program):
         return False
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
@@ -108,12 +108,6 @@ def written_down(
                     prepared.give_back()
                 return True
     return False
-
-
-def _is_short_or_wide(prepared: Prepared) -> bool:
-    """Return whether NumPy has few steps, or many warps in each."""
-    warps = prepared.launch.blocks * prepared.launch.warps_per_block
-    return warps > STEP_NS // WARP_NS or not loop_bodies(prepared.program)
 
 
 def _context(prepared: Prepared, allocations: Mapping[str, Allocation]) -> Context:

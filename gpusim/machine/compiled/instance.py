@@ -248,7 +248,7 @@ class Instance:
         """Take the records of steps; LeftError for more than an observer should have."""
         if self._written is None:
             return
-        ends = {name: self.value(name) for name in ("runs", "details", "touched")}
+        ends = {name: self.value(name) for name in ("runs", "details", "touched", "steps")}
         self._recorded_blocks += self._written.take(self.memory, ends)
         if self._recorded_blocks > MOST_RECORDED:
             raise LeftError("too many steps to be kept")
@@ -287,13 +287,15 @@ class Instance:
         except EndlessError as error:
             raise LeftError(str(error)) from error
 
-    def _draw(self, count: int, listed: int) -> int:
-        """Return a random number below a count, or put a list of splits in random order."""
+    def _draw(self, count: int, arranges: int) -> int:
+        """Put a list of splits in random order, or return the index of a random one."""
         assert self.turns is not None
-        if not listed:
-            return self.turns.drawn(count)
-        held = self.memory[listed : listed + order.LISTED_BYTES * count].view(np.uint64)
-        held[:] = held[self.turns.arranged(held)]
+        at = self.value("list")
+        held = self.memory[at : at + order.LISTED_BYTES * count].view(np.uint64)
+        by_position = np.argsort(held >> np.uint64(32))
+        if not arranges:
+            return int(by_position[self.turns.drawn(count)])
+        held[:] = held[by_position[self.turns.arranged(held)]]
         return 0
 
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:

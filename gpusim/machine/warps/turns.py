@@ -311,8 +311,8 @@ def _choose_behind() -> bool:
 
 
 @external("draw")
-def draw(count: u32, listed: u32) -> u32:  # noqa: ARG001
-    """Return a random number below a count; or put so many splits on a list in random order."""
+def draw(count: u32, arranges: u32) -> u32:  # noqa: ARG001
+    """Put the splits on the list in random order, or return the index of a random one."""
     return 0
 
 
@@ -321,25 +321,22 @@ def _choose_otherwise() -> bool:
 
     False if no split is ready.
     """
-    count = 0
-    for row in range(LAUNCH.warps * LAUNCH.blocks):
-        warp = _warp_of(row)
-        for number in range(warp.splits):
-            count += warp.split(number).state == READY
+    count = _list_ready()
     if count == 0:
         return False
     NOW.taken += 1
     if NOW.taken % _OTHER_FAIR_TURNS == 0:
-        block = _block_of_least(0, False)
+        block = _block_of_oldest()
     elif LAUNCH.order == _RANDOM:
-        block = _block_of_least(draw(count, 0) if count > 1 else 0, True)
+        drawn = Listed(NOW.list + LISTED_BYTES * (draw(count, 0) if count > 1 else 0))
+        block = drawn.warp.split(_index_of(drawn.warp, drawn.position)).block
     else:
         block = _block_of_end()
     _collect(block, False)
+    count = (NOW.list_end - NOW.list) // LISTED_BYTES
     if LAUNCH.order == _RANDOM:
-        _sort_list()
-        if NOW.list_end > NOW.list + LISTED_BYTES:
-            draw((NOW.list_end - NOW.list) // LISTED_BYTES, NOW.list)
+        if count > 1:
+            draw(count, 1)
     elif LAUNCH.order != _FIRST:
         _reverse(NOW.list, NOW.list_end)
         listed = Listed(NOW.list)
@@ -350,26 +347,29 @@ def _choose_otherwise() -> bool:
     return True
 
 
-def _block_of_least(place: int, by_position: bool) -> int:
-    """Return the block of code of the ready split at a place in the order of their keys.
+def _list_ready() -> int:
+    """Put all splits that are ready on the list; return their count."""
+    count = 0
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        for number in range(warp.splits):
+            if warp.split(number).state == READY:
+                listed = Listed(NOW.list + LISTED_BYTES * count)
+                listed.warp = warp
+                listed.position = _key(warp, number).position
+                count += 1
+    return count
 
-    They are ordered by position, or by the turn in which they ran last.
-    """
-    above = _NONE
-    block = 0
-    for _ in range(place + 1):
-        least = _NONE
-        for row in range(LAUNCH.warps * LAUNCH.blocks):
-            warp = _warp_of(row)
-            for number in range(warp.splits):
-                split = warp.split(number)
-                key = Long(_key(warp, number).address).value
-                if by_position:
-                    key = _key(warp, number).position
-                if split.state == READY and key > above and (least == _NONE or key < least):
-                    least = key
-                    block = split.block
-        above = least
+
+def _block_of_oldest() -> int:
+    """Return the block of code of the ready split that has waited longest."""
+    block, least = 0, _NONE
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        for number in range(warp.splits):
+            split, key = warp.split(number), Long(_key(warp, number).address).value
+            if split.state == READY and (least == _NONE or key < least):
+                block, least = split.block, key
     return block
 
 
@@ -403,17 +403,6 @@ def _reverse(begin: int, end: int) -> None:
         _exchange(Listed(begin), Listed(end))
         begin += LISTED_BYTES
         end -= LISTED_BYTES
-
-
-def _sort_list() -> None:
-    """Sort the list by position."""
-    begin = NOW.list
-    while begin < NOW.list_end:
-        at = begin
-        while at > NOW.list and Listed(at - LISTED_BYTES).position > Listed(at).position:
-            _exchange(Listed(at - LISTED_BYTES), Listed(at))
-            at -= LISTED_BYTES
-        begin += LISTED_BYTES
 
 
 def _choose() -> bool:
