@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpusim.checking.access import DOES, Access
-from gpusim.checking.accessed_elements import by_memory, owners
+from gpusim.checking.accessed_elements import Spread, by_memory, owners
 from gpusim.checking.async_copies import InFlight
 from gpusim.checking.batch import Batch
 from gpusim.checking.cluster_clocks import ClusterClocks
@@ -76,8 +76,11 @@ class MemoryAccesses:
                 never = self._state.layout.holds_nothing(touch.element)
                 never &= self._copies.of_global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never, 0)
-            self._state.visit(step, batch, touch, access, element)
-            self.judge(touch, access, self._copies.of_global, self._copies.copied)
+            part = self._swapped(step, touch, step.placement.copies)
+            if part is None:
+                return
+            self._state.visit(step, batch, part, access, element)
+            self.judge(part, access, self._copies.of_global, self._copies.copied)
             self._add_up(step, batch, element)
             if access.is_asynchronous:
                 self._copies.begin(step, batch, touch, access, self._copies.copied)
@@ -112,16 +115,37 @@ class MemoryAccesses:
             if self._state.layout.own_shared < elements:
                 never &= self._state.layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
-        self._state.visit(step, batch, touch, access, element)
+        part = self._swapped(step, touch, copies)
+        if part is None:
+            return
+        self._state.visit(step, batch, part, access, element)
         if batch.bulk is not None:
             name = self._state.name(access, touch.element)
             self._state.tell(batch.bulk.meanwhile(touch, access, name))
-        self.judge(touch, access, shadow, batch.on_their_way)
+        self.judge(part, access, shadow, batch.on_their_way)
         if batch.on_their_way is not None:
             self._copies.land(touch, access, shadow, batch.on_their_way)
         self._add_up(step, batch, own)
         if access.is_asynchronous:
             self._copies.begin(step, batch, touch, access, batch.on_their_way)
+
+    def _swapped(self, step: Step, touch: ElementAccess, copies: int) -> ElementAccess | None:
+        """Return the elements that an access needs: of a swap of a part of a word, the part.
+
+        A load whose word such a swap compares needs none.
+        """
+        if step.pc not in self._state.partial:
+            return None if step.pc in self._state.guesses else touch
+        bits = _changed_bits(step)
+        if bits is None:
+            return touch
+        if copies == 1:
+            bits = np.bitwise_or.reduce(bits, axis=0, keepdims=True)
+        words = Spread(step, (copies, len(step.rows), 32)).flat(bits)
+        each = self._state.layout.element_bytes[memory_of(self._state.access(step)).space]
+        parts = np.ascontiguousarray(words).view(f"u{each}")
+        which = np.flatnonzero(parts)
+        return touch.take(which) if len(which) else None
 
     def _add_up(self, step: Step, batch: Batch, element: Array) -> None:
         """Follow the floating-point sum that a step adds to."""
@@ -218,3 +242,14 @@ class MemoryAccesses:
     def ask(self, step: Step, batch: Batch) -> None:
         """Report behaviour that is undefined in C."""
         self._state.tell(undefined(step, batch.threads))
+
+
+def _changed_bits(step: Step) -> Array | None:
+    """Return the bits that the lanes of a compare-and-swap of a word change; None if unknown."""
+    values = step.swapped
+    if step.registers is not None:
+        values = tuple(step.registers(register) for register in step.instruction.src[1:])
+    if not values:
+        return None
+    expected, new = (np.ascontiguousarray(value).view(np.uint32) for value in values)
+    return np.asarray(expected ^ new)

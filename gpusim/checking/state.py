@@ -30,6 +30,7 @@ from gpusim.machine.storage import Allocation
 from gpusim.program.array_bounds import has_unknown_array
 from gpusim.program.polling import (
     optimistic_loads,
+    partial_swaps,
     signals,
     tested_loads,
     unmet_polls,
@@ -70,6 +71,8 @@ class CheckState:
         self.follows = bool(program.compiler)  # a compiler may load unused elements
         rows = program.instructions
         self.swaps = swapped_sums(program)
+        self.partial = partial_swaps(program)
+        self.guesses = frozenset[int]().union(*self.partial.values())
         made = (access_of(pc, row) for pc, row in enumerate(rows))
         bulk = {access.pc: access for access in made if access is not None}
         if any(row.memory is not None and row.memory.is_word_of_cluster for row in rows):

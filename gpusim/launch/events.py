@@ -60,9 +60,10 @@ class Step(NamedTuple):
     block for shared memory), `taken` the lanes that take a branch or meet a true condition of the
     source; each is None for other instructions. `values` are the values of a store, `left` the
     final values of an atomic in shared memory after all lanes, `before` the elements before a sum
-    of floating-point numbers and `added` what each lane adds, `mask` is the operand with the
-    lane mask of a shuffle, vote or warp barrier, as bits, `beside` the lanes of all barriers of a
-    warp that meet at several places; all of these are to be broadcast. `sources` are the source
+    of floating-point numbers and `added` what each lane adds, `swapped` the expected and the new
+    value of a compare-and-swap (where compiled code writes steps down), `mask` is the operand with
+    the lane mask of a shuffle, vote or warp barrier, as bits, `beside` the lanes of all barriers of
+    a warp that meet at several places; all of these are to be broadcast. `sources` are the source
     lanes of a shuffle, `constants` the offsets in its bank of a load of constants with addresses in
     registers. A row may be
     a part of a warp: lanes that diverged run as rows of their own. `registers` reads a register of
@@ -88,6 +89,7 @@ class Step(NamedTuple):
     before: Array | None = None
     added: Array | None = None
     beside: Array | None = None
+    swapped: tuple[Array, ...] = ()
 
 
 class StepsOfWarps(NamedTuple):

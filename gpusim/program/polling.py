@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Memory, Program
 from gpusim.program.flow import loop_bodies, reachable
 from gpusim.program.uses import Slices
+
+MERGES = ("bits.PRMT", "bits.LOP3")  # put words together from parts of others
+WORD = 4
+WORD_SWAP = 3  # operands of a swap of one word: its address, the expected and the new value
 
 
 @once
@@ -30,12 +35,21 @@ def unmet_polls(program: Program) -> frozenset[int]:
 
 @once
 def waits(program: Program) -> frozenset[int]:
-    """Return the polls, with the first iteration's that a compiler has put before the loop."""
+    """Return the polls, with the first iteration's that a compiler has put before the loop.
+
+    The retries of an atomic of 8 or 16 bits wait for nobody.
+    """
 
     def access(row: Instruction) -> tuple[object, ...]:
         return row.line, row.op, row.detail, row.memory
 
-    rows, found = program.instructions, polls(program)
+    rows, retries = program.instructions, set[tuple[int, range]]()
+    for pc in partial_swaps(program):
+        around = [body for body in loop_bodies(program) if pc in body]
+        retries |= {(pc, min(around, key=len))} if around else set()
+    found = frozenset(
+        pc for loop in _loops(program) for pc in loop.polls if (pc, loop.body) not in retries
+    )
     repeated = {access(rows[pc]) for pc in found if rows[pc].line}
     return found | {pc for pc, row in enumerate(rows) if row.memory and access(row) in repeated}
 
@@ -104,6 +118,34 @@ def optimistic_loads(program: Program) -> frozenset[int]:
 
 
 @once
+def partial_swaps(program: Program) -> Mapping[int, frozenset[int]]:
+    """Return the compare-and-swaps of a word that change a part of it, with their guesses, by pc.
+
+    The new word is put together from the old one and a narrower value: atomics of 8 and 16 bits.
+    The guesses are the loads of the word in the swap's line. Where all accesses are of whole words
+    there are none.
+    """
+    rows = program.instructions
+    if not any(row.memory is not None and row.memory.dtype.itemsize < WORD for row in rows):
+        return {}
+    held = {one for row in rows if row.memory is not None for one in row.dst}
+    makers: dict[int, list[Instruction]] = defaultdict(list)
+    for row in rows:
+        for register in row.dst:
+            makers[register].append(row)
+    slices, guesses, found = Slices(rows), optimistic_loads(program), {}
+    for pc, row in enumerate(rows):
+        if OPS[row.op].kind == "atomic" and row.detail == "cas" and len(row.src) == WORD_SWAP:
+            old = {one for one in slices.of(row.src[1:2]) if slices.of([one]) & held}
+            merges = (made for made in makers[row.src[2]] if made.op in MERGES)
+            if any(not old.isdisjoint(made.src) for made in merges):
+                found[pc] = frozenset(
+                    one for one in guesses if rows[one].line == row.line and old & {*rows[one].dst}
+                )
+    return found
+
+
+@once
 def tested_loads(program: Program) -> frozenset[int]:
     """Return the pcs of loads that a branch depends on, with a fence on a path after them.
 
@@ -162,12 +204,12 @@ class _Loop:
     """A loop's body with the slices in it."""
 
     def __init__(self, rows: Sequence[Instruction], body: range) -> None:
-        self._body = body
+        self.body = body
         self._rows = rows[body.start : body.stop]
         self._slices = Slices(self._rows)
 
     def __iter__(self) -> Iterator[tuple[int, Instruction]]:
-        return zip(self._body, self._rows, strict=True)
+        return zip(self.body, self._rows, strict=True)
 
     @cached_property
     def deciding(self) -> set[int]:
@@ -177,7 +219,7 @@ class _Loop:
             for pc, row in self
             if row.guard is not None
             and OPS[row.op].leaves
-            and (pc == self._body[-1] or row.target not in self._body)
+            and (pc == self.body[-1] or row.target not in self.body)
         )
 
     @cached_property

@@ -95,6 +95,11 @@ class CompileError(GpusimError):
         found = _NO_HEADER.search(str(self))
         return found[1] if found is not None else ""
 
+    @property
+    def count(self) -> int:
+        """The number of errors in the compiler's words."""
+        return str(self).count(" error:")
+
 
 @dataclass(frozen=True)
 class Options:

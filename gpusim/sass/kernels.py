@@ -413,7 +413,13 @@ class CudaSource(CodeFile):
         if key in self._failed:
             key = f"{kernel} alone", arch
             if key not in self._made:
-                made = self._reduced(asked, arch, kernel)
+                try:
+                    made = self._reduced(asked, arch, kernel)
+                except compiler.CompileError as error:
+                    whole = self._failed[asked, arch]
+                    if whole.missing_header or error.count <= whole.count:
+                        raise
+                    raise whole from None
                 self._made[key] = made, cubin.read(made.cubin, self.file)
         return self._made[key]
 

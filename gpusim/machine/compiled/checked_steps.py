@@ -143,7 +143,9 @@ class CheckedSteps:
             addresses = found.pop(0).astype(np.int64)
         elif found:
             mask = found.pop().astype(np.uint32)
-        step = Step(pc, row, placement, rows, active, on, addresses, None, tuple(found), mask)
+        swapped, values = (found, ()) if op.kind == "atomic" else ((), found)
+        step = Step(pc, row, placement, rows, active, on, addresses, None, tuple(values), mask)
+        step = step._replace(swapped=tuple(swapped))
         self._last = step
         self._listener.observer.step(step)
 

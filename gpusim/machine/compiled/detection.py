@@ -51,12 +51,17 @@ class Detection:
 
 
 def kept_operands(row: Instruction) -> int:
-    """Return how many operands of an instruction a check has: address and values, or the mask."""
+    """Return how many operands of an instruction a check has: address and values, or the mask.
+
+    Of a compare-and-swap the values are the expected and the new one.
+    """
     op = OPS[row.op]
     if op.kind == "bounds":
         return len(row.src)
     if row.memory is not None:
-        return len(row.src) if op.kind == "store" else 1
+        if op.kind == "store":
+            return len(row.src)
+        return 3 if op.kind == "atomic" and row.detail == "cas" else 1
     return int(op.waits_for_lanes)
 
 
