@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpusim.errors import InputError
 from gpusim.gpu import memory
 from gpusim.isa.ops import BULK_STORE, OPS
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step, Steps
@@ -84,6 +85,9 @@ class _Row:
     def of_copies(self, touched: Array, copies: int) -> Array:
         """Return the sectors of all copies, one after the other."""
         return np.tile(touched, copies // len(self.columns[COST]))
+
+
+MOST_STEPS = 1 << 24  # recorded at a time, in some 60 bytes each
 
 
 class Recorded:
@@ -281,6 +285,7 @@ class Recorder(Observer):
         self._recorded: dict[int, Recorded] = {}
         self._packed: tuple[Array, Array] | None = None  # a mask, and its bits
         self.streams: dict[int, BlockStream] = {}
+        self._kept = 0  # steps of batches without streams as yet
 
     def _of(self, placement: Placement) -> Recorded:
         number = int(placement.blocks[0])
@@ -302,6 +307,13 @@ class Recorder(Observer):
 
     def compiled_steps(self, steps: Steps) -> None:
         """Record steps of compiled code."""
+        self._kept += len(steps.pc)
+        if self._kept > MOST_STEPS:
+            raise InputError(
+                f"blocks of the sample run more than {MOST_STEPS:,} instructions that differ from "
+                "iteration to iteration, which is too many to predict; launch less work, or give "
+                "its loops fewer iterations"
+            )
         self._of(steps.placement).compiled.append(Compiled.of(steps))
 
     def barrier_opened(self, opened: BarrierOpened) -> None:
@@ -409,6 +421,7 @@ class Recorder(Observer):
         recorded = self._recorded.pop(int(blocks[0]), None)
         if recorded is None:
             return
+        self._kept -= sum(len(one.contents) for one in recorded.compiled)
         touches = recorded.touches()
         self.streams.update(zip(blocks.tolist(), self._streams(recorded, touches), strict=True))
 
