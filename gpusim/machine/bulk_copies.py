@@ -36,7 +36,9 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
         block, place = _in_cluster(group, own, place)
         _, barrier = _in_cluster(group, own, barrier)
         size, box = (units & 0xFFFF) * UNIT, None
+        mask = units >> UNIT
         if str(instruction.detail).startswith("tensor"):
+            mask = values[-1] >> UNIT
             address, box = _mapped(context, address, values[4:])
             size = box.size
             if stores and min(box.first) < 0:
@@ -48,8 +50,8 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
         if fault is None:
             made = copies.groups.get(row, 0) + 1 if stores else 0
             begins = _in_cluster(group, own, address)[1] if array is None else address - array.start
-            how = _reduction(instruction, box) if stores else ""
-            for one in _blocks(group, own, block, instruction, units >> UNIT):
+            how = _reduction(instruction, box)
+            for one in _blocks(group, own, block, instruction, mask):
                 copies.count += 1
                 new = (row, place, array, begins, size, barrier, made, copies.count, one, how, box)
                 copies.pending.append(Bulk(*new))
@@ -75,11 +77,10 @@ def _mapped(context: Context, address: int, coordinates: Sequence[int]) -> tuple
 
 def _reduction(instruction: Instruction, box: Box | None) -> str:
     """Return the operation and type of a reduction in bulk, "" of a plain copy."""
-    how = str(instruction.detail)
-    if box is None:
-        return "" if how == "store" else how
-    operation = how.partition(".")[2]
-    return f"{operation}.{box.kind}" if operation else ""
+    way, _, how = str(instruction.detail).partition(".")
+    if box is not None:
+        return f"{how}.{box.kind}" if how and instruction.op == BULK_STORE else ""
+    return how if way == "peer" else f"{way}.{how}" if how else ""
 
 
 def _in_cluster(group: Group, own: int, address: int) -> tuple[int, int]:
@@ -95,7 +96,7 @@ def _blocks(
 ) -> Sequence[int]:
     """Return the blocks of the cluster that a copy goes to: one, or those of a mask by rank."""
     blocks = group.batch.launch.cluster_blocks
-    if instruction.detail != "multicast":
+    if not str(instruction.detail).endswith("multicast"):
         return [block]
     return [own - own % blocks + rank for rank in range(blocks) if mask >> rank & 1]
 
@@ -127,7 +128,7 @@ def _fault(
     stores = instruction.op == BULK_STORE
     size_there = 1 if str(instruction.detail).startswith("tensor") else size
     inside = 0 <= place <= most - size and (stores or 0 <= barrier <= most - WIDE)
-    if instruction.detail == "peer":
+    if str(instruction.detail).startswith("peer"):
         return (None if inside else "outside"), None
     held = (
         one
@@ -224,7 +225,8 @@ def _landed(context: Context, group: Group, block: int, barrier: int, phase: int
             if one.box is not None and one.array is not None:
                 one.box.load(one.array.whole(), group.batch.shared[block], one.place)
             elif one.array is None:
-                target[:] = _shared(group, one.row, one.begin, one.size)
+                sent = _shared(group, one.row, one.begin, one.size)
+                target[:] = _combined(one, target, sent)
             else:
                 one.array.copy_to(target, one.begin)
             word[:] = barrier_words.complete_transactions(word, np.array([one.size], np.uint64))
@@ -235,11 +237,10 @@ def _landed(context: Context, group: Group, block: int, barrier: int, phase: int
 def _store(one: Bulk, source: Array) -> None:
     """Store what a copy to global memory has, or combine it with what is there."""
     assert one.array is not None
+    before = np.zeros(one.size, np.uint8)
     if one.reduction:
-        before = np.zeros(one.size, np.uint8)
         one.array.copy_to(before, one.begin)
-        source = bulk_reductions.combined(one.reduction, before, source)
-    one.array.copy_from(source, one.begin)
+    one.array.copy_from(_combined(one, before, source), one.begin)
 
 
 def _store_box(one: Bulk, box: Box, shared: Array) -> None:
@@ -250,6 +251,11 @@ def _store_box(one: Bulk, box: Box, shared: Array) -> None:
     if one.reduction:
         values = bulk_reductions.combined(one.reduction, array[where], values)
     array[where] = values
+
+
+def _combined(one: Bulk, before: Array, given: Array) -> Array:
+    """Return the bytes that a copy leaves where there were others before."""
+    return bulk_reductions.combined(one.reduction, before, given) if one.reduction else given
 
 
 def _shared(group: Group, row: int, place: int, size: int) -> Array:

@@ -40,6 +40,7 @@ def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Itera
     to, origin, size = row.operands
     way = str(found.detail)
     stores = way not in _BULK
+    reduces = row.mnemonic == "UBLKRED"
     inside, outside = (origin, to) if stores else (to, origin)
     expect(all(len(one.terms) == 1 and not one.number for one in (inside, outside)), row)
     held, far = (pair(one.terms[0].register) for one in (inside, outside))
@@ -52,7 +53,8 @@ def _bulk_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Itera
     barrier: Source = ZERO if stores else places[1]
     others = (places[2], ZERO) if way == "peer" else far
     sources = (places[0], barrier, *others, *words_of(size, "u", row))
-    detail = _reduction(row) if way == "reduction" else way
+    how = _reduction(row) if reduces else ""
+    detail = how if stores and reduces else ".".join(filter(None, (way, how)))
     yield Micro(_BULK.get(way, BULK_STORE), place, detail, sources, (), row.guard)
 
 
@@ -69,11 +71,11 @@ def _tensor_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Ite
 
     The first has the place in shared memory, of a load its barrier after it, then coordinates.
     """
-    inside, of_map = row.operands
+    inside, of_map, *mask = row.operands
     expect(all(len(one.terms) == 1 and not one.number for one in (inside, of_map)), row)
     ranks = [int(one[0]) for one in row.modifiers if one[0].isdigit()]
     expect(len(ranks) == 1, row)
-    loads = found.detail == "load"
+    loads = found.detail != "store" and found.detail != "reduction"
     held = several(inside.terms[0].register, ranks[0] + 1 + loads)
     own, coordinates = held[: 1 + loads], held[1 + loads :]
     places = [f"A{place}.{name}" for name in own]
@@ -83,7 +85,8 @@ def _tensor_copy(context: Context, row: Row, place: int, found: Mnemonic) -> Ite
     sources = (places[0], places[1] if loads else ZERO, *pair(of_map.terms[0].register))
     how = next((one.lower() for one in row.modifiers if one.isalpha()), "")
     op = "UBLKCP.LOAD" if loads else BULK_STORE
-    yield Micro(op, place, f"tensor.{how}", (*sources, *coordinates), (), row.guard)
+    masks = [word for one in mask for word in words_of(one, "u", row)]
+    yield Micro(op, place, f"tensor.{how}", (*sources, *coordinates, *masks), (), row.guard)
 
 
 def _commit_bulk(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator[Micro]:

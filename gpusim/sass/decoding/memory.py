@@ -88,7 +88,8 @@ _SUMS = {
 }  # fmt: skip
 
 
-def _atomic_memory(row: Row, space: str) -> tuple[Memory, int, str]:
+def atomic_memory(row: Row, space: str) -> tuple[Memory, int, str]:
+    """Return the memory of an atomic operation, its value's words, and the operation."""
     kind = next((kind for name, kind in _ATOMIC_KINDS if name in row.modifiers), np.uint32)
     operation = next((o for name, o in _OPERATIONS.items() if name in row.modifiers), "")
     of_sums = [sum_of for name, sum_of in _SUMS.items() if name in row.modifiers]
@@ -105,7 +106,7 @@ def _atomic(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator
     expect(len(operands) >= 3 and operands[0].kind == "R", row)
     address = summed_address(operands[1], row, place, window_of(context, space))
     yield address
-    memory, words, operation = _atomic_memory(row, space)
+    memory, words, operation = atomic_memory(row, space)
     expect(len(operands) == 3 + (operation == "cas"), row)
     sources: list[Source] = [*address.results]
     for operand in operands[2:]:
@@ -198,7 +199,7 @@ def _reduction(context: Context, row: Row, place: int, found: Mnemonic) -> Itera
     expect(len(row.operands) == 2, row)
     address = summed_address(row.operands[0], row, place)
     yield address
-    memory, words, operation = _atomic_memory(row, str(found.detail))
+    memory, words, operation = atomic_memory(row, str(found.detail))
     sources = (*address.results, *_values(row.operands[1], words, row))
     yield Micro("RED", place, operation, sources, (), row.guard, memory)
 

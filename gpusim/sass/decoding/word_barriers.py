@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusim.isa.ops import LAND, SHARED_HIGH, Memory
 from gpusim.sass.decoding.addresses import Address, summed_address
+from gpusim.sass.decoding.memory import atomic_memory
 from gpusim.sass.decoding.sources import both_guards, expect, words_of
 from gpusim.sass.decoding.steps import ZERO, Context, Decode, Micro, Source, pair, several
 from gpusim.sass.form import Form, Signs
@@ -93,12 +94,15 @@ def _store_and_count(context: Context, row: Row, place: int, found: Mnemonic) ->
     """
     where, value = row.operands
     expect(len(where.terms) == 1 and not where.number, row)
-    words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
     names = [f"A{place}.{number}" for number in range(2)]
     for register, name in zip(pair(where.terms[0].register), names, strict=True):
         yield _in_cluster([register], place, row, name, 0)
-    how = row.modifiers[0].lower() if row.mnemonic == "REDAS" else None
-    memory = Memory("generic", "generic", np.dtype(np.uint32), words, by_address=True)
+    how: str | None = None
+    if row.mnemonic == "REDAS":
+        memory, words, how = atomic_memory(row, "generic")
+    else:
+        words = 4 if "128" in row.modifiers else 2 if "64" in row.modifiers else 1
+        memory = Memory("generic", "generic", np.dtype(np.uint32), words, by_address=True)
     taken = tuple(several(value.name, words)) if value.name != "RZ" else (ZERO,) * words
     op = "ST" if how is None else "ATOM"
     yield Micro(op, place, how, (names[0], *taken), (), row.guard, memory)

@@ -108,8 +108,16 @@ add(
     modifiers="ADD MIN MAX INC DEC AND OR XOR S32 U64 S64 F16 BF16 F32 F64 RN",
     kind="bulk_copy", detail="reduction", shape="ggo",
 )  # fmt: skip
+add(
+    "UBLKRED.S.S", OPS["UBLKCP.PEER"], modifiers="ADD MIN MAX INC DEC AND OR XOR S32 U64",
+    kind="bulk_copy", detail="peer", shape="ggo",
+)  # fmt: skip
 _RANKS = "1D 2D 3D 4D 5D"
 add("UTMALDG", OPS["UBLKCP.LOAD"], modifiers=_RANKS, kind="tensor_copy", detail="load", shape="gg")
+add(
+    "UTMALDG.MULTICAST", OPS["UBLKCP.LOAD"], modifiers=_RANKS,
+    kind="tensor_copy", detail="multicast", shape="ggo",
+)  # fmt: skip
 add("UTMASTG", OPS[BULK_STORE], modifiers=_RANKS, kind="tensor_copy", detail="store", shape="gg")
 add(
     "UTMAREDG", OPS[BULK_STORE], modifiers=f"{_RANKS} ADD MIN MAX INC DEC AND OR XOR",
@@ -119,7 +127,7 @@ add("STAS", OPS["ST"], modifiers="64 128", kind="store_and_count", shape="ao")
 add(
     "REDAS",
     OPS["ATOM"],
-    modifiers="ADD MIN MAX INC DEC AND OR XOR",
+    modifiers="ADD MIN MAX INC DEC AND OR XOR S32 64",
     kind="store_and_count",
     shape="ao",
 )
