@@ -311,7 +311,7 @@ class Program:
 
 # Where bulk copies land: before a question for a phase, and after a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
-BULK_STORE = "UBLKCP.STORE"
+BULK_STORE, PEER_COPY = "UBLKCP.STORE", "UBLKCP.PEER"
 WARPGROUP_WAIT, WARPGROUP_COMMIT = "WARPGROUP.DEPBAR", ".WARPGROUP_COMMIT"
 # Adds one in shared memory and gives nothing back: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
@@ -721,7 +721,7 @@ OPS |= {
     # Bulk copies: detail is "load", "multicast", "peer", "store" or, as operation and type, a
     # reduction. Their landing, where a phase or group is awaited.
     "UBLKCP.LOAD": Op("uniform", kind="bulk_copy", timing="bulk_load"),
-    "UBLKCP.PEER": Op("uniform", kind="bulk_copy", timing="bulk_load"),
+    PEER_COPY: Op("uniform", kind="bulk_copy", timing="peer_copy"),
     BULK_STORE: Op("uniform", kind="bulk_copy", timing="bulk_store"),
     "UTMACMDFLUSH": Op("uniform", kind="commit_bulk"),
     LAND: Op("none", kind="land_bulk", issued=False),

@@ -143,6 +143,14 @@ class Box:
             place = place + at * stride
         return np.broadcast_to(place, inside.shape).reshape(-1), inside.reshape(-1)
 
+    def stretches(self) -> Array:
+        """Return begin and end of the array's bytes that the box touches, row by row, (rows, 2)."""
+        place, inside = (one.reshape(-1, self.box[0]) for one in self.places())
+        rows = inside.any(axis=1)
+        place, inside = place[rows], inside[rows]
+        begins = np.where(inside, place, np.iinfo(np.int64).max).min(axis=1)
+        return np.stack([begins, np.where(inside, place + self.item, 0).max(axis=1)], axis=1)
+
     def swizzled(self, begin: int) -> Array:
         """Return where each byte of the box is, from its first place in shared memory on."""
         at = np.arange(begin, begin + self.size)

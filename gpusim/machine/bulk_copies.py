@@ -29,6 +29,7 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
     """Begin a copy of each warp, with the operands of its first active lane."""
     copies, stores = group.batch.bulk_copies, instruction.op == BULK_STORE
     told: list[Bulk] = []
+    touched: list[Array] = []
     for number, values in _of_first_lanes(group, instruction, on):
         place, barrier, low, high, units, *_ = values
         row, address = int(group.rows[number]), high << 32 | low
@@ -56,13 +57,16 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
                 new = (row, place, array, begins, size, barrier, made, copies.count, one, how, box)
                 copies.pending.append(Bulk(*new))
                 told.append(copies.pending[-1])
+            if box is not None and array is not None:
+                touched.append(np.insert(box.stretches() + array.start, 0, row, axis=1))
             context.changes.count += 1
         else:
             wrong = np.zeros((1, len(group.rows), 32), dtype=bool)
             wrong[0, number, int(np.broadcast_to(on, wrong.shape)[0, number].argmax())] = True
             what = f"a bulk copy of {size} bytes at address {address:#x}"
             context.fault(_told(group, instruction.line, wrong, what, fault))
-    context.report(group, instruction, on, values=_values(told))
+    values = *_values(told), np.concatenate([np.zeros((0, 3), dtype=np.int64), *touched])
+    context.report(group, instruction, on, values=values)
 
 
 def _mapped(context: Context, address: int, coordinates: Sequence[int]) -> tuple[int, Box]:

@@ -31,6 +31,7 @@ from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.removals import Removal, Setting, removed
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
 from gpusim.prediction.streams import classify, with_fast_paths
+from gpusim.prediction.streams.phases import roles
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.workload import BUDGET, Budget, Workload
 from gpusim.program.polling import awaits, spins
@@ -169,13 +170,11 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
         what = "barriers with numbers, for some warps of a block"
         if any(op.unit == "tex" for op in ops):
             what = "fetches from textures or accesses to surfaces"
-        if any(_is_of_box(one) for one in program.instructions):
-            what = "copies with a tensor map (cp.async.bulk.tensor)"
         raise InputError(
             f"{prepared.kernel} has {what}: they are run and counted, but how long they take is "
             "not simulated"
         )
-    if program.clusters and awaits(program):
+    if program.clusters and awaits(program) and not roles(program):
         raise InputError(
             f"{prepared.kernel} has loops in which blocks of a cluster wait for each other: they "
             "are run and counted, but how long they take is not simulated"
@@ -191,14 +190,7 @@ def _check_barriers(prepared: Prepared, gpu: Device, resident: int) -> None:
 
 def _is_untimed(instruction: Instruction) -> bool:
     """Return whether a row has no time; a packed barrier is all of the block's."""
-    is_untimed = OPS[instruction.op].is_untimed and instruction.detail != "packed"
-    return is_untimed or _is_of_box(instruction)
-
-
-def _is_of_box(instruction: Instruction) -> bool:
-    """Return whether a row is a copy with a tensor map."""
-    is_copy = OPS[instruction.op].kind == "bulk_copy"
-    return is_copy and str(instruction.detail).startswith("tensor")
+    return OPS[instruction.op].is_untimed and instruction.detail != "packed"
 
 
 def _check_l2(state: str) -> None:

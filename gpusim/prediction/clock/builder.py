@@ -16,11 +16,12 @@ from gpusim.prediction.clock.async_copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPE_NUMBERS, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.step_table import Draft
-from gpusim.prediction.clock.steps import READS, Action
+from gpusim.prediction.clock.steps import BULK_STORES, READS, Action
 from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER
 
 _FROM_GLOBAL = (
-    Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE, Action.MBARRIER_WAIT, Action.BULK_STORE,
+    Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE, Action.MBARRIER_WAIT,
+    *BULK_STORES,
 )  # fmt: skip
 
 
@@ -175,7 +176,10 @@ class Builder:
         if issue.is_held:
             self.deferred = 0
         self.await_results(self.awaited(issue) if issue.copies else issue.reads)
-        if issue.action is not Action.RUN:
+        waits = OPS[issue.instruction.op].waits_for_memory or issue.action is Action.FENCE
+        if waits and not row.is_on:
+            self.run(row.pc, issue.instruction, replace(issue.cost, after=0), is_taken=False)
+        elif issue.action is not Action.RUN:
             self.act(row, issue)
         elif issue.is_exit and is_last:
             self.leave(row.pc, self.earliest(issue.instruction, issue.cost), 1)

@@ -13,12 +13,14 @@ from gpusim.isa.warpgroups import WarpgroupProduct
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.costs import Cost, instruction_costs
 from gpusim.prediction.clock.steps import Action
-from gpusim.prediction.streams.phases import ARRIVE, ASK, COPY, SET, roles
+from gpusim.prediction.streams.peers import ARRIVE, ASK, SEND
+from gpusim.prediction.streams.phases import COPY, SET, roles
 
 _OF_MBARRIERS = {
     SET: Action.MBARRIER_SET,
     ARRIVE: Action.MBARRIER_ARRIVE,
     ASK: Action.MBARRIER_WAIT,
+    SEND: Action.PEER_ARRIVE,
 }
 # Parts of instructions in groups of bulk copies, which are awaited as other copies are.
 _OF_GROUPS = {BULK_STORE: "begins", "UTMACMDFLUSH": "commits"}
@@ -137,6 +139,12 @@ def _issue(
 
 def _action(op: Op, instruction: Instruction) -> Action:
     """Return the action of variable latency; a fence within the block waits for nothing."""
+    if op.kind == "bulk_copy" and op.timing != "peer_copy":
+        parts = str(instruction.detail).split(".")
+        if parts[-1] == "multicast":
+            return Action.MULTICAST
+        if parts[0] == "tensor":
+            return Action.BOX_STORE if instruction.op == BULK_STORE else Action.BOX_LOAD
     waits = op.kind != "fence" or instruction.detail != "block"
     return Action[op.action.upper()] if op.action and waits else Action.RUN
 

@@ -22,6 +22,7 @@ from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.memory import MemoryShare, Requester
 
 _MBARRIER_SET, _MBARRIER_ARRIVE = Action.MBARRIER_SET, Action.MBARRIER_ARRIVE
+_PEER_ARRIVE = Action.PEER_ARRIVE
 _MBARRIER_WAIT = Action.MBARRIER_WAIT
 
 
@@ -178,6 +179,10 @@ class StreamingMultiprocessor:
             one.set(access.lines)
         elif action is _MBARRIER_WAIT:
             one.seen[warp.number] += access.lines
+            if access.cost > 1 or access.wavefronts:  # what peers send
+                at = there + self.units.from_peer(access.wavefronts)
+                if one.count(max(0, access.cost - 1), -access.wavefronts, at):
+                    self._notify(one, now)
             end = one.end_for(warp)
             if end >= 0:
                 return max(there, end + self.units.noticed)
@@ -187,7 +192,7 @@ class StreamingMultiprocessor:
         elif action is _MBARRIER_ARRIVE:
             if one.count(access.lines, access.wavefronts, there):
                 self._notify(one, now)
-        elif one.count(0, -access.wavefronts, there):
+        elif one.count(access.lines if action is _PEER_ARRIVE else 0, -access.wavefronts, there):
             self._notify(one, now)
         return there
 

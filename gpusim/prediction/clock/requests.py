@@ -17,7 +17,7 @@ from gpusim.gpu.memory import SECTOR_BYTES, WORD_BYTES
 from gpusim.prediction.arithmetic.grouping import groups_by_hash
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.step_table import Numbered
-from gpusim.prediction.clock.steps import BULK, OF_WORDS, READS, Action
+from gpusim.prediction.clock.steps import BULK, BULK_STORES, OF_WORDS, READS, Action
 from gpusim.prediction.memory import NO_ACCESS, Access, draws
 from gpusim.prediction.memory.measured import BULK_PIECE_BYTES, LATENCY, LATENCY_BY_DISTANCE
 from gpusim.prediction.streams import MOST_BEHIND, WarpStream
@@ -220,7 +220,7 @@ class Requests:
         for name, first in (("draws", LATENCY), ("places", 0)):
             columns[name] = columns[name].copy()
             columns[name][at] = first + further
-        is_store = self._action[stream.pc[at]] == Action.BULK_STORE
+        is_store = np.isin(self._action[stream.pc[at]], BULK_STORES)
         columns["is_whole"][at] = is_store
         columns["lines"][at[is_store]] = 0  # packets of whole lines
 

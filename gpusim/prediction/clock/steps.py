@@ -33,11 +33,20 @@ class Action(IntEnum):
     MBARRIER_WAIT = 16
     BULK_LOAD = 17
     BULK_STORE = 18
+    BOX_LOAD = 19
+    BOX_STORE = 20
+    MULTICAST = 21
+    PEER_COPY = 22
+    PEER_ARRIVE = 23
 
 
 MARKS = 3  # of an extrapolated loop
-BULK = (Action.BULK_LOAD, Action.BULK_STORE)
-OF_WORDS = (Action.MBARRIER_SET, Action.MBARRIER_ARRIVE, Action.MBARRIER_WAIT, *BULK)
+BULK_STORES = (Action.BULK_STORE, Action.BOX_STORE)
+BULK = (Action.BULK_LOAD, Action.BOX_LOAD, Action.MULTICAST, *BULK_STORES)
+OF_WORDS = (
+    Action.MBARRIER_SET, Action.MBARRIER_ARRIVE, Action.MBARRIER_WAIT, Action.PEER_COPY,
+    Action.PEER_ARRIVE, *BULK,
+)  # fmt: skip
 READS = (Action.SPECIAL_REGISTER, Action.CONSTANT)
 
 

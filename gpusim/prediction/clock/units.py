@@ -13,6 +13,9 @@ from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
 from gpusim.prediction.memory.measured import (
+    BOX_LINE_CYCLES,
+    BOX_LOAD_CYCLES,
+    BOX_STORE_CYCLES,
     BULK_LOAD_BYTES_PER_CYCLE,
     BULK_LOAD_CYCLES,
     BULK_LOAD_INTERVAL_CYCLES,
@@ -22,6 +25,11 @@ from gpusim.prediction.memory.measured import (
     BULK_STORE_INTERVAL_CYCLES,
     DATA_STAGE_SLOTS,
     MBARRIER_ARRIVAL_INTERVAL_CYCLES,
+    MULTICAST_CYCLES,
+    PEER_ARRIVAL_CYCLES,
+    PEER_ATOMIC_BYTES_PER_CYCLE,
+    PEER_BYTES_PER_CYCLE,
+    PEER_LOAD_CYCLES,
     PHASE_NOTICED_CYCLES,
 )
 
@@ -32,12 +40,22 @@ class Units:
     memory: GlobalMemory
     constants_there: int  # arrival of a launch's first constants
     noticed: int  # from the end of an mbarrier's phase to a warp that waits for it
+    _peer_arrival: int  # from a peer's store or arrival to an mbarrier
     _engine_free: int  # the engine of bulk copies, for loads
     _engine_sent: int  # and for stores
     _bulk_load: int
     _bulk_store: int
     _bulk_load_interval: int
     _bulk_store_interval: int
+    _box_load: int
+    _box_store: int
+    _box_line: int
+    _multicast: int
+    _multicast_whole: int
+    _network_free: int  # between the SMs of a cluster
+    _peer: int
+    _peer_byte: float
+    _peer_atomic_byte: float
     _mbarrier: int
     _loaded_byte: float
     _stored_byte: float
@@ -117,6 +135,14 @@ class Units:
         self._mbarrier = ticks(MBARRIER_ARRIVAL_INTERVAL_CYCLES)
         self._loaded_byte = TICKS / BULK_LOAD_BYTES_PER_CYCLE
         self._stored_byte = TICKS / BULK_STORE_BYTES_PER_CYCLE
+        self._box_load, self._box_store = ticks(BOX_LOAD_CYCLES), ticks(BOX_STORE_CYCLES)
+        self._box_line = ticks(BOX_LINE_CYCLES)
+        self._network_free = 0
+        self._peer_arrival, self._peer = ticks(PEER_ARRIVAL_CYCLES), ticks(PEER_LOAD_CYCLES)
+        self._multicast = ticks(MULTICAST_CYCLES)
+        self._multicast_whole = self._multicast + ticks(self._device.latency_cycles.l2)
+        self._peer_byte = TICKS / PEER_BYTES_PER_CYCLE
+        self._peer_atomic_byte = TICKS / PEER_ATOMIC_BYTES_PER_CYCLE
 
     def serve(
         self, action: Action, access: Access, warp: Requester, now: int, behind: int
@@ -232,6 +258,11 @@ class Units:
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
         passes = access.wavefronts
+        if passes and not access.cost:
+            start = self._stage(now, self._request, warp, behind)
+            begin = self._across(passes * self._peer_byte, start)
+            there, _ = self.memory.load(access, warp, begin)
+            return there, begin
         busy = passes * self._wavefront
         if access.lines > passes:
             busy = max(busy, round(self.memory.lines_past_l1(access) * self._miss_line))
@@ -243,14 +274,49 @@ class Units:
     def _global_store(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
+        if access.wavefronts and not access.cost:
+            start = self._stage(now, self._request, warp, behind)
+            return 0, self._across(access.wavefronts * self._peer_byte, start)
         start = self._stage(now, access.wavefronts * self._wavefront, warp, behind)
         return 0, self.memory.store(access, start)
 
     def _global_atomic(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
+        if access.wavefronts and not access.cost:
+            start = self._stage(now, self._request, warp, behind)
+            begin = self._across(access.wavefronts * self._peer_atomic_byte, start)
+            return begin + self._peer, begin
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
         return self.memory.atomic(access, start)
+
+    # -- the network between the SMs of a cluster --------------------------------------
+
+    def from_peer(self, size: int) -> int:
+        """Return the time until bytes of a peer and their arrival are there."""
+        return self._peer_arrival + round(size * self._peer_byte)
+
+    def _across(self, busy: float, at: int) -> int:
+        """Send bytes to another SM; return when they begin to leave."""
+        begin = max(at, self._network_free)
+        self._network_free = begin + round(busy)
+        return begin
+
+    def _arrive_at_peer(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Serve arrivals and transactions at an mbarrier of another block."""
+        start = self._stage(now, self._mbarrier if access.cost else 0, warp, behind)
+        return max(start, self._network_free) + self._peer_arrival, start
+
+    def _copy_to_peer(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Send a bulk copy to another block; return its arrival."""
+        begin = max(now, self._engine_sent)
+        self._across(access.cost * self._peer_byte, begin)
+        self._engine_sent = begin + self._bulk_load_interval
+        return self._network_free + self._peer_arrival, now
 
     # -- mbarriers and bulk copies -----------------------------------------------------
 
@@ -259,7 +325,17 @@ class Units:
     ) -> tuple[int, int]:
         """Serve the arrivals of a warp: its lanes' are added up before."""
         start = self._stage(now, self._mbarrier if access.cost else 0, warp, behind)
+        if access.cost > 1:  # bytes that peers load
+            there = start + self._multicast_whole + round(access.cost * self._loaded_byte)
+            return there, start
         return start + self._atomic_latency, start
+
+    def _ask_mbarrier(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Read an mbarrier's word, of one address."""
+        start = self._stage(now, self._wavefront if access.cost else 0, warp, behind)
+        return start + self._shared_latency + (access.words - 1) * TICKS, start
 
     def _load_in_bulk(
         self, access: Access, warp: Requester, now: int, behind: int
@@ -274,6 +350,27 @@ class Units:
             left -= BULK_PIECE_BYTES
         self._engine_free = max(at, begin + self._bulk_load_interval)
         return max(there, at) + self._bulk_load, now
+
+    def _load_box(self, access: Access, warp: Requester, now: int, behind: int) -> tuple[int, int]:
+        """Request a box by a tensor map: a line of it takes the engine some time at least."""
+        begin = max(now, self._engine_free)
+        there, _ = self._load_in_bulk(access, warp, now, behind)
+        pieces = max(1, -(-access.wavefronts // BULK_PIECE_BYTES))
+        least = begin + access.lines * pieces * self._box_line
+        self._engine_free = max(self._engine_free, least)
+        return max(there, least + self._bulk_load) + self._box_load, now
+
+    def _load_for_all(
+        self, access: Access, warp: Requester, now: int, behind: int
+    ) -> tuple[int, int]:
+        """Request a bulk copy for several blocks of the cluster."""
+        there, start = self._load_in_bulk(access, warp, now, behind)
+        return there + self._multicast, start
+
+    def _store_box(self, access: Access, warp: Requester, now: int, behind: int) -> tuple[int, int]:
+        """Send a box by a tensor map; return when all of it has been read."""
+        there, start = self._store_in_bulk(access, warp, now, behind)
+        return there + self._box_store, start
 
     def _store_in_bulk(
         self, access: Access, warp: Requester, now: int, behind: int
@@ -309,9 +406,14 @@ _SERVES: tuple[Callable[[Units, Access, Requester, int, int], tuple[int, int]], 
         Action.FENCE: Units._wait_for_stores,
         Action.MBARRIER_SET: Units._shared_store,
         Action.MBARRIER_ARRIVE: Units._arrive_at_mbarrier,
-        Action.MBARRIER_WAIT: Units._shared_load,
+        Action.MBARRIER_WAIT: Units._ask_mbarrier,
         Action.BULK_LOAD: Units._load_in_bulk,
         Action.BULK_STORE: Units._store_in_bulk,
+        Action.BOX_LOAD: Units._load_box,
+        Action.BOX_STORE: Units._store_box,
+        Action.MULTICAST: Units._load_for_all,
+        Action.PEER_COPY: Units._copy_to_peer,
+        Action.PEER_ARRIVE: Units._arrive_at_peer,
     }.get(action, Units._not_served)
     for action in Action
 )

@@ -60,6 +60,24 @@ BULK_STORE_INTERVAL_CYCLES = 16
 # Bytes whose lines come out of DRAM together: with pieces of 4 KB, copies of 16 bytes to 64 KB out
 # of DRAM, 683 to 1,559 cycles, take within 9 % as long as loads of as many near lines.
 BULK_PIECE_BYTES = 4096
+# Boxes of tensor maps: of 1 to 64 rows a copy takes 390 to 420 cycles, one of as many bytes in one
+# row 322 to 395; 64 rows of 16 bytes 400. Until a box has been read for its store, 55 to 60 more
+# than a plain copy takes. An SM's first copy by a map takes 42 more, unless it was prefetched.
+BOX_LOAD_CYCLES = 25
+BOX_STORE_CYCLES = 55
+BOX_LINE_CYCLES = 1
+# The network between the SMs of a GPC: stores, st.async and bulk copies of 4 and 16 bytes a lane by
+# 128 and 1,024 threads, to one block or by all, in clusters of 2 to 16: 19.8 to 21.3 bytes a cycle.
+PEER_BYTES_PER_CYCLE = 20.8
+# Atomics there, by all blocks of a cluster at once: 13.9 cycles for the 32 lanes of a warp.
+PEER_ATOMIC_BYTES_PER_CYCLE = 9.2
+# From st.async, or an arrival, to a warp that waits for it, there and back by two: 222 and 182
+# cycles each way, clusters of 2 to 16 alike, of which 35 to 80 are those of instructions; a bulk copy of 16
+# bytes takes as long.
+PEER_ARRIVAL_CYCLES = 145
+# A bulk copy to several blocks takes so much longer than one to the block itself: of 1 to 16 KB, by
+# one block or all, in clusters of 2 to 16.
+MULTICAST_CYCLES = 265
 # A warp's arrivals at an mbarrier: all threads of 8 to 32 warps arrive and wait, 87 to 217 cycles.
 MBARRIER_ARRIVAL_INTERVAL_CYCLES = 5.4
 
