@@ -39,7 +39,7 @@ from gpusim.reports.program_timeline import stream_name
 from gpusim.sass.decoding import RefusedError as UnitError
 from gpusim.sass.symbols import cpp_name, parameter_types
 
-_COOPERATIVE = 1
+_COOPERATIVE, _PROGRAMMATIC = 1, 2  # bits of how a launch is given
 _KEPT = (arena.OWN, arena.MAPPED)  # memory that cuMemFree does not take
 _MALLOC_HEAP_SIZE = 2  # CU_LIMIT_MALLOC_HEAP_SIZE
 # The first generation with such units, and a measured device before it.
@@ -515,10 +515,15 @@ class Client:
             behind_zeros=self._behind_zeros,
         )
         try:
-            if how == _COOPERATIVE:
+            if how & _COOPERATIVE:
                 self._check_cooperative(function, launch)
             ready = launching.prepared(
-                function, launch, held, self.arena, self._textures, cooperative=how == _COOPERATIVE
+                function,
+                launch,
+                held,
+                self.arena,
+                self._textures,
+                cooperative=bool(how & _COOPERATIVE),
             )
             identity = self._identity(function, launch, held, ready)
             one = replace(one, identity=identity, watch=self._watch(ready))
@@ -540,7 +545,8 @@ class Client:
             context = status.NOT_SUPPORTED if self._has_runtime else status.SUCCESS
             return Reply(status.NOT_SUPPORTED, (context, 0))
         taken = outcome.duration or self._unknown()
-        self.timeline.launch(function.name, stream, taken, number)
+        is_programmatic = bool(how & _PROGRAMMATIC)
+        self.timeline.launch(function.name, stream, taken, number, is_programmatic=is_programmatic)
         if self._memory is not None:
             self._source_file = ready.source_file
             self._check_launch(self._memory, one, outcome)

@@ -1104,7 +1104,7 @@ API int cuTensorMapEncodeTiled(u64 *map, unsigned type, unsigned rank, void *add
 
 // ---- Launches
 
-enum { PLAIN, COOPERATIVE };
+enum { PLAIN, COOPERATIVE, PROGRAMMATIC };  // bits
 
 static int gather(function_t function, void **arguments, void **extra, char *held) {
   memset(held, 0, function->bytes);
@@ -1173,12 +1173,13 @@ API int cuLaunchCooperativeKernel(function_t f, unsigned gx, unsigned gy, unsign
 struct launch_attribute { int id, unused; union { char bytes[64]; int number; unsigned size[3]; } value; };
 struct launch_config { unsigned grid[3], block[3], shared; stream_t stream; struct launch_attribute *attributes; unsigned count; };
 API int cuLaunchKernelEx(const struct launch_config *config, function_t f, void **arguments, void **extra) {
-  enum { IS_COOPERATIVE = 2, CLUSTER = 4 };
+  enum { IS_COOPERATIVE = 2, CLUSTER = 4, IS_PROGRAMMATIC = 6 };
   struct work work = LAUNCH_OF(f, config->grid[0], config->grid[1], config->grid[2], config->block[0],
                                config->block[1], config->block[2], config->shared, PLAIN);
   for (unsigned k = 0; k < config->count; k++) {
     const struct launch_attribute *one = &config->attributes[k];
-    if (one->id == IS_COOPERATIVE && one->value.number) work.cooperative = COOPERATIVE;
+    if (one->id == IS_COOPERATIVE && one->value.number) work.cooperative |= COOPERATIVE;
+    if (one->id == IS_PROGRAMMATIC && one->value.number) work.cooperative |= PROGRAMMATIC;
     if (one->id == CLUSTER) memcpy(work.cluster, one->value.size, sizeof work.cluster);
   }
   return start(&work, config->stream, arguments, extra);

@@ -20,6 +20,7 @@ from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Mbarrier, Warp, scheduler_of
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.memory import MemoryShare, Requester
+from gpusim.prediction.memory.measured import CLUSTER_LAUNCH_FACTOR, CLUSTER_TURN_CYCLES
 
 _MBARRIER_SET, _MBARRIER_ARRIVE = Action.MBARRIER_SET, Action.MBARRIER_ARRIVE
 _PEER_ARRIVE = Action.PEER_ARRIVE
@@ -56,6 +57,7 @@ class StreamingMultiprocessor:
     _block_start: int
     _block_end: int
     _launch: int
+    _turn: int  # of a cluster's blocks, which start together
     _completion: int
     _warp_start: int
 
@@ -103,7 +105,12 @@ class StreamingMultiprocessor:
         at_once = "block-launch" in free
         self._block_start = 0 if at_once else ticks(latency.block_start)
         self._block_end = 0 if at_once else ticks(latency.block_end)
-        self._launch = 0 if at_once else ticks(interval.block_launch)
+        size = next(size for size in CLUSTER_TURN_CYCLES if size >= self.share.cluster_blocks)
+        self._launch = ticks(interval.block_launch * CLUSTER_LAUNCH_FACTOR[size])
+        are_few = self.resident == 1 or 2 * self.resident < size
+        self._turn = ticks(CLUSTER_TURN_CYCLES[size]) if are_few else 0
+        if at_once:
+            self._launch = self._turn = 0
         self._completion = 0 if at_once else ticks(interval.block_completion)
         self._warp_start = 0 if at_once else ticks(latency.warp_start)
         # Minimum delay between schedulers: the opening of a barrier, the start of a block.
@@ -122,7 +129,8 @@ class StreamingMultiprocessor:
             self._on_sm += 1
             number = self._next_block
             self._next_block += 1
-            at = max(now, self._launch_free)
+            turn = self._turn if number >= self.resident else 0
+            at = max(now + turn, self._launch_free)
             self._launch_free = at + self._launch
             self._launch_block(number, at + self._block_start)
 

@@ -35,6 +35,13 @@ L1_EARLIER_BY_HALVING = 0.038, 0.06
 # The SMs, of 132, that hold clusters of a size, by cudaOccupancyMaxActiveClusters for blocks of 256
 # threads: 528, 248, 124 and 58 clusters of 2, 4, 8 and 16 blocks, eight blocks on an SM.
 CLUSTER_SMS = {1: 1.0, 2: 1.0, 4: 124 / 132, 8: 124 / 132, 16: 116 / 132}
+# From the end of an SM's blocks to the start of the next ones, beyond the time without clusters:
+# 128 to 146 waves of blocks of 10,000 cycles. The next cluster waits until all of its SMs are free,
+# with several blocks on an SM no longer than without.
+CLUSTER_TURN_CYCLES = {1: 0, 2: 67, 4: 367, 8: 367, 16: 437}
+# The time from one block's launch to the next, relative to blocks without clusters: 16,896 empty
+# blocks.
+CLUSTER_LAUNCH_FACTOR = {1: 1.0, 2: 1.48, 4: 1.24, 8: 1.1, 16: 1.06}
 # From an arrival at a cluster's barrier to its end, beyond the barrier of a block: 200 relaxed
 # barriers, less 200 of __syncthreads, by 32 to 1,024 threads. Clusters of 4 and 8 take 66 to 77, of
 # 2 blocks 49 to 60, of 16 blocks 70 to 82.
@@ -72,8 +79,8 @@ PEER_BYTES_PER_CYCLE = 20.8
 # Atomics there, by all blocks of a cluster at once: 13.9 cycles for the 32 lanes of a warp.
 PEER_ATOMIC_BYTES_PER_CYCLE = 9.2
 # From st.async, or an arrival, to a warp that waits for it, there and back by two: 222 and 182
-# cycles each way, clusters of 2 to 16 alike, of which 35 to 80 are those of instructions; a bulk copy of 16
-# bytes takes as long.
+# cycles each way, in clusters of 2 to 16 alike, of which instructions take 35 to 80. A bulk copy of
+# 16 bytes takes as long.
 PEER_ARRIVAL_CYCLES = 145
 # A bulk copy to several blocks takes so much longer than one to the block itself: of 1 to 16 KB, by
 # one block or all, in clusters of 2 to 16.

@@ -36,7 +36,8 @@ class MemoryShare:
     first wave. `atomics` is how an instruction's atomics meet in the L2, `answering` the
     additional time of those that return old values, `compulsory` the compulsory traffic of all
     SMs. For each sector that it reads, DRAM writes `evicted` sectors that were stored before the
-    launch. `peers` are loads that may be of the shared memory of other blocks in a cluster.
+    launch. `peers` are loads that may be of the shared memory of other blocks in a cluster of
+    `cluster_blocks`.
     """
 
     dram_bytes_per_cycle: float
@@ -51,6 +52,7 @@ class MemoryShare:
     answering: Mapping[int, float] = field(default_factory=dict)
     compulsory: Compulsory = field(default_factory=Compulsory)
     peers: frozenset[int] = frozenset()
+    cluster_blocks: int = 1
     evicted: float = 0.0
 
     @property
@@ -118,6 +120,7 @@ def memory_share(
         answering=answering_atomics(prepared.program, device),
         compulsory=compulsory_of(patterns),
         peers=_loads_of_peers(prepared.program),
+        cluster_blocks=prepared.launch.cluster_blocks,
         evicted=_evicted(moved, device) if l2 == "dirty" else 0.0,
     )
 

@@ -56,7 +56,7 @@ SEND, ARRIVE, ASK = "send", "arrive", "ask"
 
 
 class Received(NamedTuple):
-    """Arrivals and bytes that came from a peer in a phase, and whether loaded from global memory."""
+    """Arrivals and bytes from a peer in a phase, and whether loaded from global memory."""
 
     phase: int
     arrivals: int

@@ -41,7 +41,9 @@ class SameLaunch:
             )
         arguments = prepared.arguments
         layout = prepared.program.layout
-        images = {name: arrays[name] for name in (layout.images if layout else ()) if name in arrays}
+        images = {
+            name: arrays[name] for name in (layout.images if layout else ()) if name in arrays
+        }
         prepared = replace(prepared, arguments={**arguments, **images})  # filled for each run
         given = list(map(id, arguments.values()))
         same = tuple(map(given.index, given))  # aliasing: an array may be passed twice
