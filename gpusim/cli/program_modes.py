@@ -22,8 +22,9 @@ from gpusim.gpu.device import Device
 from gpusim.host.files import shown
 from gpusim.isa.ops import OPS
 from gpusim.launch.grid import Launch
+from gpusim.launch.overlap import Overlap
 from gpusim.launch.prepared import Prepared, described
-from gpusim.prediction.dependence import Overlap, is_dependent, overlap_of
+from gpusim.prediction.dependence import overlap_of
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.records import Prediction, launch_overhead_us
 from gpusim.reports.program_records import HostFinding, ProgramLaunch
@@ -112,7 +113,7 @@ class Watched:
             try:
                 if is_subject or is_advised:
                     l2 = self._l2_of(one)
-                    prediction = self._predict(one, prepared, l2, timeline=is_subject)
+                    prediction = self._predict(prepared, l2, timeline=is_subject)
                     self.predictions[one.identity, l2] = Timing.of(prediction)
                 made = replace(made, **self._timing(one, prepared)._asdict())
                 if is_advised and prediction is not None:
@@ -137,7 +138,7 @@ class Watched:
         # A store to a surface is no access by address, which a watch would see.
         is_seen = all(OPS[row.op].kind != "surface_store" for row in prepared.program.instructions)
         was_watched = made.findings is not None and is_seen
-        return Outcome(self._duration(one, made), was_watched)
+        return Outcome(self._duration(one, made, prepared), was_watched)
 
     def failed(self, one: LaunchOf, error: GpusimError) -> None:
         """Keep a launch that ended with an error."""
@@ -207,7 +208,7 @@ class Watched:
         l2 = self._l2_of(one)
         known = self.predictions.get((one.identity, l2))
         if known is None:
-            known = self.predictions[one.identity, l2] = Timing.of(self._predict(one, prepared, l2))
+            known = self.predictions[one.identity, l2] = Timing.of(self._predict(prepared, l2))
         return known
 
     def _l2_of(self, one: LaunchOf) -> str:
@@ -221,16 +222,14 @@ class Watched:
             self.has_said_lines = True
             self.told(NO_LINES.format(prepared.kernel))
 
-    def _predict(
-        self, one: LaunchOf, prepared: Prepared, l2: str, *, timeline: bool = False
-    ) -> Prediction:
-        timed = replace(prepared, heap=None)
-        found = predict_prepared(
-            timed, self.device, l2=l2, step_limit=self.step_limit, timeline=timeline
+    def _predict(self, prepared: Prepared, l2: str, *, timeline: bool = False) -> Prediction:
+        return predict_prepared(
+            replace(prepared, heap=None),
+            self.device,
+            l2=l2,
+            step_limit=self.step_limit,
+            timeline=timeline,
         )
-        if is_dependent(prepared.program):
-            self.overlaps[one.identity] = overlap_of(timed, found, self.step_limit)
-        return found
 
     def _is_subject(self, one: LaunchOf) -> bool:
         """Return whether a launch is its kernel's on the page: the first, of the first kernels."""
@@ -268,12 +267,20 @@ class Watched:
         found = check(uninitialised=watch.uninitialised, observers=(watch.touched,))
         return replace(found, found=tuple(_with_freed(one, watch) for one in found))
 
-    def _duration(self, one: LaunchOf, made: ProgramLaunch) -> Duration | None:
+    def _duration(self, one: LaunchOf, made: ProgramLaunch, prepared: Prepared) -> Duration | None:
         if made.time_us is None:
             return None
         overhead, gap = launch_overhead_us(self.device), self.device.host.pass_gap_us
-        overlap = self.overlaps.get(one.identity, Overlap())
-        return Duration(made.kernel_us, overhead, gap, *overlap)
+        overlap = partial(self._overlap, one.identity, prepared, made.kernel_us)
+        return Duration(made.kernel_us, overhead, gap, overlap)
+
+    def _overlap(self, identity: str, prepared: Prepared, kernel_us: float) -> Overlap:
+        """Return what of a launch may overlap its neighbours, once for equal launches."""
+        known = self.overlaps.get(identity)
+        if known is None:
+            found = overlap_of(replace(prepared, heap=None), self.device, kernel_us)
+            known = self.overlaps[identity] = found
+        return known
 
     def _keep(self, made: ProgramLaunch) -> None:
         self.launches.append(made)

@@ -8,11 +8,13 @@ in each direction; kernels of different streams are timed as if each had the GPU
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gpusim.driver.order import DEFAULT, NON_BLOCKING, Order, Stamp
 from gpusim.gpu.device import Device
+from gpusim.launch.overlap import Overlap
 
 TO_DEVICE, TO_HOST, WITHIN, BY_ADDRESS = 1, 2, 3, 4
 # GB/s one way of 16 lanes of PCI Express, by the generation of GPUs that brought it (PCI-SIG:
@@ -29,25 +31,24 @@ _SPARED_US, _SPARED_BY_TRIGGER_US = 0.8, 1.05
 class Duration(NamedTuple):
     """The time of a launch: the kernel, the overhead on an idle stream, the gap on a busy one.
 
-    The part of the kernel before it waits for the launch before it, and the part behind its
-    trigger, may overlap these, in a launch with programmatic dependence.
+    `overlap` returns what may overlap its neighbours with programmatic dependence.
     """
 
     kernel_us: float
     overhead_us: float
     gap_us: float
-    before_us: float = 0.0
-    behind_us: float = 0.0
+    overlap: Callable[[], Overlap] = Overlap
 
     def dependent_us(self, behind_us: float) -> float:
-        """Return the time from the end of the launch before it, of which some is left, to its end.
+        """Return the time from the end of the launch before it to its own, if it depends on that.
 
         `behind_us` is the time from the trigger of that launch to its end.
         """
+        before_us = self.overlap().before_us
         spared = _SPARED_BY_TRIGGER_US if behind_us else _SPARED_US
         started = max(0.0, self.gap_us - _SPARED_US) - behind_us
-        waited = max(max(0.0, self.gap_us - spared), started + self.before_us)
-        return waited + self.kernel_us - self.before_us
+        waited = max(max(0.0, self.gap_us - spared), started + before_us)
+        return waited + self.kernel_us - before_us
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class _Stream:
     end_us: float = 0.0
     follows: bool = True  # whether it waits for the default stream
     has_launched_last: bool = False
-    behind_us: float = 0.0  # of the last launch, after its trigger
+    overlap: Callable[[], Overlap] = Overlap  # of the last launch
 
 
 @dataclass
@@ -111,10 +112,10 @@ class Timeline:
         before = taken.gap_us if is_queued else taken.overhead_us
         whole = before + taken.kernel_us
         if is_queued and is_programmatic:
-            whole = taken.dependent_us(held.behind_us)
+            whole = taken.dependent_us(held.overlap().behind_us)
             before = max(0.0, whole - taken.kernel_us)
         made = self._add("kernel", name, stream, whole, number=number, overhead_us=before)
-        held.has_launched_last, held.behind_us = True, taken.behind_us
+        held.has_launched_last, held.overlap = True, taken.overlap
         return made
 
     def copy(self, direction: int, size: int, stream: int, *, waits: bool) -> Interval:

@@ -65,8 +65,8 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
             wrong[0, number, int(np.broadcast_to(on, wrong.shape)[0, number].argmax())] = True
             what = f"a bulk copy of {size} bytes at address {address:#x}"
             context.fault(_told(group, instruction.line, wrong, what, fault))
-    values = *_values(told), np.concatenate([np.zeros((0, 3), dtype=np.int64), *touched])
-    context.report(group, instruction, on, values=values)
+    stretches = np.concatenate([np.zeros((0, 3), dtype=np.int64), *touched])
+    context.report(group, instruction, on, values=(*_values(told), stretches))
 
 
 def _mapped(context: Context, address: int, coordinates: Sequence[int]) -> tuple[int, Box]:

@@ -7,34 +7,21 @@ for the end of the launch before.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from gpusim.gpu.device import Device
 from gpusim.isa.ops import Program
+from gpusim.launch.overlap import Overlap
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.clock.spans import Span, SpanObserver
 from gpusim.prediction.predict import predict_prepared
-from gpusim.prediction.records import Prediction
 from gpusim.prediction.workload import Budget
 
-# Extrapolated iterations have no spans: those of such a launch are simulated, up to so many.
+# Extrapolated iterations have no spans: all are simulated, up to so many.
 _WHOLE = Budget(iterations=1 << 16)
-
-
-class Overlap(NamedTuple):
-    """Times of a launch: until all of its first blocks wait, and after its last trigger."""
-
-    before_us: float = 0.0
-    behind_us: float = 0.0
 
 
 def _rows(program: Program, mnemonic: str) -> frozenset[int]:
     rows = enumerate(program.instructions)
     return frozenset(pc for pc, row in rows if mnemonic in row.text)
-
-
-def is_dependent(program: Program) -> bool:
-    """Return whether a program waits for the launch before, or lets the next one start."""
-    return bool(_rows(program, "ACQBULK") or _rows(program, "PREEXIT"))
 
 
 class DependenceRecorder(SpanObserver):
@@ -43,6 +30,11 @@ class DependenceRecorder(SpanObserver):
     def __init__(self, program: Program) -> None:
         self._waits, self._triggers = _rows(program, "ACQBULK"), _rows(program, "PREEXIT")
         self.begin(0)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the program waits for the launch before, or lets the next one start."""
+        return bool(self._waits or self._triggers)
 
     def begin(self, blocks: int) -> None:
         """Forget an earlier simulation."""
@@ -79,15 +71,10 @@ class DependenceRecorder(SpanObserver):
         )
 
 
-def overlap_of(prepared: Prepared, found: Prediction, step_limit: int) -> Overlap:
-    """Return the overlap of a launch with a known prediction."""
+def overlap_of(prepared: Prepared, device: Device, kernel_us: float) -> Overlap:
+    """Return what of a launch with a known time may overlap its neighbours."""
     recorder = DependenceRecorder(prepared.program)
-    predict_prepared(
-        prepared,
-        found.device,
-        l2=found.l2,
-        step_limit=step_limit,
-        observers=(recorder,),
-        budget=_WHOLE,
-    )
-    return recorder.overlap(found.time_us - found.overhead_us)
+    if not recorder.is_wanted:
+        return Overlap()
+    predict_prepared(prepared, device, observers=(recorder,), budget=_WHOLE)
+    return recorder.overlap(kernel_us)

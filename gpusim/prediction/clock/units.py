@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpusim.gpu.device import Device
+from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
@@ -27,9 +28,9 @@ from gpusim.prediction.memory.measured import (
     MBARRIER_ARRIVAL_INTERVAL_CYCLES,
     MULTICAST_CYCLES,
     PEER_ARRIVAL_CYCLES,
-    PEER_ATOMIC_BYTES_PER_CYCLE,
-    PEER_BYTES_PER_CYCLE,
+    PEER_ATOMIC_SECTOR_CYCLES,
     PEER_LOAD_CYCLES,
+    PEER_SECTOR_CYCLES,
     PHASE_NOTICED_CYCLES,
 )
 
@@ -55,7 +56,8 @@ class Units:
     _network_free: int  # between the SMs of a cluster
     _peer: int
     _peer_byte: float
-    _peer_atomic_byte: float
+    _peer_sector: float
+    _peer_atomic: float
     _mbarrier: int
     _loaded_byte: float
     _stored_byte: float
@@ -141,8 +143,9 @@ class Units:
         self._peer_arrival, self._peer = ticks(PEER_ARRIVAL_CYCLES), ticks(PEER_LOAD_CYCLES)
         self._multicast = ticks(MULTICAST_CYCLES)
         self._multicast_whole = self._multicast + ticks(self._device.latency_cycles.l2)
-        self._peer_byte = TICKS / PEER_BYTES_PER_CYCLE
-        self._peer_atomic_byte = TICKS / PEER_ATOMIC_BYTES_PER_CYCLE
+        self._peer_sector = PEER_SECTOR_CYCLES * TICKS
+        self._peer_byte = self._peer_sector / SECTOR_BYTES
+        self._peer_atomic = PEER_ATOMIC_SECTOR_CYCLES * TICKS
 
     def serve(
         self, action: Action, access: Access, warp: Requester, now: int, behind: int
@@ -260,7 +263,7 @@ class Units:
         passes = access.wavefronts
         if passes and not access.cost:
             start = self._stage(now, self._request, warp, behind)
-            begin = self._across(passes * self._peer_byte, start)
+            begin = self._across(passes * self._peer_sector, start)
             there, _ = self.memory.load(access, warp, begin)
             return there, begin
         busy = passes * self._wavefront
@@ -276,7 +279,7 @@ class Units:
     ) -> tuple[int, int]:
         if access.wavefronts and not access.cost:
             start = self._stage(now, self._request, warp, behind)
-            return 0, self._across(access.wavefronts * self._peer_byte, start)
+            return 0, self._across(access.wavefronts * self._peer_sector, start)
         start = self._stage(now, access.wavefronts * self._wavefront, warp, behind)
         return 0, self.memory.store(access, start)
 
@@ -285,7 +288,7 @@ class Units:
     ) -> tuple[int, int]:
         if access.wavefronts and not access.cost:
             start = self._stage(now, self._request, warp, behind)
-            begin = self._across(access.wavefronts * self._peer_atomic_byte, start)
+            begin = self._across(access.wavefronts * self._peer_atomic, start)
             return begin + self._peer, begin
         start = self._stage(now, self._request if access.cost else 0, warp, behind)
         return self.memory.atomic(access, start)
@@ -388,7 +391,7 @@ class Units:
     def _wait_for_stores(
         self, access: Access, warp: Requester, now: int, behind: int
     ) -> tuple[int, int]:
-        return self.memory.fence(warp, now), now
+        return max(self.memory.fence(warp, now), self._network_free), now
 
 
 # By action. A table of methods bound to their units could not be compiled.

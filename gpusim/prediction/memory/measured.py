@@ -75,9 +75,10 @@ BOX_STORE_CYCLES = 55
 BOX_LINE_CYCLES = 1
 # The network between the SMs of a GPC: stores, st.async and bulk copies of 4 and 16 bytes a lane by
 # 128 and 1,024 threads, to one block or by all, in clusters of 2 to 16: 19.8 to 21.3 bytes a cycle.
-PEER_BYTES_PER_CYCLE = 20.8
-# Atomics there, by all blocks of a cluster at once: 13.9 cycles for the 32 lanes of a warp.
-PEER_ATOMIC_BYTES_PER_CYCLE = 9.2
+# A warp's atomics there take 13.9 cycles by all blocks of a cluster at once, for 32 words in a row,
+# and 84 for words at random: it is sectors that count.
+PEER_SECTOR_CYCLES = 1.54
+PEER_ATOMIC_SECTOR_CYCLES = 3.5
 # From st.async, or an arrival, to a warp that waits for it, there and back by two: 222 and 182
 # cycles each way, in clusters of 2 to 16 alike, of which instructions take 35 to 80. A bulk copy of
 # 16 bytes takes as long.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.errors import InputError
+from gpusim.gpu import memory as memory_of
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, PEER_COPY, RANK_SHIFT, SHARED_HIGH, Instruction, Program
@@ -163,8 +164,9 @@ class PhaseRecorder(Recorder):
     def batch_end(self, blocks: Array) -> None:
         """Make the streams of these blocks, with what came from other blocks of their clusters."""
         recorded = self._recorded.get(int(blocks[0]))
-        for block in blocks.tolist() if recorded is not None else ():
-            self._peers.credit(block, recorded)
+        if recorded is not None:
+            for block in blocks.tolist():
+                self._peers.credit(block, recorded)
         super().batch_end(blocks)
 
     def _blocks(self, step: Step, row: int) -> tuple[int, Array]:
@@ -205,16 +207,15 @@ class PhaseRecorder(Recorder):
                 self._peers.send((own, word), here, row)
 
     def _of_peers(self, step: Step) -> Asked:
-        """Return the bytes of an access to shared memory of other blocks, as wavefronts."""
-        memory = step.instruction.memory
-        assert memory is not None
+        """Return the sectors of an access to shared memory of other blocks, as wavefronts."""
         assert step.addresses is not None
         ranks = [self._blocks(step, row) for row in step.rows.tolist()]
         own = np.array([int(np.flatnonzero(among == block)[0]) for block, among in ranks])
         is_shared = step.addresses >> 32 == SHARED_HIGH
         is_peer = is_shared & (_rank(step.addresses) != own[None, :, None]) & step.on
         shape = (1, len(step.rows), is_peer.shape[2])
-        return Asked(wavefronts=memory.width_bytes * np.broadcast_to(is_peer, shape).sum(axis=2))
+        addresses, on = (np.broadcast_to(one, shape) for one in (step.addresses, is_peer))
+        return Asked(wavefronts=memory_of.sectors(addresses, on))
 
     def _sent(self, step: Step) -> Asked:
         """Return the columns of arrivals and transactions at mbarriers of any blocks."""
