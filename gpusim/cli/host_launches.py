@@ -16,7 +16,7 @@ from gpusim.cli import inputs
 from gpusim.cli.expressions import value_of
 from gpusim.cli.launch_examples import Parameter, components_of, dtype_of, parameters_of
 from gpusim.cli.python_launches import python_launches
-from gpusim.cuda_cpp.host_code import HostArray, HostLaunch, Pointer, launches
+from gpusim.cuda_cpp.host_code import OPEN, HostArray, HostLaunch, Pointer, launches
 from gpusim.cuda_cpp.host_numbers import Number, Root, operation
 from gpusim.host import files
 from gpusim.launch.description import Origin
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpusim.sass.kernels import CodeFile, CudaSource
 
 SIZE, BLOCK = "n", "block"
+FEW = "4"  # a number of open size that is none of the data's
 # Elements where the host code has only a parameter for them: in a row, and in a square.
 IN_A_ROW, IN_A_SQUARE = 65536, 256
 SPARE = 4  # of an array in a row, in place of its size: some elements for each of n
@@ -130,7 +131,7 @@ def instance(file: CodeFile, name: str, block: str | None = None) -> str | None:
 def _usual_block(launch: HostLaunch) -> str:
     """Return a usual block in place of one whose sizes nothing gives, "" for any other."""
     sizes = launch.block.sizes
-    is_open = any(one.root is not None and one.root[0] == "unknown" for one in sizes)
+    is_open = any(one.root is not None and one.root[0] == OPEN for one in sizes)
     return USUAL_BLOCKS[len(sizes) - 1] if is_open else ""
 
 
@@ -237,8 +238,10 @@ def _names(
     block = {one.root: BLOCK for one in found.block.sizes[:1] if one.root is not None}
     if len(found.block.sizes) > 1:
         block = {}
-    if sizes:
-        yield {**block, **{root: SIZE for root, value in sizes.items() if value == largest}}
+    roots = [root for root, value in sizes.items() if value == largest]
+    if roots:
+        few = _few(found, roots, launched)
+        yield {**block, **{root: FEW if root in few else SIZE for root in roots}}
     of_host = {
         root: f"{CANDIDATE}{number}"
         for number, (root, value) in enumerate(found.constants.items())
@@ -251,6 +254,24 @@ def _names(
         if used:
             yield {**block, max(used, key=lambda root: found.constants[root]): SIZE}
     yield block
+
+
+def _few(
+    found: HostLaunch,
+    roots: Sequence[Root],
+    launched: Callable[[Mapping[Root, str]], HostLaunch | None],
+) -> list[Root]:
+    """Return the numbers of open size that no array and not the grid depend on: a filter's width.
+
+    There are none where the size of an array is not known: it may depend on any of them.
+    """
+    candidates = {root: f"{CANDIDATE}{number}" for number, root in enumerate(roots)}
+    named = launched(candidates)
+    pointers = [one for one in found.arguments if isinstance(one, Pointer)]
+    if named is None or None in [one.bytes for one in pointers]:
+        return []
+    words = {word for text in (*_array_sizes(named), *_grid(named)) for word in _words(text)}
+    return [root for root, word in candidates.items() if word not in words and root[0] == OPEN]
 
 
 def _varies(found: HostLaunch) -> bool:
@@ -298,7 +319,7 @@ def _as_options(
     if pairs:
         options["arg"] = [f"{one.name}={text}" for one, text in pairs if text]
     for root in [root for root, name in names.items() if name == SIZE][:1]:
-        is_open = root[0] == "unknown"
+        is_open = root[0] == OPEN
         options["n"] = str(_usual_size(named) if is_open else found.constants[root])
     size = next((root for root, name in names.items() if name == SIZE), None)
     block_sizes = tuple(one.root for one in found.block.sizes)

@@ -26,6 +26,7 @@ _DYNAMIC_BYTES = "4096"
 _BITS = {"bfloat162": "uint32", "bfloat16": "uint16", "fp8": "uint8"}  # types that NumPy lacks
 # Textures, surfaces, and arrays of addresses.
 _OF_A_PROGRAM = re.compile(r"\bcuda(?:Texture|Surface)Object_t\b|\*.*\*")
+_LEAST = re.compile(r"(?:^|_)(?:min|lo|low|lower|offset)(?![a-z])")  # elements are 0 to 1
 _DYNAMIC = re.compile(r"\bextern\s+__shared__|\bshared\.array\(\s*(?:shape\s*=\s*)?0\b")
 
 
@@ -52,7 +53,9 @@ class Parameter(NamedTuple):
         if self.is_array:
             return f"{dtype_of(self.type)}[{_SHAPES[min(self.dimensions, 3)]}]"
         known = dtype_of(self.type)
-        return "true" if known == "bool" else "1.0" if known.startswith("float") else str(NUMBER)
+        if known.startswith("float"):
+            return "0.0" if _LEAST.search(self.name) else "1.0"
+        return "true" if known == "bool" else str(NUMBER)
 
 
 def dtype_of(ctype: str) -> str:

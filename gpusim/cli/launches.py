@@ -121,8 +121,10 @@ class FileLaunch(ResolvedLaunch):
         configured, values = self.bare()
         threads = configured.launch.blocks * configured.launch.threads_per_block
         elements = sum(one.size for one in values if isinstance(one, ArraySpec))
+        from gpusim.cuda_cpp.host_code import OPEN
+
         size = self.chosen.size
-        is_open = size is not None and size[0] == "unknown"
+        is_open = size is not None and size[0] == OPEN
         most = MOST_THREADS_OF_OPEN_SIZE if is_open else MOST_THREADS
         return threads > most or elements > MOST_ELEMENTS
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.cuda_cpp.host_code import UNKNOWN_SIZE, Dim3, HostArray, HostLaunch, KernelName
+from gpusim.cuda_cpp.host_code import OPEN, UNKNOWN_SIZE, Dim3, HostArray, HostLaunch, KernelName
 from gpusim.cuda_cpp.host_numbers import Number, Root, called, operation
 
 MOST_CALLS = 12  # within each other
@@ -88,7 +88,7 @@ class _Host:
         return None
 
     def _unknown(self, name: str) -> Any:
-        return self._named(Number.of(UNKNOWN_SIZE, root=("unknown", name)))
+        return self._named(Number.of(UNKNOWN_SIZE, root=(OPEN, name)))
 
     def _named(self, number: Number) -> Number:
         if number.root is None:

@@ -16,10 +16,11 @@ from typing import Any
 from gpusim.cuda_cpp.host import parsed
 from gpusim.cuda_cpp.host_numbers import Number, Root, called, operation
 from gpusim.cuda_cpp.structures import TYPES
+from gpusim.host.files import to_bytes
 
 MOST_CALLS = 12  # within each other
 MOST_STEPS = 20_000
-UNKNOWN_SIZE = 1024  # of a number that nothing gives
+OPEN, UNKNOWN_SIZE = "unknown", 1024  # of a number that nothing gives
 _ALLOCATES = re.compile(r"cuda(Malloc(Managed|Host|Async)?|HostAlloc|MallocFromPoolAsync)")
 _FLOATS = re.compile(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]")
 _LAUNCHES = re.compile(r"<<<|cudaLaunch(Cooperative)?Kernel\b")
@@ -100,7 +101,7 @@ def launches(
     """Return the launches of some kernels; `names` are texts for constants of the source."""
     if not _LAUNCHES.search(text):
         return []
-    root = parsed(text.encode(), file)
+    root = parsed(to_bytes(text), file)
     return _Host(root, frozenset(kernels), names or {}).all()
 
 
@@ -153,11 +154,19 @@ class _Host:
                 )
                 words = [_text(one) for one in given.named_children]
                 self._macros[_text(name)] = words, "" if value is None else _text(value)
+            elif kind in ("alias_declaration", "type_definition"):
+                self._alias(child, self._globals)
             elif kind == "declaration" and b"__shared__" not in child.text:
                 self._declaration(child, self._globals)
             elif child.child_count and (kind.startswith("preproc") or "declaration_list" in kind
                                         or "namespace" in kind or "linkage" in kind):  # fmt: skip
                 self._declare(child)
+
+    def _alias(self, node: Any, env: dict[str, Any]) -> None:
+        """Keep another name of a type, by `using` or by `typedef`."""
+        name = node.child_by_field_name("name") or node.child_by_field_name("declarator")
+        meant = _text(node.child_by_field_name("type"))
+        env[_text(name)] = env.get(meant, meant)
 
     def _define(self, node: Any, template: Any) -> None:
         declarator = node.child_by_field_name("declarator")
@@ -198,7 +207,7 @@ class _Host:
         if "*" in ctype or "[" in ctype:
             return Pointer(ctype)
         if _WHOLE.search(ctype) and not re.search(r"\b(?:float|double|std::|char)\b", ctype):
-            return self._named(Number.of(UNKNOWN_SIZE, root=("unknown", name)))
+            return self._named(Number.of(UNKNOWN_SIZE, root=(OPEN, name)))
         return None
 
     def _named(self, number: Number) -> Number:
@@ -219,9 +228,8 @@ class _Host:
         kind = node.type
         if kind == "declaration":
             self._declaration(node, env)
-        elif kind == "alias_declaration":
-            name, meant = (_text(node.child_by_field_name(one)) for one in ("name", "type"))
-            env[name] = env.get(meant, meant)
+        elif kind in ("alias_declaration", "type_definition"):
+            self._alias(node, env)
         elif kind == "return_statement":
             raise _Return(self._value(_only(node), env))
         elif kind == "if_statement":
@@ -393,7 +401,7 @@ class _Host:
             return None
         self._depth += 1
         try:
-            root = parsed(f"auto made = {text};".encode(), name)
+            root = parsed(to_bytes(f"auto made = {text};"), name)
             found = next((one for one in _walk(root) if one.type == "init_declarator"), None)
             made = None if found is None else self._value(found.child_by_field_name("value"), env)
         finally:
@@ -475,6 +483,8 @@ class _Host:
     def _size_of(self, node: Any, env: dict[str, Any]) -> Any:
         kind, value = (node.child_by_field_name(one) for one in ("type", "value"))
         text = _text(kind if kind is not None else value).strip("() ")
+        if text in self._macros and not self._macros[text][0]:
+            text = self._macros[text][1].strip()
         held = env.get(text, self._globals.get(text))
         if isinstance(held, Pointer) and held.bytes is not None:
             return held.bytes
@@ -594,10 +604,10 @@ class _Host:
                   for one in (grid, block)]  # fmt: skip
         held = shared if isinstance(shared, Number) and shared.value else None
         if shapes[0] is not None and shapes[1] is not None:
-            launch = HostLaunch(
-                kernel, shapes[0], shapes[1], held, tuple(given), line, self._constants
+            now = tuple(replace(o) if isinstance(o, Pointer) else o for o in given)
+            self._found.append(
+                HostLaunch(kernel, shapes[0], shapes[1], held, now, line, self._constants)
             )
-            self._found.append(launch)
 
 
 def _number(value: Any) -> bool:

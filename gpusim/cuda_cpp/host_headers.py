@@ -1,4 +1,4 @@
-"""Headers used by host code only: the compiler gets them empty.
+"""Headers used by host code only: the compiler gets them without their functions.
 
 Files have `main` and device code side by side, and include for both; host code is not compiled.
 """
@@ -39,6 +39,9 @@ FRAMEWORKS = """
     pybind11/numpy.h pybind11/pybind11.h pybind11/stl.h pycuda-complex.hpp pycuda-helpers.hpp
     torch/all.h torch/extension.h torch/library.h torch/script.h torch/torch.h torch/types.h
 """
+# Types in declarations of host functions, which stay where a header is compiled as it is.
+_FILE = "typedef struct _IO_FILE FILE;\n"
+TYPES = {"stdio.h": _FILE, "cstdio": f"{_FILE}namespace std {{ using ::FILE; }}\n"}
 HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split(), *FRAMEWORKS.split())
 
 
@@ -46,17 +49,17 @@ HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split(), *FRAMEWORKS.split(
 _OF_DEVICES_TOO = frozenset({"curand.h"})
 
 
-def host_headers(folders: Sequence[str], headers: Sequence[Path] = ()) -> list[str]:
-    """Return the names of host headers, except headers in the user's own folders.
+def host_headers(folders: Sequence[str], headers: Sequence[Path] = ()) -> dict[str, str]:
+    """Return the host headers by name, except headers in the user's own folders.
 
     `headers` are CUDA's: what kernels need of them is taken from there.
     """
     own = [Path(folder) for folder in folders]
-    return [
-        name
+    return {
+        name: TYPES.get(name, "")
         for name in HOST_HEADERS
         if not any(
             (folder / name).is_file()
             for folder in (*own, *(headers if name in _OF_DEVICES_TOO else ()))
         )
-    ]
+    }

@@ -24,6 +24,9 @@ from gpusim.host.files import to_bytes
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _QUOTED = re.compile(rb'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_DIRECTIVE = re.compile(
+    rb"(?P<directive>^[ \t]*#(?:[^\n\\]|\\.)*)|" + _QUOTED.pattern, re.MULTILINE | re.DOTALL
+)
 _INSIDE = re.compile(rb"\{[^{}]*\}|\([^()]*\)|<[^<>]*>")
 _ENUMERATION = re.compile(rb"\benum\b")
 _VALUES = re.compile(rb"=[^,;]*")
@@ -82,7 +85,11 @@ def device_texts(texts: Mapping[str, str], kernel: str | None) -> dict[str, str]
         for name, words in _macros(root, source):
             macros[name] = macros.get(name, frozenset()) | words
     reached = _reached(declared, macros, _first(declared, kernel))
-    cuts: dict[str, list[tuple[int, int]]] = {path: [] for path in sources}
+    used = {one.file for one in reached}
+    cuts: dict[str, list[tuple[int, int]]] = {
+        path: [] if path in used else _between_directives(source)
+        for path, source in sources.items()
+    }
     for one in declared:
         parts = one.host_parts if one in reached else ((one.begin, one.end),)
         cuts[one.file].extend(parts)
@@ -90,6 +97,13 @@ def device_texts(texts: Mapping[str, str], kernel: str | None) -> dict[str, str]
         path: blanked(source, cuts[path]).decode(errors="surrogateescape")
         for path, source in sources.items()
     }
+
+
+def _between_directives(source: bytes) -> list[tuple[int, int]]:
+    """Return all of a text but the directives of the preprocessor."""
+    found = [one.span() for one in _DIRECTIVE.finditer(source) if one["directive"]]
+    places = [0, *(place for span in found for place in span), len(source)]
+    return list(zip(places[::2], places[1::2], strict=True))
 
 
 def _first(declared: Sequence[Declaration], kernel: str | None) -> list[Declaration]:
@@ -136,13 +150,19 @@ def _declarations(
         body = source[child.start_byte : child.end_byte]
         if child.type == "linkage_specification" and child.children[-1].type in _DECLARATIONS:
             yield from _declaration(child.children[-1], path, source, made, child.start_byte)
-        elif child.type in GROUPS:
+        elif child.type in GROUPS or _is_group_of_host(child, body):
             yield from _declarations(child, path, source, made)
         elif child.type == "ERROR" and DEVICE.search(body) and begin is None:
             begin = child.start_byte
         elif child.type in _DECLARATIONS:
             yield from _declaration(child, path, source, made, begin)
             begin = None
+
+
+def _is_group_of_host(node: Any, body: bytes) -> bool:
+    """Return whether the grammar reads no part of device code wrongly, but much of a header."""
+    is_large = any(child.type in GROUPS for child in node.children)
+    return node.type == "ERROR" and is_large and not DEVICE.search(body)
 
 
 def _declaration(

@@ -170,7 +170,7 @@ def compiled(
     folders = folders_of(file, options)
     theirs = wheels.headers()
     headers = list(map(str, theirs))
-    contents = {**dict.fromkeys(host_headers(folders, theirs), ""), **replaced.contents}
+    contents = {**host_headers(folders, theirs), **replaced.contents}
     arguments = [
         f"--gpu-architecture={arch}",
         f"--std={options.standard}",

@@ -198,9 +198,10 @@ class CudaSource(CodeFile):
                 text, _ = with_values(text, {name: value})
         elif kind == "at":
             begin, end = (int(str(one)) for one in about[:2])
-            whole = text.encode()
+            whole = files.to_bytes(text)
             if whole[begin:end] == about[2]:
-                text = (whole[:begin] + value.encode() + whole[end:]).decode()
+                whole = whole[:begin] + value.encode() + whole[end:]
+                text = whole.decode(errors="surrogateescape")
         return self if text == self.text else CudaSource(text, self.file, self._given, self._calls)
 
     @cached_property

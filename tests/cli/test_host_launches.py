@@ -337,6 +337,68 @@ def test_sizes_of_elements_that_counts_and_vectors_have_are_known(run: Run, tmp_
     assert document["launch"]["n"]["value"] == "4096"
 
 
+TYPES = """
+#define REAL double
+typedef short small;
+using byte = unsigned char;
+__global__ void convert(const double *x, short *y, unsigned char *z, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = z[i] = x[i];
+}
+int main() {
+    int n = 100;
+    REAL *x;
+    small *y;
+    byte *z;
+    cudaMalloc(&x, n * sizeof(REAL));
+    cudaMalloc(&y, n * sizeof(small));
+    cudaMalloc(&z, n * sizeof(byte));
+    convert<<<4, 32>>>(x, y, z, n);
+    cudaFree(x);
+    cudaMalloc(&x, 10 * sizeof(REAL));
+}
+"""
+
+
+def test_other_names_of_types_have_their_size_and_a_launch_the_memory_of_its_time(
+    run: Run, tmp_path: Path
+) -> None:
+    (one,) = described(run, tmp_path / "t.cu", TYPES)
+    assert one["launch"]["arg"] == ["x=float64[n]", "y=int16[n]", "z=uint8[n]", "n=n"]
+
+
+CLASSES = """
+__constant__ float means[32];
+__global__ void nearest(const float *x, int *y, int classes, float min_x, float max_x, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = means[classes - 1] < x[(int)(n * (x[i] - min_x) / max_x)];
+}
+int main(int count, char **words) {  // caf\xe9
+    int n = atoi(words[1]), classes = atoi(words[2]);
+    float *x, least, most;
+    int *y;
+    cudaMalloc(&x, n * sizeof(float));
+    cudaMalloc(&y, n * sizeof(int));
+    nearest<<<(n + 63) / 64, 64>>>(x, y, classes, least, most, n);
+}
+"""
+
+
+def test_a_number_that_no_array_depends_on_is_small_and_a_least_number_is_zero(
+    run: Run, tmp_path: Path
+) -> None:
+    """In a source that is no UTF-8, too: elements are between 0 and 1."""
+    file = tmp_path / "c.cu"
+    file.write_bytes(CLASSES.encode("latin-1"))
+    code, out, err = run("list", str(file), "--json")
+    assert code == 0, err
+    (one,) = json.loads(out)["kernels"]
+    assert one["launch"]["arg"] == [
+        "x=float32[n]", "y=int32[n]", "classes=4", "min_x=0.0", "max_x=1.0", "n=n",
+    ]  # fmt: skip
+    assert run("check", *shlex.split(one["command"])[2:], "-n", "500", "--block", "32")[0] == 0
+
+
 def test_overloads_are_listed_with_their_types(run: Run, tmp_path: Path) -> None:
     text = "__global__ void k(int *x) { x[0] = 1; }\n__global__ void k(float *x) { x[0] = 1; }\n"
     names = [one["name"].rpartition(":")[2] for one in described(run, tmp_path / "o.cu", text)]

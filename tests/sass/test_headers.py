@@ -130,3 +130,38 @@ def test_a_header_that_kernels_need_is_taken_from_cudas_where_it_is_there(tmp_pa
     assert {"curand.h", "cublas_v2.h"} <= set(host_headers([]))
     assert {"curand.h", "cublas_v2.h"} & set(host_headers([], [tmp_path])) == {"cublas_v2.h"}
     assert not {"curand.h", "cublas_v2.h"} & set(host_headers([str(tmp_path)]))
+
+
+IMAGES = """#ifndef IMAGES
+#define IMAGES
+// a comment with
+//    #include ...
+#include <stdio.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+HIDDEN int images(FILE *file, int *width);
+#ifdef __cplusplus
+}
+#endif
+#ifdef WITH_BODIES
+static int more(void *file) { return fread(file, 1, 1, (FILE *)file) + SEEK_CUR; }
+static int (*all[])(void *) = { more };
+#define EACH(x) if (x
+int twice(int *x) { EACH(x[0])) return 1; else return 2; }
+#endif
+#endif
+"""
+
+
+def test_headers_without_anything_that_a_kernel_uses_are_left_out(tmp_path: Path) -> None:
+    """Their directives stay, and a stream of the C library is a type."""
+    (tmp_path / "images.h").write_text(IMAGES)
+    text = '#define WITH_BODIES\n#define HIDDEN static\n#include "images.h"\n'
+    (tmp_path / "k.cu").write_text(
+        f"{text}#include <cstdio>\nint read(std::FILE *);\n"
+        "__global__ void k(int *x) { x[0] = 1; }\n"
+    )
+    x = np.zeros(1, np.int32)
+    gpusim.cuda_file(tmp_path / "k.cu")["k"][1, 1](x)
+    assert x[0] == 1
