@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpusim.sass.kernels import CodeFile, CudaSource
 
 SIZE, BLOCK = "n", "block"
-FEW = "4"  # a number of open size that is none of the data's
+FEW = "2"  # a number of open size that is none of the data's
 # Elements where the host code has only a parameter for them: in a row, and in a square.
 IN_A_ROW, IN_A_SQUARE = 65536, 256
 SPARE = 4  # of an array in a row, in place of its size: some elements for each of n

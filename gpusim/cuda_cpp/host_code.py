@@ -269,15 +269,20 @@ class _Host:
         self._value(update, env)
 
     def _switch(self, node: Any, env: dict[str, Any]) -> None:
+        """Follow the case of a known value, else each one."""
         value = self._value(node.child_by_field_name("condition"), env)
+        is_known = isinstance(value, Number) and (value.root or (None,))[0] != OPEN
         for case in node.child_by_field_name("body").named_children:
             label = case.child_by_field_name("value")
             found = None if label is None else self._value(label, env)
-            if not isinstance(value, Number) or not isinstance(found, Number):
+            if is_known and not (isinstance(found, Number) and found.value == value.value):
                 continue
-            if found.value == value.value:
-                for child in case.named_children[1:]:
+            try:
+                for child in case.named_children[label is not None :]:
                     self._run(child, env)
+            except _Return:
+                if is_known:
+                    raise
 
     def _conditional_text(self, node: Any, env: dict[str, Any]) -> None:
         name = node.child_by_field_name("name")
