@@ -271,7 +271,8 @@ def _few(
     if named is None or None in [one.bytes for one in pointers]:
         return []
     words = {word for text in (*_array_sizes(named), *_grid(named)) for word in _words(text)}
-    return [root for root, word in candidates.items() if word not in words and root[0] == OPEN]
+    few = [root for root, word in candidates.items() if word not in words and root[0] == OPEN]
+    return few if len(few) < len(roots) else []
 
 
 def _varies(found: HostLaunch) -> bool:
