@@ -620,6 +620,22 @@ def test_evicted_sectors_are_written_beside_the_reads_and_load_dram_as_writes() 
 
 
 @cuda.jit
+def copy_eight(x, y):
+    first = cuda.blockIdx.x * 2048 + cuda.threadIdx.x
+    a, b, c, d = x[first], x[first + 256], x[first + 512], x[first + 768]
+    e, f, g, h = x[first + 1024], x[first + 1280], x[first + 1536], x[first + 1792]
+    y[first], y[first + 256], y[first + 512], y[first + 768] = a, b, c, d
+    y[first + 1024], y[first + 1280], y[first + 1536], y[first + 1792] = e, f, g, h
+
+
+def test_evicted_sectors_pass_the_l2_like_stored_ones() -> None:
+    """A copy of 16 MB behind zeros, limited by the L2: 12.5 us on an H200, 10.6 without it."""
+    arrays = (array_spec(2**22, "float32"), array_spec(2**22, "float32"))
+    made = predict(copy_eight[2**11, 256], *arrays, device="h200", l2="dirty")
+    assert made.time_us == pytest.approx(12.5, rel=0.05)
+
+
+@cuda.jit
 def scatter(x, mask, lanes):
     at = cuda.grid(1) // lanes
     at = (at ^ (at >> 16)) * np.uint32(0x85EBCA6B)

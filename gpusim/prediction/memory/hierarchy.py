@@ -52,6 +52,7 @@ class GlobalMemory:
     _load_depth: int
     _waiting: list[int]  # negated arrival times of loads in flight, ascending
     _store_free: int
+    _evicted: float  # sectors stored before the launch that go to DRAM for each read from there
     _stores: int
     _last_sent: int  # time at which the last store or atomic left
     _asked: int  # lines requested from the L2 by loads, stores and atomics
@@ -102,6 +103,7 @@ class GlobalMemory:
         self._dram = Dram(device, share)
         self._latency = FetchLatency(device, self._dram)
         self._l2_free = self._between_free = -1
+        self._evicted = share.evicted
         self._request_sectors = device.bandwidth.l2_request_bytes / SECTOR_BYTES
         self._load_depth = device.queue.load_depth
         self._waiting = [0]
@@ -322,11 +324,11 @@ class GlobalMemory:
         asked = max(from_l2, (1 - source.l1_hit) * lines * self._request_sectors)
         missing = source.l2_miss * (1 - source.l1_hit)
         # A sector in the far part alone is looked up in both parts and crosses the link. Half of
-        # the data from DRAM crosses it, as of stored data.
+        # the data from DRAM crosses it, as of stored data, and of the data evicted by it.
         far = (1 - source.l1_hit - missing) * source.far
         looked_up = asked * (1 - source.l2_miss) * (1 + source.far) * self._l2_sector
         packet = self._l2_packet / self._l2_gain
-        filled = (sectors + lines) * missing * packet
+        filled = (sectors + lines) * missing * packet * (1 + self._evicted)
         busy = round(looked_up + filled)
         self._l2_free = made_up(self._l2_free, at) + busy
         self._latency.note_busy(at, busy, 0)
