@@ -13,7 +13,7 @@ import torch
 
 from . import driver, memory
 from .driver import attribute, call
-from .placing import DEVICE, Operations
+from .placing import DEVICE, Generator, Operations
 
 _TIMING_OFF, _NON_BLOCKING = 2, 1
 
@@ -180,6 +180,13 @@ def _memory_info(device: Any = None) -> tuple[int, int]:
     return free.value, total.value
 
 
+_GENERATOR = Generator("cuda")
+
+
+def _seed(seed: int) -> None:
+    _GENERATOR.manual_seed(seed)
+
+
 def _no_graphs() -> Callable[..., Any]:
     def refuse(*_: Any, **__: Any) -> Any:
         raise NotImplementedError(
@@ -233,8 +240,9 @@ _FUNCTIONS: dict[str, Any] = {
     "reset_peak_memory_stats": _reset_peak,
     "mem_get_info": _memory_info,
     "ipc_collect": _nothing(),
-    "manual_seed": _nothing(),  # the processor's generator is the device's too
-    "manual_seed_all": _nothing(),
+    "default_generators": (_GENERATOR,),  # for seeds of kernels; tensors use the processor's
+    "manual_seed": _seed,
+    "manual_seed_all": _seed,
     "seed": torch.seed,
     "initial_seed": torch.initial_seed,
     "get_rng_state": lambda device=None: torch.get_rng_state(),

@@ -19,6 +19,8 @@ from .memory import is_there
 
 DEVICE = torch.device("cuda", 0)
 _CPU, _META = torch.device("cpu"), torch.device("meta")
+_DRAWN = 4  # Philox's numbers of 32 bits for an offset
+_MOST_STATES = 1000
 _UNWRITTEN = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
 _PLAIN = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)  # not those of a tracer
 _base = torch._C.TensorBase
@@ -256,12 +258,49 @@ def _refuse_on_device(tensor: torch.Tensor) -> None:
         )
 
 
-class _Generator(torch._C.Generator):
-    """A generator of random numbers; the device's is the processor's."""
+class Generator(torch._C.Generator):
+    """A generator of random numbers on the processor; one of the device has a state of Philox.
+
+    That is a seed and an offset, which programs read for their kernels and move on. The generator's
+    own states are kept by it; at an unknown offset it is seeded anew.
+    """
+
+    place: tuple[int, int] | None
+    states: dict[tuple[int, int], torch.Tensor]
 
     def __new__(cls, device: Any = None) -> Any:
         """Make a generator of the processor."""
-        return super().__new__(cls, _CPU if is_cuda(device) else torch.device(device or "cpu"))
+        made = super().__new__(cls, _CPU if is_cuda(device) else torch.device(device or "cpu"))
+        made.place = (made.initial_seed(), 0) if is_cuda(device) else None
+        made.states = {}
+        return made
+
+    def manual_seed(self, seed: int) -> Any:
+        """Set the seed."""
+        if self.place is not None:
+            self.place = seed, 0
+            self.states.clear()
+        return super().manual_seed(seed)
+
+    def get_state(self) -> torch.Tensor:
+        """Return the state as bytes."""
+        state = super().get_state()
+        if self.place is None:
+            return state
+        if not torch.equal(self.states.setdefault(self.place, state), state):
+            self.place = self.place[0], self.place[1] + _DRAWN
+            self.states[self.place] = state
+        if len(self.states) > _MOST_STATES:
+            self.states.pop(next(iter(self.states)))
+        return torch.tensor(self.place, device=_CPU).view(torch.uint8)
+
+    def set_state(self, state: torch.Tensor) -> Any:
+        """Set the state from bytes."""
+        if self.place is None:
+            return super().set_state(state)
+        seed, offset = state.view(torch.int64).tolist()
+        self.place, known = (seed, offset), self.states.get((seed, offset))
+        return super().manual_seed(seed + offset) if known is None else super().set_state(known)
 
 
 def _device(tensor: torch.Tensor) -> torch.device:
@@ -291,7 +330,7 @@ def install() -> None:
         setattr(torch.Tensor, name, method)
     for name, make in _MAKERS.items():
         setattr(torch, name, _made(make))
-    torch.Generator = _Generator
+    torch.Generator = Generator
     thread: Any = threading.Thread
     thread._bootstrap_inner = _in_thread(thread._bootstrap_inner)
     Placing().__enter__()

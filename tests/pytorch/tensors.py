@@ -151,6 +151,22 @@ def seeds_and_generators_repeat():
     assert torch.equal(made(3, generator=one), made(3, generator=other))
 
 
+def kernels_seed_from_the_state_of_the_default_generator():
+    """Libraries read the seed and the offset of Philox, and move the offset on."""
+    torch.manual_seed(17)
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    state = generator.get_state()
+    assert state.view(torch.int64).tolist() == [17, 0]
+    first = made(3, generator=generator)
+    assert generator.get_state().view(torch.int64).tolist() == [17, 4]
+    generator.set_state(state)
+    assert torch.equal(first, made(3, generator=generator))
+    state.view(torch.int64)[-1] += 8
+    generator.set_state(state)
+    assert generator.get_state().view(torch.int64).tolist() == [17, 8]
+    assert not torch.equal(first, made(3, generator=generator))
+
+
 def other_threads_have_the_device():
     found = []
     thread = threading.Thread(target=lambda: found.append(on(torch.ones(2, device="cuda"))))
