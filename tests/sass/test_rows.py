@@ -255,6 +255,11 @@ def test_the_least_and_the_most_of_three() -> None:
     assert least["R0"].view(I32).tolist() == [5, -1]
     most = worked_out("VIMNMX3.U32 R0, R1, R2, R3, !PT", R1=a, R2=b, R3=c)
     assert most["R0"].tolist() == [7, ONES]
+    a, b, c = halves(-8, 3), halves(2, 1), halves(5, -7)
+    least = worked_out("VHMNMX.BF16_V2 R0, R1, R2, R3, PT", R1=a, R2=b, R3=c)
+    assert least["R0"] == halves(-8, -7)
+    most = worked_out("VHMNMX.BF16_V2 R0, |R1|.H0_H0, |R1|.H1_H1, R3.H0_H0, !PT", R1=a, R3=c)
+    assert most["R0"] == halves(8, 8)
 
 
 def test_a_clamp_from_below_at_zero_belongs_to_minima_and_maxima() -> None:

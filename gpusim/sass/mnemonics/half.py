@@ -118,6 +118,15 @@ def minimum_maximum_halves(form: Form, a: Array, b: Array, least: Array) -> Arra
     return _packed(form, *(chosen_of_two(form, p, q, least) for p, q in zip(x, y, strict=True)))
 
 
+@row("VHMNMX", "alu", "h", "hhhp", f"NAN {BRAIN_V2}")
+def minimum_maximum_of_three_halves(
+    form: Form, a: Array, b: Array, c: Array, least: Array
+) -> Array:
+    pairs = zip(*_operands(form, a, b, c), strict=True)
+    first = ((chosen_of_two(form, x, y, least), z) for x, y, z in pairs)
+    return _packed(form, *(chosen_of_two(form, x, y, least) for x, y in first))
+
+
 @row("HMNMX2.XORSIGN", "alu", "h", "hhp", f"FTZ NAN {BRAIN_V2}", refuses=has_no_magnitudes)
 def minimum_maximum_half_magnitudes(form: Form, a: Array, b: Array, least: Array) -> Array:
     """The lesser or greater magnitude: operands stand between bars, and keep their signs here."""
