@@ -27,10 +27,11 @@ def _prepare_torch(torch: ModuleType) -> None:
             file=sys.stderr,
         )
         return
-    from . import cuda, placing
+    from . import cuda, placing, tracing
 
     cuda.install()
     placing.install()
+    tracing.install()
 
 
 def _prepare_triton(triton: ModuleType) -> None:
@@ -39,4 +40,14 @@ def _prepare_triton(triton: ModuleType) -> None:
     kernels.install(triton)
 
 
-_PREPARE = {"torch": _prepare_torch, "triton": _prepare_triton}
+def _prepare_inductor(module: ModuleType) -> None:
+    from . import inductor
+
+    inductor.install(module)
+
+
+_PREPARE = {
+    "torch": _prepare_torch,
+    "triton": _prepare_triton,
+    "torch._inductor.compile_fx": _prepare_inductor,
+}

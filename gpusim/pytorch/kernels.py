@@ -68,13 +68,14 @@ def _do_bench(
     """
     if not _Search.is_running:
         fn()
-    time = _predicted_ms(fn)
+    time = predicted_ms(fn)
     if quantiles is not None:
         return time if len(quantiles) == 1 else [time] * len(quantiles)
     return [time] if return_mode == "all" else time
 
 
-def _predicted_ms(fn: Callable[[], Any]) -> float:
+def predicted_ms(fn: Callable[[], Any]) -> float:
+    """Return the predicted milliseconds between two events around a call."""
     from . import cuda
 
     begin, end = cuda.Event(), cuda.Event()

@@ -14,7 +14,7 @@ from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _PACKAGE = "gpusim_pytorch"  # the folder above, under a name of its own
-_PREPARED = ("torch", "triton")
+_PREPARED = ("torch", "triton", "torch._inductor.compile_fx")
 
 
 def _package() -> Any:
