@@ -62,6 +62,14 @@ def race(x, o, B: tl.constexpr):
     v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
     tl.store(o + tl.arange(0, B), v)
 @triton.jit
+def lanes(x, o, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i // 2, tl.load(x + i))
+@triton.jit
+def tail(x, o, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + i, tl.load(x + i, mask=i < n), mask=i <= n)
+@triton.jit
 def asserts(x, B: tl.constexpr):
     tl.device_assert(tl.load(x + tl.arange(0, B)) < 2, "too large")
 @triton.jit
@@ -72,6 +80,8 @@ prints[(1,)](x, B=1, num_warps=1)
 bounds[(2,)](x, o, 200, B=128)
 uninitialised[(1,)](torch.empty(128, device="cuda"), o, B=128)
 race[(2,)](torch.arange(256.0, device="cuda"), o, B=128)
+lanes[(1,)](torch.arange(256.0, device="cuda"), o, B=256)
+tail[(2,)](x, torch.zeros(200, device="cuda"), 200, B=128)
 asserts[(1,)](x, B=128, debug=True)
 """
 LINES = {
@@ -98,6 +108,8 @@ def test_planted_faults_are_found_at_their_lines(
         ("bounds", "bounds", line("return tl.load(p + i)")),
         ("uninitialised", "uninitialised", line("tl.store(o + i, tl.load(x + i))")),
         ("race", "block-race", line("tl.store(o + tl.arange(0, B), v)")),
+        ("lanes", "one-instruction", line("tl.store(o + i // 2")),
+        ("tail", "bounds", line("mask=i <= n")),
         ("asserts", "fault", line("tl.device_assert(tl.load(x + tl.arange")),
     }
     assert "x[200] is out of bounds: x has 200 elements" in ran.err
