@@ -330,6 +330,8 @@ def _found(
     ):
         if not OPS[instruction.op].reads_memory or OPS[instruction.op].writes_memory:
             mine = _allowed(context, instruction, allocation, mine)
+            if not mine.any():
+                continue
         allocation.fill(index, mine, _memory(instruction))
         touched.append(
             LaneElements(generic_addressing.elements(allocation, _memory(instruction)), index, mine)

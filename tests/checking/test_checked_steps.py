@@ -212,6 +212,25 @@ def test_accesses_outside_their_arrays_behind_a_long_loop_are_found_in_compiled_
     assert "no-progress" in [one.rule for one in outside(20_000, 0, slow)]
 
 
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_a_store_to_an_array_that_is_read_only_is_a_finding(
+    fast: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GPUSIM_FAST", fast)
+    kernel = gpusim.cuda_source("""
+__global__ void stores(const int *x, int *out, int rounds) {
+    int sum = 0;
+    for (int k = 0; k < rounds; k++) sum += x[k];
+    ((int *)x)[threadIdx.x] = sum;
+    out[threadIdx.x] = sum;
+}""")["stores"]
+    x, out = np.ones(32, np.int32), np.zeros(32, np.int32)
+    x.flags.writeable = False
+    found = gpusim.check(kernel[1, 32], x, out, 5)
+    assert [(one.rule, one.count) for one in found] == [("read-only", 32)]
+    assert (out == 5).all()
+
+
 def test_a_product_that_overflows_beside_an_access_outside_is_told_by_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
