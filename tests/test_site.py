@@ -91,3 +91,13 @@ def test_links_of_a_page_in_a_folder_lead_out_of_it() -> None:
     text = "[a](../tour.md) [b](row_sums.py) [c](../lessons.md#1-x)"
     moved = site_hooks.linked(text, "docs/assignment/README.md")
     assert moved == "[a](../tour.md) [b](row_sums.py) [c](../lessons.md#1-x)"
+
+
+def test_the_menu_is_folded() -> None:
+    """31 pages do not fit on a screen: the sections of other pages are closed."""
+    features = re.search(
+        r"^  features:\n((?:    - .*\n)*)", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M
+    )
+    assert features is not None
+    assert "navigation.sections" not in features[1]
+    assert "navigation.expand" not in features[1]
