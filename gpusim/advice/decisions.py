@@ -145,7 +145,7 @@ def _decided(execution: Execution, iteration: int, origin: str) -> Decision:
 
 
 def _of_branches(trace: Trace) -> list[Decision]:
-    """Return the guarded branches; lanes pass that stay for the body, or go round a loop again.
+    """Return the guarded branches; lanes pass that stay for the body, or repeat a loop.
 
     The compiler's branch over a body is taken by the lanes that do not run it.
     """

@@ -365,7 +365,7 @@ class Origins:
         return found
 
     def _on(self, step: Step, touch: ElementAccess) -> Array:
-        """Return the lanes that are on, of the blocks that a touch tells apart."""
+        """Return the lanes that are on, of the blocks that a touch distinguishes."""
         shape = self.placement.copies // touch.blocks, len(step.rows), 32
         return np.broadcast_to(step.on, shape)
 

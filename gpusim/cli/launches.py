@@ -37,7 +37,7 @@ OF_FILES = {
 }  # fmt: skip
 
 # Of a launch of host code that is run, beyond which its size is halved; threads may each go through
-# all elements, and host code that leaves its size open asks for no large one.
+# all elements, and host code that leaves its size open gets no large one.
 MOST_THREADS, MOST_ELEMENTS, LEAST_ELEMENTS = 1 << 18, 1 << 20, 64
 MOST_THREADS_OF_OPEN_SIZE = 1 << 12
 

@@ -84,7 +84,7 @@ def leave(builder: Builder, node: ast.Return) -> None:
 
 
 def choose(builder: Builder, node: ast.If) -> None:
-    """Branch to the statements that the condition chooses; a chain of elif is gone through."""
+    """Branch to the statements that the condition chooses; a chain of elif is followed."""
     graph = builder.graph
     afters: list[Block] = []
     last: list[ast.stmt] = [node]

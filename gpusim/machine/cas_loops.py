@@ -15,7 +15,7 @@ from gpusim.machine.state import Splits
 from gpusim.typing import Array
 
 # Warps that load before the first swaps: blocks of 1 to 32 warps that add floats to one word of
-# shared memory go round 32 times for each of up to 8 warps, and half as often from 16 on (H200).
+# shared memory iterate 32 times for each of up to 8 warps, and half as often from 16 on (H200).
 MOST_TOGETHER = 8
 WHOLE_OR_FIRST, SECOND = 0, 1  # halves of a block
 

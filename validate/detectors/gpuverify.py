@@ -3,7 +3,7 @@
 Betts, Chong, Donaldson, Qadeer, Thomson: GPUVerify, OOPSLA 2012. The folder has `testsuite/CUDA`.
 Its verdicts hold for all arguments; here each kernel has some sets: arrays that are large enough
 for every thread (or null pointers, where the label names an access by one), and the numbers that
-the file asks for, else one, then zero, then one more than the constants it compares them with.
+the file requests, else one, then zero, then one more than the constants it compares them with.
 """
 
 from __future__ import annotations

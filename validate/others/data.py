@@ -54,7 +54,7 @@ def zeros(length: int, dtype: Any = np.float32) -> Numbers:
 
 
 def of(array: Callable[[], Array], length: int, dtype: Any) -> Numbers:
-    """Return numbers that a function makes when they are asked for."""
+    """Return numbers that a function makes on demand."""
     return Numbers(np.dtype(dtype), length, array)
 
 

@@ -22,7 +22,7 @@ PLACES = 1001, 2001, 8001, 64001, 2008, 8008, 2032, 8032, 8064, 8256
 
 
 def _nothing(*_: object) -> dict[int, object]:
-    """Return that no result is compared: times and counters are asked for."""
+    """Return that no result is compared: times and counters are measured."""
     return {}
 
 

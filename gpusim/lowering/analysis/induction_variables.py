@@ -16,7 +16,7 @@ from gpusim.typing import DType
 class InductionVariable:
     """A value that goes from `start` by `step` while `comparison` with `bound` holds.
 
-    The loop asks at its end, about the next value, and goes on where the answer is yes. `phi`
+    The loop asks at its end, about the next value, and continues if it holds. `phi`
     is the value during an iteration.
     """
 

@@ -275,7 +275,7 @@ class Instance:
         self.arrays.bring(self.memory, entry, chunk)
 
     def _look(self, warp: int) -> int:
-        """Look at a warp that goes round for long, or at all; return when to do so again."""
+        """Look at a warp that iterates for long, or at all; return when to do so again."""
         assert self._progress is not None
         assert self._place is not None
         if self._place.records is not None:

@@ -48,7 +48,7 @@ class Progress:
     def of_warp(self, memory: Array, address: int) -> int:
         """Return how many more backward branches a warp may take before the next look at it.
 
-        Raises EndlessError for one that goes round for ever, NoProgressError beyond the limit.
+        Raises EndlessError for an endless one, NoProgressError beyond the limit.
         """
         warp = _Warp(memory, address, self._place)
         watched = self._watched.get(warp.row)

@@ -1,7 +1,7 @@
 """NumPy's scheduling order (`interpreter.py`), where results depend on it.
 
 The splits at one basic block are the group of a turn, and run together instruction by instruction
-where their order matters. A check may ask for another order (`machine/turns.py`).
+where their order matters. A check may request another order (`machine/turns.py`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 # Codes of instructions: all that their steps are built from.
 CODE_BYTES = 4
-MOST_AT_ONCE = 16  # instructions that are gone through without a look for known parts
+MOST_AT_ONCE = 16  # instructions processed without a look for known parts
 
 
 class Content(NamedTuple):

@@ -1,6 +1,6 @@
 """Steps of warp streams, from the additions of their pieces.
 
-Equal pieces of streams are gone through once: an iteration, or a section between loops, that begins
+Equal pieces of streams are processed once: an iteration, or a section between loops, that begins
 in the state of an earlier one adds the same steps. The same holds for fully recorded loops, such as
 data-dependent ones. Pieces are equal if they have the same instructions; their requests to units
 are numbered afterwards, those of many warps together.

@@ -38,7 +38,7 @@ class Phases:
     phase: int = 0
 
     def set(self, arrivals: int) -> None:
-        """Begin anew, with a number of arrivals for each phase."""
+        """Begin again, with a number of arrivals for each phase."""
         self.expected = self.pending = arrivals
         self.size = self.phase = 0
 
