@@ -9,7 +9,7 @@ import numpy as np
 from gpusim.typing import Array
 
 from ..bench import Bench
-from .probing import KB, Values, line, probe
+from .probing import KB, WARPS, Values, line, probe
 
 APART_BYTES = 64
 LATER = 3  # rounds; the last one counts
@@ -89,6 +89,46 @@ def constant_caches(bench: Bench) -> Values:
     near, far = later[min(CONSTANT_KB)], later[max(CONSTANT_KB)]
     held = [kb for kb in CONSTANT_KB if later[kb] < (near + far) / 2]
     return [max(0.0, far - near), max(held, default=min(CONSTANT_KB)) * KB, piece]
+
+
+@probe()
+def constants_of_many_warps(bench: Bench) -> Values:
+    """Warps of each SM go around 1 to 64 KB of constants by LDC, from one place or each its own.
+
+    Cycles of an SM per load of a warp.
+    """
+    bench.notes["cycles_of_an_sm_per_load_of_constants"] = {
+        f"{apart} words apart, {kb} KB, {warps} warps, {'apart' if is_apart else 'in step'}": (
+            _of_warps(bench, kb, apart, warps, is_apart)
+        )
+        for apart in (4, 16)
+        for kb in CONSTANT_KB
+        for warps in (1, 4, 8, 16, WARPS)
+        for is_apart in (False, True)
+    }
+    return []
+
+
+def _of_warps(bench: Bench, kb: int, apart: int, warps: int, is_apart: bool) -> float:
+    """Return SM cycles per load of a warp, with the same warps on all SMs."""
+    words = kb * KB // 4
+    times = [
+        bench.time_us(
+            bench.probe("fetching", "constants_of_warps<unsigned>"),
+            np.uint32(words - 1),
+            np.uint32(apart),
+            np.uint32(words // warps if is_apart else 0),
+            np.int32(loads),
+            np.uint32(0),
+            bench.stamps(1),
+            grid=bench.sms,
+            block=32 * warps,
+            cold=False,
+            repetitions=3,
+        )
+        for loads in (512, 1536)
+    ]
+    return (times[1] - times[0]) * bench.clock_mhz / (1024 * warps)
 
 
 def late_one_in(cycles: Array) -> int:
