@@ -38,6 +38,7 @@ from gpusim.typing import Array
 # elements in linear memory.
 STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
 MOST_PROGRAMS = 256
+FIRST_LOOK = 1 << 14  # steps of a listener, at some 20,000 a second, before a look for progress
 NO_CELLS = Cells(0, 0, 0, 0, 0)
 
 _refused: Recent[Program, None] = Recent(MOST_PROGRAMS)
@@ -218,6 +219,7 @@ class _Examination:
         place = memory.BatchMemory(made, context, self._end, blocks)
         if listener is not None:
             place.check(context, listener)
+            place.first_look = FIRST_LOOK
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         instance.reach(

@@ -216,7 +216,7 @@ class Instance:
             copies=place.copies_at,
             copies_end=place.copies_end,
             group=place.group_at,
-            most_steps=min(place.most_steps, 2**31 - 1),
+            most_steps=min(place.most_steps, place.first_look),
             keys_at=self.made.keys_at,
             flags_at=self.made.flags_at,
             code_blocks=len(self.made.starts),

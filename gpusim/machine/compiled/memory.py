@@ -72,6 +72,7 @@ class BatchMemory:
             self.copies_at = _aligned(self.end, 64)
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
         self.group_at = self.most_steps = 0
+        self.first_look = 2**31 - 1  # steps before the first look for progress
         self.is_last = True  # no other blocks join these
         if made.shared.in_order:
             self.group_at = _aligned(self.end, 64)

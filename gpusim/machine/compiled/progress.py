@@ -86,7 +86,8 @@ class Progress:
         if watched.left:
             return 1
         del self._watched[0]
-        return (self._most if place.is_last else place.most_steps) - steps
+        more = (self._most if place.is_last else place.most_steps) - steps
+        return min(more, max(steps, place.first_look))
 
     def _all(self, memory: Array) -> list[_Warp]:
         size, first = self._place.made.warp_bytes, self._place.warps_at
