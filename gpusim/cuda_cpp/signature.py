@@ -17,6 +17,7 @@ _LAST = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$")
 _LENGTH = re.compile(r"\[\s*(\d+)\s*\]")
 _QUALIFIER = re.compile(r"\b(const|volatile|__restrict__|__restrict|__grid_constant__)\b")
 _POINTS_TO_CONST = re.compile(r"\bconst\b.*[*&\[]")
+_DECLARED = re.compile(r"\)\s*;")
 _NOT_NAMES = (
     "__launch_bounds__", "__cluster_dims__", "__align__", "__maxnreg__", "__block_size__",
     "__attribute__", "alignas",
@@ -58,9 +59,11 @@ def kernels(text: str) -> Mapping[str, tuple[Declared, ...]]:
 
 @lru_cache(maxsize=256)
 def overloads(text: str, name: str) -> Sequence[tuple[Declared, ...]]:
-    """Return the parameters of each kernel of a name that a source text defines."""
+    """Return the parameters of each kernel of a name, as it is defined."""
     plain, found = _kernels(text)
-    return [tuple(_parameters(plain[slice(*at)])) for at in found.get(name, ())]
+    places = found.get(name, ())
+    defined = [at for at in places if not _DECLARED.match(plain, at[1])]
+    return [tuple(_parameters(plain[slice(*at)])) for at in defined or places]
 
 
 @lru_cache(maxsize=8)

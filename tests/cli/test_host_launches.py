@@ -477,6 +477,22 @@ def test_overloads_that_differ_only_in_const_have_names_that_tell_them_apart(
     assert (status, "'m(const float*, float*)' or 'm(float*, float*)'" in err) == (2, True)
 
 
+def test_a_declaration_and_its_definition_are_one_kernel(run: Run, tmp_path: Path) -> None:
+    """Also where its type has two meanings, as the preprocessor decides."""
+    text = """
+    #ifdef TWICE
+    typedef double real;
+    #else
+    typedef float real;
+    #endif
+    __global__ void add(const real *x, real *y, const int N);
+    __global__ void add(const real *x, real *y, int n) { if (threadIdx.x < n) y[0] += x[0]; }
+    """
+    (one,) = described(run, tmp_path / "a.cu", text)
+    assert one["name"].endswith("a.cu:add")
+    assert run(*shlex.split(one["command"])[1:])[0] == 0
+
+
 def test_a_template_with_overloads_needs_its_types(run: Run, tmp_path: Path) -> None:
     (tmp_path / "o.cu").write_text(OVERLOADS)
     status, _, err = run("trace", f"{tmp_path}/o.cu:fill<float>", "--arg", "x=float32[64]")
