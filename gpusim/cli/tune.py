@@ -151,14 +151,7 @@ def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
     devices = [device_of(name, None, chosen.changed) for name in gpus]
     asked = Namespace(**{**vars(chosen), "passes": "one", "axes": parameters(chosen.tune or [])})
     given = _axes(asked)
-    limits = {
-        name: inputs.count(text, f"--max-{option}")
-        for name, option, text in (
-            ("registers", "registers", chosen.max_registers),
-            ("shared_bytes", "shared", chosen.max_shared),
-        )
-        if text is not None
-    }
+    limits = _limits(chosen)
     most_steps, code = step_limit(chosen), code_chosen(chosen.code)
     sizes = [None] if chosen.n is None else inputs.counts(chosen.n, "-n", "a size")
     cases = []
@@ -187,13 +180,26 @@ def _cases(chosen: Namespace) -> tuple[list[Case], set[str]]:
                 code=code,
                 changed=devices[0].changed,
                 choices=one,
-                limits=tuple(limits.items()),
+                limits=limits,
             )
             for gpu in gpus
             for n in sizes
             for one in choices
         ]
     return cases, compared
+
+
+def _limits(chosen: Namespace) -> tuple[tuple[str, int], ...]:
+    """Return the limits on registers of a thread and shared memory of a block, by name."""
+    from gpusim.cli import inputs
+
+    given = (
+        ("registers", "--max-registers", chosen.max_registers),
+        ("shared_bytes", "--max-shared", chosen.max_shared),
+    )
+    return tuple(
+        (name, inputs.count(text, option)) for name, option, text in given if text is not None
+    )
 
 
 def _is_the_rules(choices: Choices, request: Request | OwnRequest) -> bool:

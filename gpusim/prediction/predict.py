@@ -30,7 +30,7 @@ from gpusim.prediction.memory.measured import CLUSTER_SMS
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.removals import Removal, Setting, removed
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
-from gpusim.prediction.streams import classify, with_fast_paths
+from gpusim.prediction.streams import Classes, classify, with_fast_paths
 from gpusim.prediction.streams.phases import roles
 from gpusim.prediction.timeline import TimelineRecorder
 from gpusim.prediction.workload import BUDGET, Budget, Workload
@@ -126,19 +126,24 @@ def predict_prepared(
         outcome=done.outcome,
         bounds=tuple(bounds),
         waves=prepared.launch.blocks / (held.blocks * gpu.gpu.sms),
-        extent=Extent(
-            blocks_on_sm=work.blocks_on_sm,
-            simulated=done.blocks,
-            iterations=work.longest_loop,
-            iterations_simulated=done.iterations,
-            spread=done.spread,
-            classes=classes,
-        ),
+        extent=_extent(work, done, classes),
         instructions=sum(c.blocks * c.stream.instructions for c in classes.classes),
         traffic=setting.traffic,
         timeline=recorder.timeline if recorder is not None else None,
         assumes_ordinary_operands=usual is not prepared,
         setting=setting,
+    )
+
+
+def _extent(work: Workload, done: SmTime, classes: Classes) -> Extent:
+    """Return the part of a launch that was simulated."""
+    return Extent(
+        blocks_on_sm=work.blocks_on_sm,
+        simulated=done.blocks,
+        iterations=work.longest_loop,
+        iterations_simulated=done.iterations,
+        spread=done.spread,
+        classes=classes,
     )
 
 

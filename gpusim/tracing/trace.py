@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -118,10 +118,7 @@ def trace_prepared(
         lines=_lines(prepared, counters),
         footprints=list(footprints.found(counters.requested_sectors)),
         blocks=blocks,
-        warps=[
-            WarpCounters(block_index, warp, row)
-            for warp, row in enumerate(blocks.warps(block_index))
-        ],
+        warps=[WarpCounters(block_index, *one) for one in enumerate(blocks.warps(block_index))],
         executions=Executions(lambda: executions_of(log.entries, bases, cc.major, program)),
         block_index=block_index,
         source_file=prepared.source_file,
@@ -129,17 +126,19 @@ def trace_prepared(
         compiler=program.compiler,
         generator=program.generator,
         fallback=prepared.fallback,
-        arrays={
-            name: str(value.dtype)
-            for name, value in prepared.arguments.items()
-            if isinstance(value, np.ndarray) and value.ndim
-        },
+        arrays=_dtypes(prepared.arguments),
         prepared=prepared,
         source=source if program.compiler else None,
         repeat=repeat,
         traced_blocks=launch.blocks if chosen is None else len(chosen),
         printed=b"".join(printed),
     )
+
+
+def _dtypes(arguments: Mapping[str, Any]) -> dict[str, str]:
+    """Return the types of the elements of arrays, by name."""
+    arrays = {k: value for k, value in arguments.items() if isinstance(value, np.ndarray)}
+    return {name: str(array.dtype) for name, array in arrays.items() if array.ndim}
 
 
 def _lines(prepared: Prepared, counters: Counters) -> list[LineCounters]:

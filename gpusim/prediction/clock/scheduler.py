@@ -111,10 +111,7 @@ class Scheduler:
         insort(self.waiting, (-at, -warp.order, warp))
 
     def run(self, at: int) -> int:
-        """Issue from a time on, while no event can intervene; return the time to continue.
-
-        Actions visible to others wait for the events before them.
-        """
+        """Issue while no event can intervene, shared actions after it; return when to continue."""
         sm, event_queue, waiting, ready = self.sm, self.sm.event_queue, self.waiting, self.ready
         pipes, kept, free, ahead = self.pipes, self.kept, self.free, self.sm.ahead
         now = max(self.now, at)

@@ -296,6 +296,55 @@ def _last_own(patterns: Sequence[Pattern], sample: Sample, launch: Launch) -> Ar
     return best
 
 
+class _Lookup:
+    """Queries about the bytes around those of a sample, by the `last` touches of an SM or all."""
+
+    def __init__(self, sample: Sample, schedule: Schedule, last: Last) -> None:
+        self.time = sample.block * schedule.life + sample.place
+        self._sample, self._schedule, self._last = sample, schedule, last
+
+    def around(
+        self,
+        size: int,
+        at: Array,
+        further: int | Array = 0,
+        sms: int = 0,
+        kinds: tuple[int, ...] = (),
+    ) -> Wanted:
+        """Return the query for the sectors of `size` bytes around, moved `further`."""
+        begin = self._sample.begin // size * size + further
+        return Wanted(begin, begin + size, at, self._sample.block, sms, kinds)
+
+    def lines(self, at: Array) -> Wanted:
+        """Return the query for the lines on the SM."""
+        return self.around(LINE_BYTES, np.maximum(at, 0.0), sms=self._schedule.sms)
+
+    def on_the_sm(self, at: Array) -> Array:
+        """Return the SM's last touches of the lines before given times."""
+        return np.where(at > 0, self._last(self.lines(at), self._schedule.life), NEVER)
+
+    def is_new(self, on_line: Array) -> Array:
+        """Return whether the SM touched the lines at most once before their last touches."""
+        return np.asarray(np.isinf(self.on_the_sm(self.on_the_sm(on_line))))
+
+    def soon(self, grain: int) -> list[Wanted]:
+        """Return the queries for the other grain of a pair and for the lines on both sides."""
+        time = self.time + SOON
+        other = np.where(self._sample.begin // grain % 2, -grain, grain)
+        lines = [self.around(LINE_BYTES, time, side) for side in (-LINE_BYTES, LINE_BYTES)]
+        return [self.around(grain, time, other), *lines]
+
+    def evicted(self) -> Array:
+        """Return when the SM last evicted the lines, or invalidated its whole L1."""
+        time, schedule = self.time, self._schedule
+        evicting = self.around(LINE_BYTES, time, 0, schedule.sms, (ATOMIC, PAST_L1))
+        fence = np.full(len(time), EVERYWHERE)
+        end = fence + SECTOR_BYTES
+        whole = Wanted(fence, end, time, self._sample.block, schedule.sms, (FENCE,))
+        found = (self._last(one, schedule.life) for one in (evicting, whole))
+        return np.asarray(np.maximum(*found))
+
+
 def _with_gaps(
     sample: Sample, schedule: Schedule, last: Last, own: Array, last_near: Last | None = None
 ) -> Touches:
@@ -305,67 +354,30 @@ def _with_gaps(
     data-dependent addresses, because random touches there seldom coincide in time.
     """
     is_random, last_near = last_near is not None, last_near or last
-    life, time = schedule.life, sample.block * schedule.life + sample.place
     each = _one_by_one if is_random else _together
-
-    def around(
-        size: int, at: Array, further: int | Array = 0, sms: int = 0, kinds: tuple[int, ...] = ()
-    ) -> Wanted:
-        begin = sample.begin // size * size + further
-        return Wanted(begin, begin + size, at, sample.block, sms, kinds)
-
-    def lines(at: Array) -> Wanted:
-        return around(LINE_BYTES, np.maximum(at, 0.0), sms=schedule.sms)
-
-    def on_the_sm(at: Array) -> Array:
-        """Return the SM's last touches of the lines before given times."""
-        return np.where(at > 0, last(lines(at), life), NEVER)
-
-    def evicted() -> Array:
-        """Return when the SM last evicted the lines, or invalidated its whole L1."""
-        of_line = last(around(LINE_BYTES, time, 0, schedule.sms, (ATOMIC, PAST_L1)), life)
-        fence = np.full(len(time), EVERYWHERE)
-        whole = Wanted(fence, fence + SECTOR_BYTES, time, sample.block, schedule.sms, (FENCE,))
-        return np.asarray(np.maximum(of_line, last(whole, life)))
-
+    lookup = _Lookup(sample, schedule, last)
+    life, time, around = schedule.life, lookup.time, lookup.around
     never = np.full(len(time), np.inf)
     on_sector, on_line, at_end = each(
-        last, (around(SECTOR_BYTES, time, sms=schedule.sms), lines(time), lines(never)), life
+        last,
+        (around(SECTOR_BYTES, time, sms=schedule.sms), lookup.lines(time), lookup.lines(never)),
+        life,
     )
     on_line = np.where(time > 0, on_line, NEVER)
     is_later = sample.block >= schedule.at_once
     kept = _kept_in_part(sample, schedule)
     grain = schedule.grain_bytes
-    other = np.where(sample.begin // grain % 2, -grain, grain)
+    queries = [
+        *((grain, time), (LINE_BYTES, time), (grain, time - schedule.under_way)),
+        *((LINE_BYTES, never), (grain, never), (SECTOR_BYTES, time + kept)),
+    ]
     gap, by_line, settled, line_after, grain_after, filled = each(
-        last,
-        (
-            around(grain, time),
-            around(LINE_BYTES, time),
-            around(grain, time - schedule.under_way),
-            around(LINE_BYTES, never),
-            around(grain, never),
-            around(SECTOR_BYTES, time + kept),
-        ),
-        life,
+        last, [around(size, at) for size, at in queries], life
     )
-    beside, before, behind = each(
-        last_near,
-        (
-            around(grain, time + SOON, other),
-            around(LINE_BYTES, time + SOON, -LINE_BYTES),
-            around(LINE_BYTES, time + SOON, LINE_BYTES),
-        ),
-        life,
-    )
-    stored, line_stored = each(
-        last,
-        (
-            around(SECTOR_BYTES, time, kinds=(STORE, ATOMIC)),
-            around(LINE_BYTES, time, kinds=(STORE, ATOMIC)),
-        ),
-        life,
-    )
+    beside, *sides = (side >= time - SOON for side in each(last_near, lookup.soon(grain), life))
+    sizes = SECTOR_BYTES, LINE_BYTES
+    stores = [around(size, time, kinds=(STORE, ATOMIC)) for size in sizes]
+    stored, line_stored = each(last, stores, life)
     # Local memory of a block was that of another block, one block duration before.
     is_row = are_rows(sample.begin)
     after = np.where(is_row, A_LIFE, np.inf)
@@ -374,9 +386,9 @@ def _with_gaps(
         **vars(sample),
         time=time,
         own=sample.place - own,
-        on_sm=time - np.where(evicted() < on_sector, on_sector, NEVER),
+        on_sm=time - np.where(lookup.evicted() < on_sector, on_sector, NEVER),
         line=time - on_line,
-        is_new=is_later & (np.isinf(on_the_sm(on_the_sm(on_line))) if is_later.any() else False),
+        is_new=is_later & (lookup.is_new(on_line) if is_later.any() else False),
         gap=np.minimum(again, time - gap),
         by_line=np.minimum(again, time - by_line),
         settled=np.minimum(again, time - settled),
@@ -386,8 +398,8 @@ def _with_gaps(
         after_own=schedule.length - at_end if schedule.is_alike else never,
         after_grain=np.minimum(after, schedule.length - grain_after),
         is_late=np.isinf(last(around(grain, sample.place), 0.0)),
-        in_line=(beside >= time - SOON) & (grain < LINE_BYTES),
-        near=np.mean([side >= time - SOON for side in (before, behind)], axis=0),
+        in_line=beside & (grain < LINE_BYTES),
+        near=np.mean(sides, axis=0),
         is_filled=(filled > time + NOW) | (time + kept > schedule.length),
         is_random=np.full(len(time), is_random),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache, lru_cache, partial
 from itertools import product
@@ -24,7 +24,7 @@ from gpusim.gpu.device import Device, Value
 from gpusim.host.fast import is_wanted
 from gpusim.host.files import refusing, shown, write_whole
 from gpusim.host.garbage import uncollected
-from gpusim.host.journal import opened
+from gpusim.host.journal import Journal, opened
 from gpusim.host.workers import ignored, worked_out
 from gpusim.launch.grid import Launch
 from gpusim.launch.views import Shown
@@ -267,10 +267,7 @@ def sweep(
         rows: dict[Case, Row] = {}
         journal = None
         if output is not None:
-            beside = output.with_name(output.name + JOURNAL_SUFFIX)
-            journal = stack.enter_context(opened(beside, _fitting(keys)))
-            if journal.remark:
-                (remark or ignored)(journal.remark)
+            journal = stack.enter_context(_journal(output, keys, remark or ignored))
             if (
                 not overwrite
                 and (held := _complete(output, [keys[case] for case in cases])) is not None
@@ -297,6 +294,17 @@ def sweep(
             write_whole(output, table(ordered, output.suffix))
             journal.discard()
     return Swept(ordered, found)
+
+
+@contextmanager
+def _journal(
+    output: Path, keys: Mapping[Case, str], remark: Callable[[str], None]
+) -> Iterator[Journal]:
+    """Open the journal beside an output; `remark` is called with what was damaged."""
+    with opened(output.with_name(output.name + JOURNAL_SUFFIX), _fitting(keys)) as journal:
+        if journal.remark:
+            remark(journal.remark)
+        yield journal
 
 
 def _known(cache: RowCache, left: Mapping[str, Case]) -> dict[Case, Row]:
