@@ -3,52 +3,32 @@
 from __future__ import annotations
 
 import ast
-import bisect
-import enum
-import math
-import re
-import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, Protocol
 
-from gpusim.wasm import integers, library, memory
+from gpusim.wasm import library
 from gpusim.wasm.layouts import Layouts
 from gpusim.wasm.memory import Record
-from gpusim.wasm.sources import Function, NotTranslatedError, Source, origin
+from gpusim.wasm.sources import Function, Source, origin
 from gpusim.wasm.value_types import (
     BOOL,
     FLOAT,
     INT,
     LOW_BITS,
     NONE,
-    NOTHING,
-    SLOT,
     Integer,
     Kind,
     ListOf,
     Reference,
-    Slot,
     TupleOf,
     flat,
     size_of,
 )
+from gpusim.wasm.values import Value, constant, folded, wrapped
+from gpusim.wasm.variables import Variables
 
 WHOLE = 1 << 64
-
-
-@dataclass(frozen=True)
-class Value:
-    """Text that leaves a value on the stack, and the value's kind.
-
-    `slots` are the texts that read the single slots of a stored tuple, after `before`.
-    """
-
-    code: str
-    kind: Kind
-    slots: tuple[str, ...] = ()
-    before: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,179 +64,15 @@ class Surroundings(Protocol):
         """Return the value of an inlined call, None for a function too large to inline."""
 
 
-def folded(*parts: object) -> str:
-    """Return an instruction with its operands before it."""
-    return f"({' '.join(map(str, parts))})"
-
-
-def is_simple(code: str) -> bool:
-    """Whether a text reads a variable or a constant: it may be repeated, or stand elsewhere."""
-    return code.count("(") == 1 and code.startswith(("(local.get ", "(i32.const ", "(i64.const "))
-
-
-def _wrapped(code: str) -> str:
-    """Return the text of the low 32 bits of a text of 64 bits."""
-    if _end(code) == len(code) - 1:
-        for wide, narrow in _NARROWED:
-            if code.startswith(wide):
-                return narrow + code[len(wide) :] if narrow else code[len(wide) : -1]
-        name, operands = code[5:].split(" ", 1)
-        first = _end(operands)
-        if name in _OF_LOW_BITS and operands.startswith("(") and operands[first + 1] == " ":
-            one, other = operands[: first + 1], operands[first + 2 : -1]
-            return folded(f"i32.{name}", _wrapped(one), _wrapped(other))
-    return folded("i32.wrap_i64", code)
-
-
-def _end(code: str) -> int:
-    """Return where the instruction ends with which a text begins."""
-    depth = 0
-    for place in re.finditer(r"[()]", code):
-        depth += 1 if place[0] == "(" else -1
-        if not depth:
-            return place.start()
-    return -1
-
-
-_OF_LOW_BITS = frozenset(("add", "sub", "mul", "and", "or", "xor"))
-# Instructions of 64 bits with a form of 32 bits, or with an operand that is the result.
-_NARROWED = (
-    ("(i64.extend_i32_u ", ""),
-    ("(i64.extend_i32_s ", ""),
-    ("(i64.load32_u ", "(i32.load "),
-    ("(i64.load32_s ", "(i32.load "),
-    ("(i64.const ", "(i32.const "),
-)
-
-
-def constant(value: object) -> Value | None:
-    """Return a number, truth value, record or None as a literal, else None."""
-    if isinstance(value, bool):
-        return Value(f"(i32.const {int(value)})", BOOL)
-    if isinstance(value, int):
-        return Value(f"(i64.const {int(value)})", INT)
-    if isinstance(value, float):
-        return Value(f"(f64.const {value.hex()})", FLOAT)
-    if isinstance(value, Record):
-        return Value(f"(i32.const {value.address})", Reference(type(value)))
-    return Value("(i32.const 0)", NONE) if value is None else None
-
-
-class Expressions:
+class Expressions(Variables):
     """The expressions of one function, and its local variables."""
 
     def __init__(
         self, source: Source, around: Surroundings, within: Expressions | None = None
     ) -> None:
-        self.source = source
+        super().__init__(source, within)
         self.around = around
-        self.variables: dict[str, Kind] = {}
-        self._standing: dict[str, Value] = {}
-        self.locals: list[str] = []
-        self.depth: int = 0 if within is None else within.depth + 1
-        self._numbers: Iterator[int] = count() if within is None else within._numbers
-        self._prefix = "$" if within is None else f"${next(self._numbers)}."
         self._wraps = False  # whether only the low 64 bits of an int are needed
-
-    # -- variables ---------------------------------------------------------------------
-
-    def refuse(self, message: str, node: ast.AST) -> NotTranslatedError:
-        """Return the error with a caret under a node."""
-        return self.source.refusal(message, node)
-
-    def declare(self, name: str, kind: Kind) -> None:
-        """Declare a variable."""
-        self.variables[name] = kind
-        self.locals.extend(f"(local {n} {one.wasm})" for n, one in self._slots(name, kind))
-
-    def temporary(self, kind: Kind) -> str:
-        """Return the name of a new variable."""
-        name = f".{next(self._numbers)}"
-        self.declare(name, kind)
-        return name
-
-    def label(self) -> int:
-        """Return a new number for labels."""
-        return next(self._numbers)
-
-    def _slots(self, name: str, kind: Kind) -> Iterator[tuple[str, Slot]]:
-        for number, one in enumerate(flat(kind)):
-            yield f"{self._prefix}{name}.{number}", one
-
-    def stand_for(self, name: str, value: Value) -> None:
-        """Let a name stand for a value that can be repeated."""
-        self.variables[name] = value.kind
-        self._standing[name] = value
-
-    def get(self, name: str) -> Value:
-        """Return a variable's value."""
-        if name in self._standing:
-            return self._standing[name]
-        kind = self.variables[name]
-        slots = tuple(f"(local.get {slot})" for slot, _ in self._slots(name, kind))
-        return Value(" ".join(slots), kind, slots)
-
-    def set(self, name: str, value: Value) -> str:
-        """Return the text that puts a value into a variable."""
-        slots = [slot for slot, _ in self._slots(name, value.kind)]
-        if len(slots) == 1:
-            return f"(local.set {slots[0]} {value.code})"
-        return " ".join([value.code, *(f"(local.set {slot})" for slot in reversed(slots))])
-
-    def kept(self, value: Value) -> tuple[str, Value]:
-        """Return the text that saves a value in a new variable, and a value that reads it."""
-        name = self.temporary(value.kind)
-        return self.set(name, value), self.get(name)
-
-    def load(self, address: str, offset: int, kind: Kind) -> Value:
-        """Return a value of a kind from memory at `address + offset`."""
-        if isinstance(kind, Integer):
-            return Value(folded(f"{kind.load} offset={offset}", address), INT)
-        before = ""
-        if len(flat(kind)) > 1:
-            before, there = self.kept(Value(address, BOOL))
-            address = there.code
-        slots = tuple(
-            f"({one.wasm}.load offset={offset + SLOT * number} {address})"
-            for number, one in enumerate(flat(kind))
-        )
-        return Value(" ".join([before, *slots]), kind, slots, before)
-
-    def store(self, address: str, offset: int, value: Value) -> str:
-        """Return the text that puts a value into memory."""
-        if isinstance(value.kind, Integer):
-            return folded(f"{value.kind.store} offset={offset}", address, value.code)
-        slots = flat(value.kind)
-        if len(slots) == 1:
-            return f"({slots[0].wasm}.store offset={offset} {address} {value.code})"
-        before, parts = self.parts(value)
-        stores = (
-            f"({one.wasm}.store offset={offset + SLOT * number} {address} {part})"
-            for number, (one, part) in enumerate(zip(slots, parts, strict=True))
-        )
-        return " ".join([before, *stores])
-
-    def parts(self, value: Value) -> tuple[str, tuple[str, ...]]:
-        """Return the text to run first, and the texts that read a value's slots."""
-        if value.slots:
-            return value.before, value.slots
-        before, there = self.kept(value)
-        return before, there.slots
-
-    def known(self, node: ast.expr) -> Any:
-        """Return the object after a name known at translation; KeyError for any other."""
-        if isinstance(node, ast.Constant):
-            return node.value
-        if isinstance(node, ast.Name) and node.id not in self.variables:
-            scope = self.source.function.__globals__
-            builtins = scope["__builtins__"]
-            names = builtins if isinstance(builtins, dict) else vars(builtins)
-            return scope[node.id] if node.id in scope else names[node.id]
-        if isinstance(node, ast.Attribute):
-            base = self.known(node.value)
-            if isinstance(base, types.ModuleType | enum.EnumMeta):
-                return getattr(base, node.attr)
-        raise KeyError
 
     # -- expressions -------------------------------------------------------------------
 
@@ -308,7 +124,7 @@ class Expressions:
             return Value(folded("i64.extend_i32_u", value.code), INT)
         if value.kind in (INT, BOOL) and isinstance(wanted, Integer):
             whole = self.fitted(value, INT, node).code
-            return Value(whole if wanted.bytes == 8 else _wrapped(whole), wanted)
+            return Value(whole if wanted.bytes == 8 else wrapped(whole), wanted)
         raise self.refuse(f"this is {value.kind}, where {wanted} is expected", node)
 
     def condition(self, node: ast.expr) -> str:
@@ -585,7 +401,7 @@ class Expressions:
         return folded(f"{prefix}.{name}{sign}", one.code, other.code)
 
     def _contained(self, op: ast.cmpop, item: Value, items: Value) -> str:
-        code = self._call_of(library.contains, [items, item]).code
+        code = self.call_of(library.contains, [items, item]).code
         return code if isinstance(op, ast.In) else folded("i32.eqz", code)
 
     def _is_less(self, one: Value, other: Value) -> str:
@@ -601,189 +417,16 @@ class Expressions:
 
     # -- calls -------------------------------------------------------------------------
 
-    def _call(self, node: ast.expr) -> Value:
-        assert isinstance(node, ast.Call)
-        try:
-            function = self.known(node.func)
-        except KeyError:
-            return self._call_of_member(node)
-        special = _CALLS.get(function)
-        if special is not None:
-            return special(self, node)
-        if function in _OPERATIONS:
-            code = [self.value(one, INT).code for one in node.args]
-            return Value(_OPERATIONS[function].format(*code), INT)
-        if function in _MEMORY:
-            code = [folded("i32.wrap_i64", self.value(one, INT).code) for one in node.args]
-            return Value(folded(_MEMORY[function], *code), NOTHING)
-        if isinstance(function, type) and issubclass(function, Record):
-            address = self.value(node.args[0], INT).code
-            return Value(_wrapped(address), Reference(function))
-        function = _REPLACED.get(function, function)
-        if isinstance(function, type):
-            return self._arguments(self.around.constructor(function), [], node)
-        if isinstance(function, types.FunctionType):
-            kinds = tuple(self._kinds(node)) if _is_generic(function) else ()
-            return self._arguments(self.around.function(function, kinds), [], node)
-        raise self.refuse(f"{function} is not translated", node)
+    def call(self, node: ast.expr) -> Value:
+        """Return the value of a call."""
+        raise NotImplementedError
 
-    def _kinds(self, node: ast.Call) -> Iterator[Kind]:
-        for argument in node.args:
-            yield self.value(argument).kind
-
-    def _call_of(self, function: Function, values: list[Value]) -> Value:
+    def call_of(self, function: Function, values: list[Value]) -> Value:
+        """Return the value of a call of a function with these values."""
         called = self.around.function(function, tuple(value.kind for value in values))
         self.around.require(called)
         code = " ".join(value.code for value in values)
         return Value(folded(f"call {called.name}", code), called.result)
-
-    def _call_of_member(self, node: ast.Call) -> Value:
-        if isinstance(node.func, ast.Subscript):
-            return self._call_of_table(node, node.func)
-        if not isinstance(node.func, ast.Attribute):
-            raise self.refuse("this is no translated function", node.func)
-        held = self.value(node.func.value)
-        if isinstance(held.kind, ListOf):
-            return self._list_method(node, held, node.func.attr)
-        method = None
-        if isinstance(held.kind, Reference):
-            cls = self.around.layouts.bindings.get(held.kind.cls, held.kind.cls)
-            method = getattr(cls, node.func.attr, None)
-        if not isinstance(method, types.FunctionType):
-            raise self.refuse(f"{held.kind} has no translated method {node.func.attr}", node)
-        return self._arguments(self.around.function(method, ()), [held], node)
-
-    def _call_of_table(self, node: ast.Call, table: ast.Subscript) -> Value:
-        """Call one of a tuple of functions, by its number."""
-        try:
-            functions = self.known(table.value)
-        except KeyError:
-            raise self.refuse("this is no tuple of functions", table) from None
-        called = [self.around.function(function, ()) for function in functions]
-        keep, place = self.kept(self.value(table.slice, INT))
-        keeps, given = [keep], []
-        for value in self._given(called[0], [], node):
-            keep, value = self.kept(value)
-            keeps.append(keep)
-            given.append(value)
-        cases = [self._called(one, given).code for one in called]
-        return Value(" ".join([*keeps, self._switch(place, cases, called[0])]), called[0].result)
-
-    def _switch(self, place: Value, cases: list[str], called: Signature) -> str:
-        """Return the text of a jump table over cases, by number; out of range is a trap.
-
-        An indirect call costs as much as ten instructions and cannot be inlined.
-        """
-        end = f"$end{self.label()}"
-        behind = [*(f"{case} (br {end})" for case in cases), "(unreachable)"]
-        names = [f"$case{self.label()}" for _ in behind]
-        code = f"(br_table {' '.join(names)} (i32.wrap_i64 {place.code}))"
-        for name, case in zip(names, behind, strict=True):
-            code = f"(block {name} {code})\n{case}"
-        results = " ".join(slot.wasm for slot in flat(called.result))
-        return f"(block {end} (result {results})\n{code})"
-
-    def _arguments(self, called: Signature, before: list[Value], node: ast.Call) -> Value:
-        """Call a function with a call's arguments, after the values `before` them."""
-        return self._called(called, self._given(called, before, node))
-
-    def _called(self, called: Signature, given: list[Value]) -> Value:
-        """Return the result of a function, called or inlined."""
-        inlined = self.around.inlined(self, called, given)
-        if inlined is not None:
-            return self.widened(inlined)
-        self.around.require(called)
-        code = " ".join(value.code for value in given)
-        return self.widened(Value(f"(call {called.name} {code})", called.result))
-
-    def _given(self, called: Signature, before: list[Value], node: ast.Call) -> list[Value]:
-        """Return a call's arguments and defaults, in the order of the function's parameters."""
-        names = list(called.parameters)
-        given: dict[str, str] = {n: v.code for n, v in zip(names, before, strict=False)}
-        written = list(zip(names[len(before) :], node.args, strict=False))
-        if len(written) < len(node.args):
-            raise self.refuse("there are too many arguments", node)
-        written += [(keyword.arg or "", keyword.value) for keyword in node.keywords]
-        for name, argument in written:
-            if name not in called.parameters:
-                raise self.refuse(f"there is no parameter {name}", node)
-            given[name] = self.value(argument, called.parameters[name]).code
-        for name in names:
-            if name not in given:
-                default = constant(called.defaults.get(name, ...))
-                if default is None:
-                    raise self.refuse(f"the argument {name} is missing", node)
-                given[name] = self.fitted(default, called.parameters[name], node).code
-        return [Value(given[name], kind) for name, kind in called.parameters.items()]
-
-    def _list_method(self, node: ast.Call, items: Value, name: str) -> Value:
-        assert isinstance(items.kind, ListOf)
-        if name == "clear":
-            return Value(f"(i32.store offset=8 {items.code} (i32.const 0))", TupleOf(()))
-        if name != "append" or len(node.args) != 1:
-            raise self.refuse(f"a list's method {name} is not translated", node)
-        keep, item = self.kept(self.value(node.args[0], items.kind.element))
-        keep_list, there = self.kept(items)
-        length, size = self.length(there), f"(i32.const {size_of(items.kind.element)})"
-        grow = f"(call $grow {there.code} {size})"
-        is_full = folded("i32.eq", length, folded("i32.load offset=16", there.code))
-        place = folded("i32.add", f"(i32.load {there.code})", f"(i32.mul {length} {size})")
-        put = self.store(place, 0, item)
-        longer = f"(i32.store offset=8 {there.code} (i32.add {length} (i32.const 1)))"
-        code = f"{keep} {keep_list} (if {is_full} (then {grow})) {put} {longer}"
-        return Value(code, TupleOf(()))
-
-    def _len(self, node: ast.Call) -> Value:
-        items = self.value(node.args[0])
-        if not isinstance(items.kind, ListOf):
-            raise self.refuse(f"{items.kind} has no translated length", node)
-        return Value(folded("i64.extend_i32_u", self.length(items)), INT)
-
-    def _round(self, node: ast.Call) -> Value:
-        value = self.value(node.args[0], FLOAT)
-        return Value(folded("i64.trunc_f64_s", folded("f64.nearest", value.code)), INT)
-
-    def _int(self, node: ast.Call) -> Value:
-        value = self.value(node.args[0])
-        if value.kind == FLOAT:
-            return Value(folded("i64.trunc_f64_s", value.code), INT)
-        return self.fitted(value, INT, node)
-
-    def _float(self, node: ast.Call) -> Value:
-        return self.value(node.args[0], FLOAT)
-
-    def _least(self, node: ast.Call) -> Value:
-        return self._extreme(node, ast.Lt())
-
-    def _greatest(self, node: ast.Call) -> Value:
-        return self._extreme(node, ast.Gt())
-
-    def _extreme(self, node: ast.Call, op: ast.cmpop) -> Value:
-        """Return the minimum or maximum of values, the first one at equality."""
-        if len(node.args) < 2:
-            raise self.refuse("the extreme of a list is not translated", node)
-        best = self.value(node.args[0])
-        for argument in node.args[1:]:
-            other = self.value(argument)
-            if other.kind != best.kind:
-                raise self.refuse(f"{best.kind} and {other.kind} have no common extreme", argument)
-            keep, one = self.kept(best)
-            keep_other, another = self.kept(other)
-            test = self.compared(op, another, one, node)
-            best = Value(f"{keep} {keep_other} (select {another.code} {one.code} {test})", one.kind)
-        return best
-
-    def _frexp(self, node: ast.Call) -> Value:
-        value = self.value(node.args[0], FLOAT)
-        return Value(folded("call $frexp", value.code), TupleOf((FLOAT, INT)))
-
-    def _ldexp(self, node: ast.Call) -> Value:
-        value, exponent = self.value(node.args[0], FLOAT), self.value(node.args[1], INT)
-        return Value(folded("call $ldexp", value.code, exponent.code), FLOAT)
-
-
-def _is_generic(function: Function) -> bool:
-    return function.__module__ == library.__name__
 
 
 _OF_INTS: dict[type[ast.operator], str] = {
@@ -828,29 +471,5 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, ast.expr], Value]] = {
     ast.BinOp: Expressions._binary,
     ast.BoolOp: Expressions._truth,
     ast.Compare: Expressions._compare,
-    ast.Call: Expressions._call,
+    ast.Call: lambda code, node: code.call(node),
 }
-_CALLS: dict[Any, Callable[[Expressions, ast.Call], Value]] = {
-    len: Expressions._len,
-    round: Expressions._round,
-    int: Expressions._int,
-    float: Expressions._float,
-    min: Expressions._least,
-    max: Expressions._greatest,
-    math.frexp: Expressions._frexp,
-    math.ldexp: Expressions._ldexp,
-}
-_OPERATIONS: dict[Any, str] = {
-    integers.as_u8: "(i64.and {0} (i64.const 0xFF))",
-    integers.as_u16: "(i64.and {0} (i64.const 0xFFFF))",
-    integers.as_u32: "(i64.and {0} (i64.const 0xFFFFFFFF))",
-    integers.as_i8: "(i64.extend8_s {0})",
-    integers.as_i16: "(i64.extend16_s {0})",
-    integers.as_i32: "(i64.extend32_s {0})",
-    integers.as_i64: "{0}",
-    integers.popcount: "(i64.popcnt {0})",
-    integers.trailing_zeros: "(i64.ctz {0})",
-    integers.leading_zeros: "(i64.clz {0})",
-}
-_MEMORY: dict[Any, str] = {memory.copy: "memory.copy", memory.fill: "memory.fill"}
-_REPLACED: dict[Any, Function] = {bisect.insort: library.insort}

@@ -10,11 +10,12 @@ from functools import cache
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
-from gpusim.wasm.expressions import Expressions, Signature, Value
+from gpusim.wasm.expressions import Expressions, Signature
 from gpusim.wasm.layouts import Layouts
 from gpusim.wasm.sources import EXTERNAL, Function, Source, source_of
 from gpusim.wasm.statements import Statements
 from gpusim.wasm.value_types import Bindings, Kind, ListOf, Reference, flat, kind_of
+from gpusim.wasm.values import Value
 
 # Functions up to this number of syntax nodes are inlined, up to this depth: a call costs as much
 # as ten instructions. Parts of larger modules are compiled with each of them: they are shorter.

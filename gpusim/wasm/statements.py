@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gpusim.wasm.expressions import Expressions, Signature, Value, folded, is_simple
+from gpusim.wasm.calls import Calls
+from gpusim.wasm.expressions import Signature
 from gpusim.wasm.value_types import (
     BOOL,
     INT,
@@ -20,9 +21,10 @@ from gpusim.wasm.value_types import (
     kind_of,
     size_of,
 )
+from gpusim.wasm.values import Value, folded, is_simple
 
 
-class Statements(Expressions):
+class Statements(Calls):
     """The statements of one function."""
 
     _result: Kind
