@@ -16,8 +16,9 @@ from gpusim.cli import inputs
 from gpusim.cli.expressions import value_of
 from gpusim.cli.launch_examples import Parameter, components_of, dtype_of, parameters_of
 from gpusim.cli.python_launches import python_launches
-from gpusim.cuda_cpp.host_code import OPEN, HostArray, HostLaunch, Pointer, launches
+from gpusim.cuda_cpp.host_code import OPEN, HostLaunch, launches
 from gpusim.cuda_cpp.host_numbers import Number, Root, operation
+from gpusim.cuda_cpp.host_values import HostArray, Pointer
 from gpusim.host import files
 from gpusim.launch.description import Origin
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.cuda_cpp.host_code import OPEN, UNKNOWN_SIZE, Dim3, HostArray, HostLaunch, KernelName
+from gpusim.cuda_cpp.host_code import OPEN, UNKNOWN_SIZE, HostLaunch, KernelName
 from gpusim.cuda_cpp.host_numbers import Number, Root, called, operation
+from gpusim.cuda_cpp.host_values import Dim3, HostArray
 
 MOST_CALLS = 12  # within each other
 OPERATORS: Mapping[type[ast.operator], str] = {

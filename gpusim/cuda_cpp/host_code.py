@@ -13,9 +13,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from gpusim.cuda_cpp import host_values
 from gpusim.cuda_cpp.host import parsed
 from gpusim.cuda_cpp.host_numbers import Number, Root, called, operation
-from gpusim.cuda_cpp.structures import TYPES
+from gpusim.cuda_cpp.host_values import (
+    WHOLE,
+    Dim3,
+    HostArray,
+    Pointer,
+    array_sizes,
+    bytes_of,
+    size_of,
+    text_of,
+    whole,
+)
 from gpusim.host.files import to_bytes
 
 MOST_CALLS = 12  # within each other
@@ -25,40 +36,6 @@ _ALLOCATES = re.compile(r"cuda(Malloc(Managed|Host|Async)?|HostAlloc|MallocFromP
 _FLOATS = re.compile(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]")
 _LAUNCHES = re.compile(r"<<<|cudaLaunch(Cooperative)?Kernel\b")
 _VECTORS = ("vector", "device_vector", "host_vector", "universal_vector")
-_WHOLE = re.compile(r"\b(?:int|unsigned|size_t|long|short|u?int\d+_t|auto|const|constexpr|bool)\b")
-
-
-@dataclass(eq=False)
-class Pointer:
-    """Memory that host code allocates, with its size in bytes; an `alias` is another's memory."""
-
-    ctype: str = ""
-    bytes: Number | None = None
-
-
-@dataclass(frozen=True)
-class HostArray:
-    """An array of Python that host code makes, with the sizes of its dimensions."""
-
-    dtype: str
-    shape: tuple[Number, ...]
-
-
-@dataclass(frozen=True)
-class Dim3:
-    """A grid or a block."""
-
-    x: Number
-    y: Number = field(default_factory=lambda: Number.of(1))
-    z: Number = field(default_factory=lambda: Number.of(1))
-
-    @property
-    def sizes(self) -> list[Number]:
-        """The sizes, without trailing ones."""
-        made = [self.x, self.y, self.z]
-        while len(made) > 1 and made[-1].value == 1 and not made[-1].text:
-            made.pop()
-        return made
 
 
 @dataclass(frozen=True)
@@ -131,7 +108,7 @@ class _Host:
     def all(self) -> list[HostLaunch]:
         """Return the launches, those of `main` first."""
         for name in sorted(self._functions, key=lambda name: name != "main"):
-            has_launch = _LAUNCHES.search(_text(self._functions[name]))
+            has_launch = _LAUNCHES.search(text_of(self._functions[name]))
             if name == "main" or (name not in self._called and has_launch):
                 self._call(name, None, [])
         return self._found
@@ -147,13 +124,13 @@ class _Host:
                 self._declare(child, child.child_by_field_name("parameters"))
             elif kind == "preproc_def":
                 name, value = (child.child_by_field_name(one) for one in ("name", "value"))
-                self._macros[_text(name)] = [], "" if value is None else _text(value)
+                self._macros[text_of(name)] = [], "" if value is None else text_of(value)
             elif kind == "preproc_function_def":
                 name, value, given = (
                     child.child_by_field_name(one) for one in ("name", "value", "parameters")
                 )
-                words = [_text(one) for one in given.named_children]
-                self._macros[_text(name)] = words, "" if value is None else _text(value)
+                words = [text_of(one) for one in given.named_children]
+                self._macros[text_of(name)] = words, "" if value is None else text_of(value)
             elif kind in ("alias_declaration", "type_definition"):
                 self._alias(child, self._globals)
             elif kind == "declaration" and b"__shared__" not in child.text:
@@ -165,8 +142,8 @@ class _Host:
     def _alias(self, node: Any, env: dict[str, Any]) -> None:
         """Keep another name of a type, by `using` or by `typedef`."""
         name = node.child_by_field_name("name") or node.child_by_field_name("declarator")
-        meant = _text(node.child_by_field_name("type"))
-        env[_text(name)] = env.get(meant, meant)
+        meant = text_of(node.child_by_field_name("type"))
+        env[text_of(name)] = env.get(meant, meant)
 
     def _define(self, node: Any, template: Any) -> None:
         declarator = node.child_by_field_name("declarator")
@@ -174,7 +151,7 @@ class _Host:
             declarator = declarator.child_by_field_name("declarator")
         if declarator is None or b"__global__" in node.text.partition(b"{")[0]:
             return
-        name = _text(declarator.child_by_field_name("declarator"))
+        name = text_of(declarator.child_by_field_name("declarator"))
         self._functions[name] = node
         if template is not None:
             self._templates[name] = [_last_name(one) for one in template.named_children]
@@ -188,7 +165,7 @@ class _Host:
         node = self._functions[name]
         env = dict(zip(self._templates.get(name, ()), template, strict=False))
         for number, one in enumerate(_parameters(node)):
-            key, ctype = _last_name(one), _text(one)
+            key, ctype = _last_name(one), text_of(one)
             value = given[number] if given is not None and number < len(given) else None
             env[key] = value if value is not None else self._unknown(key, ctype)
         self._depth += 1
@@ -206,7 +183,7 @@ class _Host:
             return Number.of(1)
         if "*" in ctype or "[" in ctype:
             return Pointer(ctype)
-        if _WHOLE.search(ctype) and not re.search(r"\b(?:float|double|std::|char)\b", ctype):
+        if WHOLE.search(ctype) and not re.search(r"\b(?:float|double|std::|char)\b", ctype):
             return self._named(Number.of(UNKNOWN_SIZE, root=(OPEN, name)))
         return None
 
@@ -231,7 +208,7 @@ class _Host:
         elif kind in ("alias_declaration", "type_definition"):
             self._alias(node, env)
         elif kind == "return_statement":
-            raise _Return(self._value(_only(node), env))
+            raise _Return(self.value(_only(node), env))
         elif kind == "if_statement":
             self._if(node, env)
         elif kind == "switch_statement":
@@ -241,16 +218,16 @@ class _Host:
         elif kind in ("preproc_ifdef", "preproc_if"):
             self._conditional_text(node, env)
         elif kind == "expression_statement":
-            self._value(_only(node), env)
+            self.value(_only(node), env)
         else:
             for child in node.named_children:
                 if child.type.endswith("expression"):
-                    self._value(child, env)
+                    self.value(child, env)
                 else:
                     self._run(child, env)
 
     def _if(self, node: Any, env: dict[str, Any]) -> None:
-        condition = self._value(node.child_by_field_name("condition"), env)
+        condition = self.value(node.child_by_field_name("condition"), env)
         parts = [node.child_by_field_name(one) for one in ("consequence", "alternative")]
         if isinstance(condition, Number):
             self._run(parts[0 if condition.value else 1], env)
@@ -265,16 +242,16 @@ class _Host:
         """Follow the first iteration of a loop; what changes after it comes last."""
         update = node.child_by_field_name("update")
         for child in [one for one in node.named_children if one != update]:
-            (self._value if child.type.endswith("expression") else self._run)(child, env)
-        self._value(update, env)
+            (self.value if child.type.endswith("expression") else self._run)(child, env)
+        self.value(update, env)
 
     def _switch(self, node: Any, env: dict[str, Any]) -> None:
         """Follow the case of a known value, else each one."""
-        value = self._value(node.child_by_field_name("condition"), env)
+        value = self.value(node.child_by_field_name("condition"), env)
         is_known = isinstance(value, Number) and (value.root or (None,))[0] != OPEN
         for case in node.child_by_field_name("body").named_children:
             label = case.child_by_field_name("value")
-            found = None if label is None else self._value(label, env)
+            found = None if label is None else self.value(label, env)
             if is_known and not (isinstance(found, Number) and found.value == value.value):
                 continue
             try:
@@ -287,7 +264,7 @@ class _Host:
     def _conditional_text(self, node: Any, env: dict[str, Any]) -> None:
         name = node.child_by_field_name("name")
         alternative = node.child_by_field_name("alternative")
-        is_on = name is not None and (_text(name) in self._macros) != (
+        is_on = name is not None and (text_of(name) in self._macros) != (
             node.children[0].type == "#ifndef"
         )
         for child in node.named_children if is_on or alternative is None else [alternative]:
@@ -295,7 +272,7 @@ class _Host:
                 self._run(child, env)
 
     def _declaration(self, node: Any, env: dict[str, Any]) -> None:
-        ctype = _text(node.child_by_field_name("type") or node)
+        ctype = text_of(node.child_by_field_name("type") or node)
         for one in node.children_by_field_name("declarator"):
             self._declare_one(one, ctype, env)
 
@@ -308,50 +285,39 @@ class _Host:
         elif ctype.rpartition("::")[2].partition("<")[0] in _VECTORS:
             env[name] = self._vector(ctype, value if value is not None else inner, env)
         elif value is not None and value.type == "initializer_list" and ctype == "void":
-            env[name] = [self._value(one, env) for one in value.named_children]
+            env[name] = [self.value(one, env) for one in value.named_children]
         elif inner.type == "array_declarator":
-            sizes = [self._value(one, env) for one in _array_sizes(inner)]
-            env[name] = Pointer(ctype, self._bytes(sizes, ctype))
+            sizes = [self.value(one, env) for one in array_sizes(inner)]
+            env[name] = Pointer(ctype, bytes_of(sizes, ctype))
         elif inner.type == "pointer_declarator" or "*" in ctype:
-            made = self._value(value, env)
+            made = self.value(value, env)
             env[name] = made if isinstance(made, Pointer | KernelName) else Pointer(ctype)
             if isinstance(env[name], Pointer) and not env[name].ctype:
                 env[name].ctype = ctype
         else:
-            made = self._value(value, env)
-            if isinstance(made, Number) and _WHOLE.search(ctype) and ctype != "auto":
-                made = self._whole(made)
+            made = self.value(value, env)
+            if isinstance(made, Number) and WHOLE.search(ctype) and ctype != "auto":
+                made = whole(made)
             env[name] = made if made is not None else self._unknown(name, ctype)
-
-    def _whole(self, number: Number) -> Number:
-        is_whole = number.value.denominator == 1
-        return number.copied() if is_whole else Number.of(number.whole)
-
-    def _bytes(self, sizes: Sequence[Any], ctype: str) -> Number | None:
-        made: Number | None = Number.of(_size_of(ctype))
-        for one in sizes:
-            if made is None or not isinstance(one, Number):
-                return None
-            made = operation("*", one, made, is_whole=True)
-        return made
 
     def _vector(self, ctype: str, node: Any, env: dict[str, Any]) -> Pointer:
         base = ctype.partition("<")[2].rpartition(">")[0]
-        given = [self._value(one, env) for one in _given(node)]
-        return Pointer(base, self._bytes(given[:1], base) if given else None)
+        given = [self.value(one, env) for one in _given(node)]
+        return Pointer(base, bytes_of(given[:1], base) if given else None)
 
     def _dim3(self, node: Any, env: dict[str, Any]) -> Any:
         if node is not None and node.type not in _LISTS and node.type != "function_declarator":
-            made = self._value(node, env)
+            made = self.value(node, env)
             return made if isinstance(made, Dim3) else Dim3(made) if _number(made) else None
-        given = [self._value(one, env) for one in _given(node)]
+        given = [self.value(one, env) for one in _given(node)]
         if not given or not all(isinstance(one, Number) for one in given):
             return Dim3(Number.of(1)) if not given else None
         return Dim3(*given[:3])
 
     # -- expressions
 
-    def _value(self, node: Any, env: dict[str, Any]) -> Any:
+    def value(self, node: Any, env: dict[str, Any]) -> Any:
+        """Return the value of an expression, None for an unknown one."""
         if node is None:
             return None
         found = _VALUES.get(node.type)
@@ -371,25 +337,13 @@ class _Host:
 
     def _inside(self, node: Any, env: dict[str, Any]) -> Any:
         """Return the value of an expression's only part; nothing is known of other ones."""
-        values = [self._value(one, env) for one in node.named_children]
+        values = [self.value(one, env) for one in node.named_children]
         return values[0] if len(values) == 1 else None
 
-    def _literal(self, node: Any, env: dict[str, Any]) -> Any:
-        text = _text(node).replace("'", "")
-        plain = text if text.lower().startswith("0x") else text.rstrip("fFlL")
-        try:
-            return Number.of(int(plain.rstrip("uUlL"), 0), is_literal=True)
-        except ValueError:
-            pass
-        try:
-            return Number.of(float(plain), is_literal=True)
-        except (ValueError, OverflowError):
-            return None
-
     def _identifier(self, node: Any, env: dict[str, Any]) -> Any:
-        name, last = _text(node), node.child_by_field_name("name")
+        name, last = text_of(node), node.child_by_field_name("name")
         if last is not None and last.type != "identifier":
-            return self._value(last, env)
+            return self.value(last, env)
         for held in (env, self._globals):
             if name in held:
                 found = held[name]
@@ -408,86 +362,16 @@ class _Host:
         try:
             root = parsed(to_bytes(f"auto made = {text};"), name)
             found = next((one for one in _walk(root) if one.type == "init_declarator"), None)
-            made = None if found is None else self._value(found.child_by_field_name("value"), env)
+            made = None if found is None else self.value(found.child_by_field_name("value"), env)
         finally:
             self._depth -= 1
         if isinstance(made, Number) and made.root is not None:
             return self._named(replace(made.copied(), root=("macro", name)))
         return made
 
-    def _binary(self, node: Any, env: dict[str, Any]) -> Any:
-        a, b = (self._value(node.child_by_field_name(one), env) for one in ("left", "right"))
-        operator = _text(node.child_by_field_name("operator"))
-        if isinstance(a, Pointer):
-            return a
-        if not isinstance(a, Number) or not isinstance(b, Number):
-            return None
-        is_whole = not _is_of_floats(node) and a.value.denominator == b.value.denominator == 1
-        made = operation(operator, a, b, is_whole=is_whole)
-        is_literal = a.is_literal and b.is_literal
-        return None if made is None else replace(made, is_literal=is_literal)
-
-    def _assignment(self, node: Any, env: dict[str, Any]) -> Any:
-        left, right = (node.child_by_field_name(one) for one in ("left", "right"))
-        name, made = _text(left), self._value(right, env)
-        operator = _text(node.child_by_field_name("operator"))
-        before = env.get(name)
-        if operator != "=":
-            if isinstance(before, Number) and isinstance(made, Number):
-                made = operation(operator[:-1], before, made, is_whole=True)
-            else:
-                return before
-        if made is None or left.type == "subscript_expression":
-            return before
-        if isinstance(made, Pointer) and isinstance(before, Pointer):
-            made.ctype = made.ctype or before.ctype
-        env[name] = made.copied() if isinstance(made, Number) else made
-        return env[name]
-
-    def _update(self, node: Any, env: dict[str, Any]) -> Any:
-        """Count a variable up or down."""
-        name = _text(node.child_by_field_name("argument"))
-        before = env.get(name)
-        if isinstance(before, Number):
-            operator = _text(node.child_by_field_name("operator"))[:1]
-            env[name] = operation(operator, before, Number.of(1), is_whole=True)
-        return before
-
-    def _field(self, node: Any, env: dict[str, Any]) -> Any:
-        of = self._value(node.child_by_field_name("argument"), env)
-        name = _text(node.child_by_field_name("field"))
-        if isinstance(of, Dim3) and name in ("x", "y", "z"):
-            return getattr(of, name).copied()
-        if isinstance(of, Pointer):
-            return of
-        return env.get(_text(node))
-
-    def _unary(self, node: Any, env: dict[str, Any]) -> Any:
-        made = self._value(node.child_by_field_name("argument"), env)
-        operator = _text(node.children[0])
-        if not isinstance(made, Number):
-            return made if operator in ("&", "*") else None
-        if operator == "&":
-            return made
-        if operator == "-":
-            return replace(Number.of(float(-made.value)), is_literal=made.is_literal)
-        return Number.of(not made.value) if operator == "!" else made
-
-    def _cast(self, node: Any, env: dict[str, Any]) -> Any:
-        made = self._value(node.child_by_field_name("value"), env)
-        ctype = _text(node.child_by_field_name("type"))
-        if isinstance(made, Number) and "*" not in ctype and _WHOLE.search(ctype):
-            return self._whole(made) if not made.is_literal else made
-        return made
-
-    def _condition(self, node: Any, env: dict[str, Any]) -> Any:
-        test = self._value(node.child_by_field_name("condition"), env)
-        which = "consequence" if isinstance(test, Number) and test.value else "alternative"
-        return self._value(node.child_by_field_name(which), env)
-
     def _size_of(self, node: Any, env: dict[str, Any]) -> Any:
         kind, value = (node.child_by_field_name(one) for one in ("type", "value"))
-        text = _text(kind if kind is not None else value).strip("() ")
+        text = text_of(kind if kind is not None else value).strip("() ")
         if text in self._macros and not self._macros[text][0]:
             text = self._macros[text][1].strip()
         held = env.get(text, self._globals.get(text))
@@ -496,22 +380,10 @@ class _Host:
         base = text.partition("[")[0].lstrip("*").strip()
         held = env.get(base, self._globals.get(base))
         ctype = held.ctype if isinstance(held, Pointer) else held if isinstance(held, str) else text
-        return Number.of(_size_of(ctype))
-
-    def _subscript(self, node: Any, env: dict[str, Any]) -> Any:
-        made = self._value(node.child_by_field_name("argument"), env)
-        parent = node.parent
-        is_address = parent is not None and parent.text.startswith(b"&")
-        return made if isinstance(made, Pointer) and is_address else env.get(_text(node))
-
-    def _new(self, node: Any, env: dict[str, Any]) -> Any:
-        ctype = _text(node.child_by_field_name("type"))
-        sizes = node.child_by_field_name("declarator")
-        given = [] if sizes is None else [self._value(one, env) for one in _array_sizes(sizes)]
-        return Pointer(ctype, self._bytes(given, ctype))
+        return Number.of(size_of(ctype))
 
     def _template(self, node: Any, env: dict[str, Any]) -> Any:
-        name = _text(node.child_by_field_name("name")).rpartition("::")[2]
+        name = text_of(node.child_by_field_name("name")).rpartition("::")[2]
         if name not in self._kernels:
             if name in self._functions and name not in self._called:
                 self._call(name, None, self._template_arguments(node, env))  # a function's address
@@ -521,12 +393,12 @@ class _Host:
     def _template_arguments(self, node: Any, env: dict[str, Any]) -> list[Number | str]:
         made: list[Number | str] = []
         for one in node.child_by_field_name("arguments").named_children:
-            name = _text(one)
+            name = text_of(one)
             found = env.get(name, self._globals.get(name))
             if found is None and one.type == "type_descriptor" and name in self._macros:
                 found = self._of_text(self._macros[name][1], env, name)
             if found is None and one.type != "type_descriptor":
-                found = self._value(one, env)
+                found = self.value(one, env)
             made.append(found if isinstance(found, Number | str) else name)
         return made
 
@@ -543,10 +415,10 @@ class _Host:
         arguments = node.child_by_field_name("arguments")
         if syntax is not None:
             return self._launch(node, function, syntax, arguments, env)
-        given = [self._value(one, env) for one in _given(arguments)]
-        name = _text(function)
+        given = [self.value(one, env) for one in _given(arguments)]
+        name = text_of(function)
         if function.type == "field_expression":
-            return self._value(function, env)
+            return self.value(function, env)
         if name in ("dim3", "make_uint3"):
             return self._dim3(arguments, env)
         if name in self._macros and self._macros[name][0]:
@@ -581,7 +453,7 @@ class _Host:
             return None
         if name in ("malloc", "calloc", "aligned_alloc"):
             sizes = given[-2:] if name == "calloc" else given[-1:]
-            return Pointer("", self._bytes(sizes, "char"))
+            return Pointer("", bytes_of(sizes, "char"))
         numbers = [one for one in given if isinstance(one, Number)]
         if len(numbers) == len(given) and (made := called(name, numbers)) is not None:
             return made
@@ -592,10 +464,10 @@ class _Host:
                 env: dict[str, Any]) -> None:  # fmt: skip
         sizes = syntax.named_children
         self._block = sizes[1] if len(sizes) > 1 else None
-        kernel = self._value(function, env)
-        configuration = [self._value(one, env) for one in sizes]
+        kernel = self.value(function, env)
+        configuration = [self.value(one, env) for one in sizes]
         self._block = None
-        given = [self._value(one, env) for one in _given(arguments)]
+        given = [self.value(one, env) for one in _given(arguments)]
         line = node.start_point[0] + 1
         grid, block, shared, *_ = [*configuration, None, None, None]
         self._keep(kernel, grid, block, shared, given, line)
@@ -621,32 +493,28 @@ def _number(value: Any) -> bool:
 
 _LISTS = ("argument_list", "initializer_list")
 _VALUES: Mapping[str, Any] = {
-    "number_literal": _Host._literal,
+    "number_literal": host_values.literal,
     "identifier": _Host._identifier,
     "qualified_identifier": _Host._identifier,
     "type_identifier": _Host._identifier,
     "true": _Host._identifier,
     "false": _Host._identifier,
-    "binary_expression": _Host._binary,
-    "assignment_expression": _Host._assignment,
-    "update_expression": _Host._update,
-    "field_expression": _Host._field,
-    "unary_expression": _Host._unary,
-    "pointer_expression": _Host._unary,
-    "cast_expression": _Host._cast,
-    "conditional_expression": _Host._condition,
+    "binary_expression": host_values.binary,
+    "assignment_expression": host_values.assignment,
+    "update_expression": host_values.update,
+    "field_expression": host_values.member,
+    "unary_expression": host_values.unary,
+    "pointer_expression": host_values.unary,
+    "cast_expression": host_values.cast,
+    "conditional_expression": host_values.condition,
     "sizeof_expression": _Host._size_of,
-    "subscript_expression": _Host._subscript,
-    "new_expression": _Host._new,
+    "subscript_expression": host_values.subscript,
+    "new_expression": host_values.new,
     "lambda_expression": _Host._lambda,
     "template_function": _Host._template,
     "call_expression": _Host._called_function,
     "initializer_list": _Host._dim3,
 }
-
-
-def _text(node: Any) -> str:
-    return str(node.text.decode(errors="replace")) if node is not None else ""
 
 
 def _only(node: Any) -> Any:
@@ -683,35 +551,4 @@ def _last_name(node: Any) -> str:
     declarator = node.child_by_field_name("declarator")
     if declarator is not None:
         return _last_name(declarator)
-    return _text(names[-1] if names else node).lstrip("*& ")
-
-
-def _array_sizes(node: Any) -> Iterator[Any]:
-    while node is not None and node.type.endswith(("array_declarator", "new_declarator")):
-        size = node.child_by_field_name("size") or node.child_by_field_name("length")
-        if size is not None:
-            yield size
-        node = node.child_by_field_name("declarator")
-
-
-def _is_of_floats(node: Any) -> bool:
-    """Return whether a quotient is one of floating-point numbers."""
-    return (
-        re.search(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]", node.text)
-        is not None
-    )
-
-
-def _size_of(ctype: str) -> int:
-    """Return the bytes of a type, 4 for an unknown one."""
-    import numpy as np
-
-    name = " ".join(
-        re.sub(r"\b(?:const|volatile|struct|static|unsigned(?=\s+\w))\b|[&]", " ", ctype).split()
-    )
-    if name.endswith("*"):
-        return 8
-    found = TYPES.get(name) or TYPES.get(name.removeprefix("std::"))
-    if found is None and (vector := re.fullmatch(r"(\w+?)([234])", name)) and vector[1] in TYPES:
-        return np.dtype(TYPES[vector[1]]).itemsize * int(vector[2])
-    return np.dtype(found).itemsize if found is not None else 4
+    return text_of(names[-1] if names else node).lstrip("*& ")

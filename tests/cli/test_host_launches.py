@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from conftest import Run
 
-from gpusim.cuda_cpp.host_code import KernelName, Pointer, launches
+from gpusim.cuda_cpp.host_code import KernelName, launches
 from gpusim.cuda_cpp.host_numbers import Number, operation
+from gpusim.cuda_cpp.host_values import Pointer
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_file
 
