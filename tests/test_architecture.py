@@ -197,3 +197,32 @@ def test_no_wall_clock_decides_how_a_program_runs() -> None:
         if package_of(name) in ("machine", "program") and "time" in targets
     ]
     assert asked == []
+
+
+MOST_LINES = {ast.ClassDef: 400, ast.FunctionDef: 60}
+LONGER = {"driver.client.Client", "checking.check.check_prepared", "machine.run"}
+
+
+def too_long(name: str, tree: ast.Module) -> Iterator[str]:
+    """Yield the classes and functions of a module that have more lines than their kind may."""
+    for node in ast.walk(tree):
+        most = MOST_LINES.get(type(node))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and most is not None:
+            assert node.end_lineno is not None
+            if node.end_lineno - node.lineno >= most:
+                yield f"{name}.{node.name}".removeprefix("gpusim.")
+
+
+def test_classes_have_400_lines_and_functions_60_at_most() -> None:
+    found = {
+        one
+        for name, path in modules().items()
+        for one in too_long(name, ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found - LONGER == set()
+
+
+def test_a_function_of_61_lines_is_too_long() -> None:
+    for count, found in ((60, []), (61, ["a.f"])):
+        text = "def f():\n" + "    pass\n" * (count - 1)
+        assert list(too_long("gpusim.a", ast.parse(text))) == found
