@@ -84,13 +84,7 @@ class CheckState:
         self.float_sums = FloatSums()
         self.never_written: list[tuple[Access, Array]] = []
         self.of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
-        images = {} if program.layout is None else program.layout.images
-        several = len(program.constant_arrays) > 1
-        self.constants = [
-            allocations[name].extent
-            for name, (bank, _) in images.items()
-            if bank == CONSTANT_BANK and several and name in allocations
-        ]
+        self.constants = _constants(program, allocations)
         self.layout = Layout(program, launch, allocations, uninitialised)
         coverage.not_compared[MASKS] = len(program.lost_masks)
         self.recorded = frozenset(
@@ -248,3 +242,11 @@ def _bits_of_all(step: Step) -> int | None:
     if stored and all((one == stored[0][:1]).all() for one in stored):
         return int(stored[0][:1].view(f"u{stored[0].dtype.itemsize}")[0])
     return None
+
+
+def _constants(program: Program, allocations: Mapping[str, Allocation]) -> list[range]:
+    """Return the extents of arrays in constant memory, if there are several."""
+    if program.layout is None or len(program.constant_arrays) < 2:
+        return []
+    names = (name for name, (bank, _) in program.layout.images.items() if bank == CONSTANT_BANK)
+    return [allocations[name].extent for name in names if name in allocations]
