@@ -123,7 +123,7 @@ def test_the_worst_launches_have_the_reasons_that_are_known() -> None:
     _, _, *lines = misses.table_of(made)
     assert [line.split()[1] for line in lines if line.startswith("|")] == ["mri_q", "saxpy"]
     assert lines[0].endswith("-60.0% |")
-    assert lines[-1].startswith("- `mri_q`: 64 warps")
+    assert lines[-1].startswith("- `mri_q`: 62 warps")
 
 
 def test_traffic_is_compared_as_parts_of_what_was_counted_and_rates_in_points() -> None:
