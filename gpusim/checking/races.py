@@ -305,8 +305,9 @@ class Races:
     ) -> Finding:
         """Return a race with the missing operation, if a flag is between the two."""
         before, now = accesses
-        if before.is_asynchronous:
-            return unawaited(race, self._timeline.waits[point.time])
+        awaited = self._timeline.waits.get(point.time)  # none of a bulk copy: its phase ends it
+        if before.is_asynchronous and awaited is not None:
+            return unawaited(race, awaited)
         if _is_flag(before, now):
             return self._reporter.unfenced(race)
         mine = clock_rows(touch)
