@@ -269,6 +269,7 @@ def in_order() -> Linked:
     beside = (
         "(func $start (param i32)) (func $begins (param i32)) (func $opened (param i32))"
         " (func $progress (param i32) (result i32) (i32.const -1))"
+        " (func $draw (param i32 i32) (result i32) (i32.const 0))"
     )
     return Linked(IN_ORDER, ("gpusim.machine.warps",), beside)
 
