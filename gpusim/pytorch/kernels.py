@@ -32,7 +32,7 @@ _TYPES = {
 def _mend_lines(backend: Any = None, stages: Any = None, *_: Any) -> Any:
     """Mend the lines of PTX; called without stages, return its part of the cache's key."""
     if stages is None:
-        return "gpusim: lines", "1"
+        return "gpusim: lines", "2"
     make = stages["ptx"]
     stages["ptx"] = lambda source, metadata: with_true_lines(make(source, metadata))
     return None

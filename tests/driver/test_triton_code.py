@@ -119,3 +119,12 @@ PTX = """\
 def test_a_block_of_assembly_has_the_line_of_its_first_instruction() -> None:
     lines = PTX.splitlines(keepends=True)
     assert with_true_lines(PTX) == "".join(lines[:4] + lines[5:])
+
+
+def test_a_line_of_the_library_without_its_call_is_the_kernels() -> None:
+    """Lines of helpers in the kernel's own file stay."""
+    files = '\t.file\t1 "/a/own.py"\n\t.file\t2 "/b/standard.py"\n'
+    helper = "\t.loc\t1 6 23                   // own.py:6:23 @[ own.py:10:55 ]\n"
+    library = "\t.loc\t2 263 15 // standard.py:263:15 @[ standard.py:293:36 @[ own.py:10:59 ] ]\n"
+    made = with_true_lines(helper + library + files)
+    assert made == f"{helper}\t.loc\t1 10 59\n{files}"
