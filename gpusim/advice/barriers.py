@@ -1,4 +1,4 @@
-"""What a barrier orders: accesses of different warps, in the log of one block."""
+"""Accesses that a barrier orders: of different warps, in the log of one block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 
 class UnknownOrder(Exception):
-    """The log cannot tell what a barrier orders."""
+    """The log does not show which accesses a barrier orders."""
 
 
 class Ordered(NamedTuple):
@@ -108,10 +108,10 @@ def _accesses(runs: list[_Run], rows: tuple[Instruction, ...]) -> _Accesses:
 
 
 def _unordered(first: _Accesses, second: _Accesses) -> tuple[int, int] | None:
-    """Return the lines of two accesses, a barrier of the line between them, of different warps.
+    """Return the lines of two accesses of different warps with a barrier of the line between.
 
-    An access has such a partner in its group (one element between two kept barriers) unless its
-    warp and its interval have the whole group: counted by inclusion and exclusion.
+    An access has such a partner in its group (one element between two kept barriers) unless all
+    others of the group are of its warp or its interval: counted by inclusion and exclusion.
     """
     group = ("element", "kept")
     partners = (

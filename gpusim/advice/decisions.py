@@ -120,7 +120,7 @@ def passing_lanes(trace: Trace) -> dict[int, float]:
 
 
 def _of_exits(trace: Trace) -> dict[int, list[Decision]]:
-    """Return the guarded exits by line: lanes pass that stay."""
+    """Return the guarded exits by line: the lanes that do not exit pass."""
     rows = trace.prepared.program.instructions if trace.prepared is not None else ()
     table: dict[int, list[Decision]] = {}
     for e in trace.executions:

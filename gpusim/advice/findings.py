@@ -97,8 +97,8 @@ def _of_all(ones: Sequence[Advice]) -> Advice:
 def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
     """Return advice with the gains of the first findings, in the order of these to a hundredth.
 
-    Findings that need no prediction keep their order: each stands where the largest gain among it
-    and those after it would.
+    Findings that need no prediction keep their order: each is ranked by the largest gain among
+    itself and the later ones.
     """
     from gpusim.prediction.removals import replay
 
@@ -139,7 +139,7 @@ _LOOKED_AT = (
 
 
 def _nothing(evidence: Evidence) -> Advice:
-    """Return what was looked at, each with its largest value of a line."""
+    """Return the quantities examined, each with its largest value of a line."""
     first = min((line.line for line in evidence.trace.lines), default=0)
     said = []
     for what, parts, wholes, words in _LOOKED_AT:
@@ -158,7 +158,7 @@ def _nothing(evidence: Evidence) -> Advice:
 
 
 def removal_of(advice: Advice) -> Removal | None:
-    """Return what the launch goes without when it is played again, None for nothing."""
+    """Return the removal that simulates the gain of an advice, None without one."""
     from gpusim.prediction.removals.registry import REMOVALS
 
     name = mechanism_of(advice.kind)

@@ -1,4 +1,4 @@
-"""Advice on a launch that was predicted: one block of it is traced beside, and gains are played."""
+"""Advice on a predicted launch: one of its blocks is traced, and gains are simulated."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def advice_on(
 ) -> list[Advice]:
     """Return advice on a predicted launch; `source` prepares it in the lowering's code.
 
-    Where blocks wait for each other, nothing but their waits would change the time much; nor is
-    there more to say where a block does not run without the others.
+    The limit is the only advice where blocks wait for each other, as other changes hardly affect
+    the time, and where a block cannot run without the others.
     """
     if any(bound.name == SPINNING for bound in prediction.bounds):
         return [limit_of(prediction)]

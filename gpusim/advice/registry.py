@@ -19,8 +19,8 @@ _MECHANISMS: dict[str, Mechanism] = {}
 def rule(kind: str, removal: Mechanism | None = None) -> Callable[[Rule], Rule]:
     """Register a function from evidence to the findings of a kind.
 
-    `removal` is the mechanism that a launch goes without for their gain, as in `gpusim predict
-    --without`; ValueError for one that there is not.
+    `removal` is the mechanism to switch off for their gain, as in `gpusim predict --without`;
+    ValueError for an unknown one.
     """
     if removal is not None:
         require_known(removal)
@@ -47,7 +47,7 @@ def rules(*, timed: bool) -> dict[str, Rule]:
 
 
 def mechanism_of(kind: str) -> Mechanism | None:
-    """Return the mechanism that a launch goes without for the gain of a kind of findings."""
+    """Return the mechanism to switch off for the gain of a kind of findings, None without one."""
     return _MECHANISMS.get(kind)
 
 

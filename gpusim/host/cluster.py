@@ -1,7 +1,7 @@
 """Work in independent pieces on a cluster of dask.distributed: the same results as on one computer.
 
-Pieces of a worker that is killed are given to others by the scheduler. What is finished is with the
-client, piece by piece.
+Pieces of a worker that is killed are given to others by the scheduler. Each finished piece is
+returned to the client at once.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def worked_out(
     """Yield the number of each piece and its result, in order of completion.
 
     `address` is that of a scheduler, such as tcp://host:8786, or "local" for a cluster of `workers`
-    processes on this computer, one for each core without it. Functions, pieces and results are
+    processes on this computer, by default one for each core. Functions, pieces and results are
     pickled. InputError where there is no scheduler, where it goes away, and where a worker has
     another version of gpusim.
     """

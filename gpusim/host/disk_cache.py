@@ -1,8 +1,7 @@
 """A cache on disk of expensive results, by a hash of all their inputs.
 
-Each entry begins with a checksum of its name and content; a damaged entry counts as absent.
-If nothing can be written, or other users can write to a cache, all goes on without: entries may be
-machine code.
+Each entry begins with a checksum of its name and content; a damaged entry counts as absent. A cache
+that cannot be written, or that other users can write to, is not used: entries may be machine code.
 """
 
 from __future__ import annotations
@@ -130,7 +129,7 @@ class DiskCache:
         return body
 
     def store(self, name: str, body: bytes) -> None:
-        """Keep an entry; drop the oldest at times, where there is too much."""
+        """Keep an entry; now and then, drop the oldest beyond the size limit."""
         digest = _checksum(name, body)
         with contextlib.suppress(OSError, RuntimeError):
             place = private_folder(self.kind, make=True)

@@ -1,6 +1,6 @@
 """Whether compiled code runs: the switches in the environment, and the library that runs it.
 
-`GPUSIM_FAST` is 1 unless it says otherwise; `GPUSIM_THREADS` is the number of threads of a launch.
+`GPUSIM_FAST` is 1 by default; `GPUSIM_THREADS` is the number of threads of a launch.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def has_library() -> bool:
 
 @cache
 def say(reason: str) -> None:
-    """Say once why NumPy and SimPy run what compiled code would."""
+    """Say once why NumPy and SimPy run in place of compiled code."""
     how = f"slower, with the same results ({SWITCH}={OFF} does so on purpose)"
     warnings.warn(f"{reason}: NumPy and SimPy run, {how}", GpusimWarning, stacklevel=2)
 
 
 def threads() -> int:
-    """Return the most threads of a launch: those of GPUSIM_THREADS, else one a processor, up to 4.
+    """Return the most threads of a launch: GPUSIM_THREADS, else one a processor, up to 4.
 
-    A worker beside others has one. Raises InputError for anything but a number of 1 to 64.
+    In a worker process it is one. Raises InputError for anything but a number of 1 to 64.
     """
     said = os.environ.get(THREADS)
     if said:

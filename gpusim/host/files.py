@@ -77,8 +77,8 @@ def opened(
 ) -> Iterator[BinaryIO]:
     """Open a file or a pipe for reading; errors of the system are raised as `refuse`.
 
-    So is a pipe without a writer for `writer_s` seconds, as waiting would never end, and any pipe
-    if it is to be read `again`, as others that take its name will.
+    Refused too are a pipe without a writer for `writer_s` seconds, and any pipe that is to be read
+    `again`: its content can be read only once.
     """
     try:
         mode = path.stat().st_mode
@@ -99,7 +99,7 @@ def opened(
 def _pipe(path: Path, refuse: Refusal, writer_s: float) -> BinaryIO:
     """Open a pipe once it has a writer; waits if another process holds it open.
 
-    Opened as files are, a pipe that nobody else opens blocks.
+    A plain open blocks until another process opens the pipe.
     """
     import select  # few inputs are pipes
 
@@ -231,7 +231,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_bounds(tree: Any) -> None:
-    """Raise _BeyondBoundsError for depth and numbers that no reader should have to expect."""
+    """Raise _BeyondBoundsError for a depth or a number beyond the limits."""
     level = [tree]
     for _ in range(MAX_DEPTH):
         for value in level:
@@ -251,7 +251,7 @@ def _within(value: Any) -> Iterator[Any]:
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file so that, whenever a kill comes, its old or its new content is there."""
+    """Replace a file atomically: a kill at any time leaves its old or its new content."""
     with refusing(path):
         held = content.encode() if isinstance(content, str) else content
         if path.exists() and not path.is_file():  # a pipe or a device has no old content

@@ -2,7 +2,7 @@
 
 Python calls handlers between two instructions of the main thread, not within compiled code, and an
 exception of theirs would be lost in a function that compiled code calls. So they are called after
-it, and a thread that hears of signals by a pipe stops the code.
+it, and a thread that receives signal numbers by a pipe stops the code.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def stopped_by_signals(stop: Stop) -> Iterator[None]:
 def _watched(_: int) -> int:
     """Return the end of a pipe for the numbers of signals, with a thread at the other end.
 
-    A process has its own: a thread does not live through a fork.
+    There is one for each process: threads do not survive a fork.
     """
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)

@@ -184,7 +184,7 @@ def _is_at(path: Path, file: BinaryIO) -> bool:
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Keep a second sweep from the same journal; the system lets go when the process ends."""
+    """Lock a journal against a second sweep, until the process ends."""
     try:
         import fcntl
     except ImportError:  # not on Windows

@@ -1,7 +1,7 @@
-"""What is worked out once: a bounded number of results, those used last.
+"""Caches of bounded size: the least recently used entry is dropped first.
 
-Functions keep theirs by `once`, for programs, or by `functools.lru_cache` with a number of their
-own; programs and their contents are keys by identity. `Recent` keeps what no function returns.
+`once` caches functions of programs, `functools.lru_cache` others, with a size each; programs and
+their contents are keys by identity. `Recent` is a cache that is filled by hand.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ once = lru_cache(maxsize=MOST_KEPT)  # an analysis looks only once at each of th
 
 
 class Recent(OrderedDict[Key, Held]):
-    """A mapping of at most `most` entries: a further one takes the place of the one unused longest.
+    """A mapping of at most `most` entries: a further one replaces the least recently used.
 
-    Entries are used by being set, and by `used`.
+    Setting an entry and `used` count as uses.
     """
 
     def __init__(self, most: int) -> None:

@@ -1,4 +1,4 @@
-"""Zeros that take memory where they are touched, also more of them than the machine has."""
+"""Arrays of zeros that take memory where they are touched; they may exceed the machine's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAP_NORESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
 def zeros(elements: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """Return zeros that take memory where they are touched; InputError where addresses end."""
+    """Return zeros that take memory where touched; InputError beyond the address space."""
     size = elements * np.dtype(dtype).itemsize
     if size < MANY_BYTES or not _MAP_NORESERVE:
         return np.zeros(elements, dtype)

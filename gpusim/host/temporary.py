@@ -1,4 +1,4 @@
-"""Temporary folders of a process, below one that goes with it, also where a signal ends it."""
+"""Temporary folders of a process, removed when it ends, also by a signal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Work in independent pieces, on all cores; results depend on neither order nor number of cores.
 
-Worker processes hold one end of a pipe that nobody writes to. It ends when the parent shuts the
-other end, or is killed: then they leave at once, in the middle of their work.
+Worker processes hold the reading end of a pipe. When the parent closes the other end, or is killed,
+they exit at once, in the middle of their work.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def worked_out(
 ) -> Iterator[tuple[int, Result]]:
     """Yield the number of each piece and its result, in order of completion.
 
-    `workers` is the number of processes, at most one for each core, and as many without it. With
-    more than one, function, pieces and results must be of a kind that can be pickled. InputError
-    where a process is killed, or cannot be started.
+    `workers` is the number of processes, at most and by default one for each core. With more than
+    one, function, pieces and results must be of a kind that can be pickled. InputError where a
+    process is killed, or cannot be started.
     """
     count = min(cores(), len(pieces)) if workers is None else min(workers, cores(), len(pieces))
     if count <= 1:
@@ -92,7 +92,7 @@ def _pool(count: int) -> Iterator[ProcessPoolExecutor]:
 def _interrupts_held_back() -> Iterator[None]:
     """Keep an interrupt until the block ends, and from the processes that start in it.
 
-    A process that is interrupted while it starts would print where it was.
+    A process that is interrupted while it starts would print a traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):  # on Windows
         yield

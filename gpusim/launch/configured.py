@@ -1,4 +1,4 @@
-"""A kernel with its grid and block, whoever made the kernel: the dialect or a compiler."""
+"""A kernel with its grid and block, of the Python dialect or of a compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch is made of, as text: kernel, size, grid, block, arguments, data, device.
+"""A launch described as text: kernel, size, grid, block, arguments, data, device.
 
 Each member has its origin: an option, the comment in the file, the kernel's own rule, host code.
 """
@@ -43,9 +43,9 @@ class Member:
 
 @dataclass(frozen=True)
 class LaunchDescription:
-    """A launch by its members; None for what it does not have.
+    """The members of a launch; None for absent ones.
 
-    `data` are the fillings of arrays for which nothing else is given, by parameter.
+    `data` are the assumed fillings of arrays, by parameter.
     """
 
     kernel: str
@@ -62,7 +62,7 @@ class LaunchDescription:
         return replace(self, data=dict(data))
 
     def with_origins_of(self, other: LaunchDescription) -> LaunchDescription:
-        """Return the same launch with the origins of another's members that have its values."""
+        """Return the same launch; members equal to another's take their origins from it."""
         arguments = {
             name: _same_or(one, other.arguments.get(name)) for name, one in self.arguments.items()
         }
@@ -115,7 +115,7 @@ M = TypeVar("M", Member, Member | None)
 
 
 def _same_or(one: M, other: Member | None) -> M:
-    """Return the other member where it has the value of the first."""
+    """Return `other` if it has the value of `one`, else `one`."""
     return other if one is not None and other is not None and one.value == other.value else one
 
 
@@ -130,5 +130,5 @@ def _in_words(filling: str) -> str:
 
 
 def described(description: LaunchDescription | None) -> dict[str, Any]:
-    """Return the member of a document for a launch; none where nothing describes it."""
+    """Return a launch's member of a JSON document, {} without a description."""
     return {} if description is None else {"launch": description.to_dict()}

@@ -1,7 +1,7 @@
 """Events of a run, reported as facts: a `Step` is one instruction run by a group of warps.
 
-Observers listen to steps; they know nothing of each other, and the machine nothing of
-them. With nobody listening no step is built.
+Observers listen to steps; they know nothing of each other, and the machine nothing of them. Without
+observers no step is built.
 """
 
 from __future__ import annotations
@@ -142,15 +142,15 @@ class Touched(NamedTuple):
 class Accesses(NamedTuple):
     """Accesses to memory among steps, and loads of constants at offsets in registers.
 
-    `at` is the index of the step. `passes` are wavefronts of shared memory, sectors of memory
-    after the L1, of an atomic there the lanes of a word one by one, sector after sector, and
-    different offsets of constants. `lines` are its 128-byte lines, an atomic's sectors;
-    `wavefronts` the passes of a load that finds all of it in the L1. `gaps` counts the distances
-    between lines up to `NEAR_BYTES`, up to `MIDDLE_BYTES` and beyond, eight bits each. `lowest` is
-    the lowest line, or offset of constants, -1 without a lane. `is_one` tells an atomic's lanes
-    that share one address. Touched bytes lie in stretches without an untouched sector between
-    them, `runs` of them for an access: the address of each one's `first` and `last` element, and
-    its `lanes`. In local memory they are places among those of the warp.
+    `at` is the index of the step. `passes` are wavefronts of shared memory, sectors of memory after
+    the L1, of an atomic there the lanes of a word one by one, sector after sector, and different
+    offsets of constants. `lines` are its 128-byte lines, an atomic's sectors; `wavefronts` the
+    passes of a load that finds all of it in the L1. `gaps` counts the distances between lines up to
+    `NEAR_BYTES`, up to `MIDDLE_BYTES` and beyond, eight bits each. `lowest` is the lowest line, or
+    offset of constants, -1 without a lane. `is_one` marks atomics with one address in all lanes.
+    Touched bytes lie in stretches without an untouched sector between them, `runs` of them for an
+    access: the address of each one's `first` and `last` element, and its `lanes`. In local memory,
+    addresses are offsets in the warp's own.
     """
 
     at: Array
@@ -170,7 +170,7 @@ class Omitted(NamedTuple):
     """Omitted iterations of a loop: after the first `at` steps, the last `period` steps repeat.
 
     They run `times` more times; each time the stretches of bytes that they touch lie `strides`
-    further. At least twice `kept` such iterations are told before, and after.
+    further. At least twice `kept` such iterations are reported before, and after.
     """
 
     at: int

@@ -93,7 +93,7 @@ def whole_number(value: Any, name: str, least: int | None = None) -> int:
 
 
 def dim3(value: int | Sequence[int], name: str) -> Dim3:
-    """Return `value` as (x, y, z), filled up with ones; LaunchError where it is no size."""
+    """Return `value` as (x, y, z), filled up with ones; LaunchError where it is not a size."""
     parts = tuple(value) if isinstance(value, Sequence) else (value,)
     if not 1 <= len(parts) <= 3:
         raise LaunchError(f"{name} takes one to three sizes, not {value!r}")
@@ -108,9 +108,9 @@ def dim3(value: int | Sequence[int], name: str) -> Dim3:
 
 
 def places_of(numbers: Any, size: Dim3) -> tuple[Any, Any, Any]:
-    """Return where along x, y and z blocks of a grid stand, or threads of a block.
+    """Return the x, y and z indices of blocks in a grid, or of threads in a block.
 
-    Their numbers are whole numbers or arrays of them, and so are the places.
+    `numbers` are linear indices, integers or arrays of them, and so are the results.
     """
     x, y, _ = size
     return numbers % x, numbers // x % y, numbers // (x * y)

@@ -1,4 +1,4 @@
-"""What of a launch may overlap the launches before and behind it, with programmatic dependence."""
+"""Overlap of a launch with the ones before and after it: programmatic dependent launch."""
 
 from __future__ import annotations
 

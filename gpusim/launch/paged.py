@@ -71,7 +71,7 @@ class PagedCopy:
 
 
 def runs(chosen: Array) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of neighbours among what is chosen."""
+    """Yield begin and end of each run of true elements in a mask."""
     ends = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).tolist()
     yield from zip(ends[::2], ends[1::2], strict=True)
 

@@ -39,14 +39,14 @@ class Prepared:
     `ArraySpec` represents an array with elements that are never read, a `NullPointer` none.
     `source_file` is the file of the instructions' line numbers, empty if there is none, `language`
     that of the source, PYTHON or CUDA_CPP, and `source_text` its text where that is in no file.
-    `fallback` is the reason for the lowering's program in place of nvcc's code.
-    `copies` hold arrays of the arguments that are filled where they are touched. `swapped` are
-    arguments that replace arrays in another byte order, with the originals.
-    `rehearsal` is the same launch in code that checks indices along each axis of an array, where
-    this code does not: it is run first, on copies of the arrays. `places` are the addresses of
-    arrays that have some already; the others are given theirs when they are run. `printed` takes
-    the output of printf, in the order of execution. `heap` is that of malloc, where it outlives the
-    launch. Without `keeps_results` nobody reads the arrays after the run.
+    `fallback` is the reason for the lowering's program in place of nvcc's code. `copies` hold
+    arrays of the arguments that are filled where they are touched. `swapped` are arguments that
+    replace arrays in another byte order, with the originals. `rehearsal` is the same launch in code
+    that checks indices along each axis of an array, where this code does not: it is run first, on
+    copies of the arrays. `places` are the addresses of arrays that have some already; the others
+    are given theirs when they are run. `printed` takes the output of printf, in the order of
+    execution. `heap` is that of malloc, where it outlives the launch. Without `keeps_results` the
+    arrays are not read after the run.
     """
 
     program: Program

@@ -1,4 +1,4 @@
-"""The name of a removal: a mechanism, and the source lines that are to go without it."""
+"""The name of a removal: a mechanism to switch off, and the source lines concerned."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MECHANISMS: frozenset[str] = frozenset(get_args(Mechanism))
 
 @dataclass(frozen=True)
 class Removal:
-    """A mechanism and the source lines that go without it, none for the launch as a whole."""
+    """A mechanism to switch off, in some source lines; without lines, in the whole launch."""
 
     mechanism: str
     lines: tuple[int, ...] = ()
@@ -50,6 +50,6 @@ class Removal:
 
 
 def require_known(name: str) -> None:
-    """Raise ValueError for a name that is no mechanism."""
+    """Raise ValueError for an unknown mechanism."""
     if name not in MECHANISMS:
         raise ValueError(f"{name!r} is not a mechanism; known are {', '.join(sorted(MECHANISMS))}")

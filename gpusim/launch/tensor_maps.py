@@ -1,7 +1,7 @@
 """Tensor maps: an array, a box of it, and how boxes lie in shared memory.
 
 CUDA's `CUtensorMap` has 128 bytes whose meaning is not documented. Here the first eight are the
-array's address, and the words behind it are `TensorMap.words`.
+array's address, and the words after it are `TensorMap.words`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class TensorMap:
 
     `box` is its shape in elements, in the order of the array's axes; coordinates in a kernel begin
     with the last axis. `swizzle` is 0, 32, 64 or 128 bytes; elements outside are 0, or NaN with
-    `fill="nan"`. Raises InputError for what CUDA refuses.
+    `fill="nan"`. Raises InputError for maps that CUDA refuses.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class TensorMap:
 
     @property
     def members(self) -> tuple[Any, ...]:
-        """What a kernel is given: the array, and the words behind its address."""
+        """The map as kernel arguments: the array, and the words after its address."""
         return self.array, *map(np.uint64, self.words)
 
     @property
@@ -110,7 +110,7 @@ class Box:
 
     @classmethod
     def of(cls, words: Sequence[int], first: Sequence[int]) -> Box:
-        """Return the box at some coordinates of a map with these words behind its address."""
+        """Return the box at some coordinates of a map with these words after its address."""
         rank, swizzle, is_nan, kind = (words[0] >> 8 * place & 0xFF for place in range(4))
         extents, box, strides = (
             tuple(words[begin : begin + rank])
@@ -168,7 +168,7 @@ class Box:
         shared[self.swizzled(begin)] = found.reshape(-1)
 
     def stored(self, shared: Array, begin: int) -> tuple[Array, Array]:
-        """Return the bytes of an array that the box stores to, and what it stores."""
+        """Return the places in an array that the box stores to, and the bytes stored."""
         place, inside = self.places()
         values = shared[self.swizzled(begin)].reshape(-1, self.item)[inside]
         return (place[inside, None] + np.arange(self.item)).reshape(-1), values.reshape(-1)

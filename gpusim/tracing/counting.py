@@ -75,7 +75,7 @@ class _Linear:
     """Counters as linear functions of a table of sums.
 
     Part k of a pc's counter is one of the sums, weighted; `matrix` has the weights of all counters
-    for a warp's sums. It keeps the `columns` that it is of.
+    for a warp's sums. `columns` are the columns of the table, by pc.
     """
 
     columns: Mapping[int, Sums]
@@ -134,9 +134,9 @@ def _rise(rows: Array) -> bool:
 
 @lru_cache(maxsize=MOST_PROGRAMS)
 def _wanted(program: Program, _: int) -> tuple[list[CounterSpec], list[Wanted]]:
-    """Return the counters known of a program, and by pc the numbers of those that it moves.
+    """Return the counters known of a program and, by pc, the numbers of the counters it changes.
 
-    The number of counters is a part of the key: there may be new ones.
+    The second argument, the number of counters, is a part of the cache's key.
     """
     specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
     kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]

@@ -20,13 +20,13 @@ from gpusim.typing import Array
 class Execution:
     """One instruction run once by one warp (or by a converged part of its lanes).
 
-    `occurrence` counts, from 0, how often this warp ran this pc before: the iteration of a
-    loop. Sequences of 32 are by lane. `addresses` are byte addresses from the start of the
-    array `array` (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that
-    are off and None for instructions that access no memory; `banks` likewise, for shared memory.
-    `taken` are the lanes that take a branch, or have a true condition of the source (op
-    ".IF") is true; `sources` are the source lanes of a shuffle. `wavefronts` and `least_wavefronts`
-    are for shared memory, `sectors` for global memory.
+    `occurrence` counts, from 0, how often this warp ran this pc before: the iteration of a loop.
+    Sequences of 32 are by lane. `addresses` are byte addresses from the start of the array `array`
+    (`element_bytes` an element, `width_bytes` a lane's access), -1 for lanes that are off and None
+    for instructions that access no memory; `banks` likewise, for shared memory. `taken` are the
+    lanes that take a branch, or for which a condition of the source (op ".IF") is true; `sources`
+    are the source lanes of a shuffle. `wavefronts` and `least_wavefronts` are for shared memory,
+    `sectors` for global memory.
     """
 
     pc: int

@@ -94,12 +94,12 @@ ITERATION, EXECUTION = "iteration", "execution"
 
 
 def numbering(accesses: Sequence[tuple[Execution, int]]) -> tuple[str, list[int]]:
-    """Return what counts the accesses of a line, and the number of each.
+    """Return the unit that numbers a line's accesses, ITERATION or EXECUTION, and the numbers.
 
-    They are given with their iterations. These are used where all iterations have the same
+    Accesses are given with their iterations, which number them where all iterations have the same
     accesses, one instruction of a kind or two of one kind and one of another: four loads of an
-    unrolled loop may as well be four iterations. Else each is numbered by how often its warp has
-    executed its op at this line.
+    unrolled loop may as well be four iterations. Else an access is numbered by the earlier
+    executions of its op at this line by its warp.
     """
     if _are_iterations(accesses):
         return ITERATION, [iteration for _, iteration in accesses]

@@ -119,7 +119,7 @@ class Access:
 class Tally(NamedTuple):
     """The tally of an instruction's warps: their masks, their access, their lanes' decisions.
 
-    Two are equal where they are of the very same masks and access.
+    Two are equal if they have the same mask and access objects.
     """
 
     masks: Masks
@@ -234,5 +234,5 @@ def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
 
 
 def _within_lines(addresses: Array) -> Array:
-    """Return addresses as near zero as they share sectors in the same way."""
+    """Return addresses moved near zero by whole lines: they share sectors as before."""
     return np.asarray(addresses - (addresses[0, 0, 0] & -memory.LINE_BYTES))

@@ -44,12 +44,12 @@ def trace(
 ) -> Trace:
     """Run `kernel[grid, block]` with `args` and return its trace; arrays hold the results.
 
-    `cc` is the compute capability to compile for, `level` "O3" (an optimising compiler) or
-    "O0" (as `nvcc -G`), `code` the code generator of a Python kernel: "lowering", "nvcc", or
-    "auto", the latter if it is available; by default the environment's GPUSIM_CODE
-    decides, else "auto". `block_index` is the block with its warps
-    shown one by one, `step_limit` the instructions that a block may run. Raises GpusimError for a
-    launch, argument or kernel that cannot run.
+    `cc` is the compute capability to compile for, `level` "O3" (an optimising compiler) or "O0" (as
+    `nvcc -G`), `code` the code generator of a Python kernel: "lowering", "nvcc", or "auto" (nvcc if
+    it is available, else the lowering); by default the environment's GPUSIM_CODE decides, else
+    "auto". `block_index` is the block with its warps shown one by one, `step_limit` the
+    instructions that a block may run. Raises GpusimError for a launch, argument or kernel that
+    cannot run.
     """
     generation = ComputeCapability.parse(cc)
     return trace_prepared(

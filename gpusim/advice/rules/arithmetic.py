@@ -98,9 +98,9 @@ def special_functions(evidence: Evidence) -> Iterable[Advice]:
 def _kept(
     evidence: Evidence, interval: Callable[[int], float], kind: str, what: str
 ) -> Iterator[Advice]:
-    """Yield lines whose instructions keep a unit for a large part of the cycles of issue.
+    """Yield lines with instructions that keep a unit busy for much of the issue cycles.
 
-    `interval` are the cycles of an SM that the unit is kept for each, 0 for those of others.
+    `interval` gives an instruction's cycles on the unit, for a whole SM; 0 for one of another unit.
     """
     for line, pcs in _shares(evidence):
         keeps = sum(evidence.issue_cycles([pc]) * interval(pc) for pc in pcs)

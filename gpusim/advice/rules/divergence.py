@@ -48,7 +48,7 @@ def divergence(evidence: Evidence) -> Iterable[Advice]:
 
 
 def _by_predicates(evidence: Evidence, line: int, pcs: Sequence[int]) -> Iterable[Advice]:
-    """Yield a line with predicated-off threads that only compute: no access tells more."""
+    """Yield a line with threads predicated off in instructions without memory accesses."""
     assert evidence.trace.prepared is not None
     lines = deciding_lines(evidence.trace.prepared.program)
     decided = [pc for pc, by in lines.items() if by == line and evidence.runs[pc] > 0]

@@ -1,4 +1,4 @@
-"""The nearest limit of a launch, and a word where no other rule has one."""
+"""The nearest limit of a launch, with its remedy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def limit(evidence: Evidence) -> Iterator[Advice]:
 
 
 def limit_of(made: Prediction) -> Advice:
-    """Return the limit that is nearest to a predicted time."""
+    """Return the finding on the limit that is nearest to a predicted time."""
     bound = made.limiter
     fraction = bound.time_us / made.time_us
     remedy = REMEDIES.get(bound.name, f"less work for {bound.name}")

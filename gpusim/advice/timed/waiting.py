@@ -18,7 +18,7 @@ LONG, BARRIER, DEPENDENT, OTHER = 0.4, 0.1, 0.4, 0.3  # of the warps' time
 
 
 def nearness(made: Prediction) -> float:
-    """Return the fraction of the kernel's own time that the nearest limit but latency allows."""
+    """Return the nearest limit other than latency, as a fraction of the kernel's own time."""
     limits = [b.time_us for b in made.bounds if b.name not in ("latency", SPINNING)]
     return max(limits, default=0.0) * made.device.gpu.sm_clock_mhz / max(1.0, made.cycles)
 
