@@ -19,11 +19,11 @@ COPIES = {"load": "copies from", "store": "copies to"}
 class Access:
     """A memory instruction of the program, with its traits for the rules.
 
-    It `polls` if a loop repeats it until its value changes; it `is_optimistic` if an atomic
-    compare-and-swap sees whether its value is still true. It `must_be_volatile` where the program
-    does not say so, and nothing else can be. It `is_tested` where a branch depends on its value and
-    a fence follows; a poll `is_signal` whose value goes nowhere else. It `swaps_sum` where it is a
-    compare-and-swap of a floating-point sum.
+    It `polls` if a loop repeats it until its value changes; it `is_optimistic` if a
+    compare-and-swap validates its value. It `must_be_volatile` if it polls shared memory in a
+    compiler's code, which drops the qualifier. It `is_tested` where a branch depends on its value
+    and a fence follows; a poll `is_signal` if its value is used by the loop's condition alone. It
+    `swaps_sum` where it is a compare-and-swap of a floating-point sum.
     """
 
     pc: int
@@ -75,7 +75,7 @@ class Access:
 
     @property
     def does(self) -> str:
-        """The verb of messages: it reads, writes or updates, or a copy of it copies from or to."""
+        """The verb in messages, such as "reads", "updates" or "copies from"."""
         copies = self.is_asynchronous and not self.is_product
         return (COPIES if copies else DOES)[self.kind]
 

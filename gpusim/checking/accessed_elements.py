@@ -91,7 +91,7 @@ class Layout:
         )
 
     def may_race(self, row: Instruction) -> bool:
-        """Return whether an access matters: not where an array is only read."""
+        """Return whether an access may race: not one to an array that is only read."""
         memory = row.memory
         assert memory is not None
         if memory.space != "global" or memory.name == ANY_ARRAY:

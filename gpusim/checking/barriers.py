@@ -103,7 +103,7 @@ class Barriers:
                 self._sink.add(Finding(rule, message, where, count=count))
 
     def skip(self, step: Step, lanes: Array) -> None:
-        """Note the first block of blocks run as one in which lanes go past a barrier."""
+        """Note the first block, of blocks run as one, with lanes that skip a barrier."""
         if step.placement.folded:
             shape = step.placement.warps_per_block, 32
             copies = self._copies.setdefault(step.pc, np.zeros(shape, dtype=np.int64))
@@ -178,7 +178,7 @@ class Barriers:
         return self._of_mask(step, wrong, mask, "does not name the calling lane")
 
     def absent(self, step: Step, mask: Array, clocks: Clocks, gone_at: Array) -> Finding | None:
-        """Return a finding if lanes in the mask do not come with a caller: an early return may."""
+        """Return a finding if lanes in a mask neither come with a caller nor returned early."""
         gone, awaited = gone_at[step.rows], clocks.live[step.rows]
         if (gone != STAYED).any():
             places = np.unique(gone).tolist()

@@ -76,7 +76,7 @@ class Batch:
         lanes[:, step.rows] = step.on
 
     def of_all(self, step: Step, number: int, element: Array) -> tuple[Step, Array]:
-        """Return the step of an atomic, or of its fence, by all lanes that it is made for."""
+        """Return the step of a warp-aggregated atomic, or of its fence, with all of its lanes."""
         lanes = self.joined.get(number)
         if lanes is None:
             return step, element

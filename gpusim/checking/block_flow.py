@@ -12,10 +12,10 @@ Row = list[int]  # of `clock_rows`
 
 
 class Joined(Protocol):
-    """Knowledge that only grows: all that two have is one again."""
+    """Knowledge that only grows; the union of two is of the same type."""
 
     def join(self, other: Self) -> Self:
-        """Return what either knows."""
+        """Return the union of both."""
 
 
 K = TypeVar("K", bound=Joined)
@@ -31,9 +31,9 @@ class Together(NamedTuple, Generic[K]):
 
 @dataclass
 class _Block(Generic[K]):
-    """Of a block: knowledge of all threads until a barrier, and of its warps.
+    """A block's knowledge: of all threads until a barrier, and of each warp since.
 
-    Without any of its warps it may be that of many threads `together`.
+    If no warp has its own, it may be the common knowledge of many threads, `together`.
     """
 
     barrier: int = 0
@@ -44,7 +44,7 @@ class _Block(Generic[K]):
 
 @dataclass
 class _Warp(Generic[K]):
-    """Of a warp: knowledge of all lanes until they `met`, and since then of each, by time.
+    """A warp's knowledge: of all lanes until they `met`, and of each lane since, by time.
 
     The knowledge of a warp includes that of its block, and the last one of a lane that of its warp.
     """

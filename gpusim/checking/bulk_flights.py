@@ -129,11 +129,11 @@ class BulkFlights:
                 yield Finding("bulk-group", message, (place,), "shared", None)
 
     def are_on_their_way(self, elements: Array) -> Array:
-        """Return a mask of the elements that a copy writes or reads meanwhile."""
+        """Return a mask of the elements that a copy in flight writes or reads."""
         return np.asarray(self._of_element[elements] != 0)
 
     def meanwhile(self, touch: ElementAccess, now: Access, name: Name) -> Finding | None:
-        """Return an access to an element on its way, if one of the two writes."""
+        """Return the race of an access with a copy in flight, if one of them writes."""
         numbers = self._of_element[touch.element]
         for number in np.unique(numbers[numbers != 0]).tolist():
             flight = self._flights[number]
@@ -159,9 +159,9 @@ class BulkFlights:
     def unfenced(
         self, flight: Flight, shadow: Shadow, name: Name, warps: int, timeline: Timeline
     ) -> Finding | None:
-        """Return a store before a copy to global memory without a fence for the engine.
+        """Return a store before a copy to global memory without a proxy fence between them.
 
-        What the engine itself has written needs none.
+        Data that a bulk copy has written needs none.
         """
         writers = shadow.writer[flight.elements]
         writers = np.where(np.isin(timeline.pcs_at(time_of(writers)), self._copies), 0, writers)

@@ -57,11 +57,11 @@ def check(
     `device` is the GPU: its compute capability decides about the lanes of a warp, its size about
     blocks that wait for each other. `step_limit` is the most instructions that a block may run.
     Arrays named in `uninitialised`, by their parameters, start without values: reading an element
-    before it is written is a finding. `progress` is called with the number of finished blocks.
-    `lenient` takes a lock or a flag without a fence after it for an acquire. With `order`, warps
-    and blocks run in random order, with this seed. `blocks` are the only ones to run, by number.
-    `code` is the generator of a Python kernel, "lowering", "nvcc" or "auto"; by default the
-    environment's GPUSIM_CODE, else the lowering without optimisation.
+    before it is written is a finding. `progress` is called with the number of finished blocks. With
+    `lenient`, a lock or a flag acquires without a fence after it. With `order`, warps and blocks
+    run in random order, with this seed. `blocks` are the only ones to run, by number. `code` is the
+    generator of a Python kernel, "lowering", "nvcc" or "auto"; by default the environment's
+    GPUSIM_CODE, else the lowering without optimisation.
 
     Faults that stop `gpusim.trace` (an index outside its array, a barrier not reached by all
     threads) are findings, and the run continues. Raises GpusimError for a launch, argument or

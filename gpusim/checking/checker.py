@@ -38,8 +38,8 @@ class Checker(Observer):
     """Listens to a launch and gathers findings in `sink`. `allocations` are its arrays.
 
     Arrays in `uninitialised` start without values. `lenient` acquires need no fence. `source`
-    tells early returns from conditions around a barrier.
-    `steps` counts the steps examined, `coverage` the accesses compared.
+    distinguishes early returns from conditions around a barrier. `steps` counts the steps examined,
+    `coverage` the accesses compared.
     """
 
     def __init__(
@@ -171,7 +171,7 @@ class Checker(Observer):
             self._state.tell(note)
 
     def _note(self, step: Step) -> None:
-        """Note a line that has run: one with accesses to memory where one of these has."""
+        """Note a line that has run; if it accesses memory, an access has to have run."""
         line, left = step.instruction.line, self.coverage.lines_not_run
         counts = step.instruction.memory is not None or line not in self._accessing
         if line in left and counts and step.on.any():

@@ -42,8 +42,8 @@ class ClusterHeard:
 class ClusterClocks:
     """The clocks of a batch's rows, whose blocks follow each other cluster by cluster.
 
-    `known` has for each row until when it knows of each row of its cluster. `live`, (rows, 32), are
-    the lanes that have not exited.
+    `known`, for each row, has the times up to which it knows accesses of each row of its cluster.
+    `live`, (rows, 32), are the lanes that have not exited.
     """
 
     def __init__(self, placement: Placement, cluster_blocks: int, live: Array) -> None:
@@ -91,7 +91,7 @@ class ClusterClocks:
     def touch(
         self, rows: Array, lanes: Array, blocks: Array, does: str, line: int, time: int
     ) -> Finding | None:
-        """Record accesses of lanes to other blocks' shared memory; return one out of their life."""
+        """Record lanes' accesses to other blocks' shared memory; return one out of its lifetime."""
         far = blocks != rows // self.warps
         if not far.any():
             return None

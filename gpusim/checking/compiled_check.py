@@ -1,4 +1,4 @@
-"""What a check asks of compiled code, and what it takes over from there."""
+"""Checks in compiled code: the facts that it needs, and its results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CompiledCheck:
 
     @property
     def _is_possible(self) -> bool:
-        """Whether compiled code may serve a check: it tells no values of registers."""
+        """Whether compiled code may serve a check: it has no values of registers."""
         state = self._state
         return not (
             state.uninitialised
@@ -134,10 +134,10 @@ class CompiledCheck:
         )
 
     def take_steps(self, found: Examined) -> bool:
-        """Take over what a launch, of which steps were written down, has counted beside them.
+        """Take over the counts of a launch with recorded steps.
 
-        Return whether its findings are whole: values without an origin are not followed, nor those
-        of indices that overflow.
+        Return whether its findings are complete: values without an origin are not followed, nor
+        those of indices that overflow.
         """
         state = self._state
         if found.overflows and state.sink.has("bounds"):

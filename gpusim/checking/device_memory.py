@@ -37,7 +37,7 @@ class Stamp(Protocol):
         """The work that has ended before it, and itself."""
 
     def is_before(self, clock: Mapping[int, int]) -> bool:
-        """Return whether it is over for whoever has this clock."""
+        """Return whether the work has ended, by this clock."""
 
 
 class Work(NamedTuple):
@@ -66,7 +66,7 @@ class _Region:
         return -(-self.size // self.each)
 
     def refine(self) -> None:
-        """Go over to bytes."""
+        """Change the elements from words to bytes."""
 
         def fine(array: Array) -> Array:
             return np.repeat(array, WORD)[: self.size]
@@ -97,7 +97,7 @@ class DeviceMemory:
     # -- allocations
 
     def add(self, address: int, size: int, *, has_values: bool, is_shared: bool) -> None:
-        """Take note of an allocation."""
+        """Record an allocation."""
         insort(self._starts, address)
         flags = None if has_values else np.zeros(-(-size // WORD), bool)
         self._regions[address] = _Region(address, size, is_shared, flags)
@@ -107,7 +107,7 @@ class DeviceMemory:
         return address in self._regions
 
     def remove(self, address: int) -> None:
-        """Take note of the end of an allocation."""
+        """Record the end of an allocation."""
         if self._regions.pop(address, None) is not None:
             del self._starts[bisect_right(self._starts, address) - 1]
 
@@ -117,7 +117,7 @@ class DeviceMemory:
         return found if found is not None and address < found.address + found.size else None
 
     def set_values(self, address: int, size: int) -> None:
-        """Let bytes have values, whoever wrote them."""
+        """Mark bytes as initialised."""
         one = self._at(address)
         if one is not None and one.has_values is not None:
             one.has_values[one.part(address - one.address, size)] = True
@@ -183,7 +183,7 @@ class DeviceMemory:
     def move_values(
         self, rows: Iterable[tuple[int, int]], sources: Iterable[tuple[int, int]]
     ) -> None:
-        """Let memory that was copied to have values where the memory copied from has them."""
+        """Mark the destination of a copy as initialised where its source is."""
         for (to, size), (source, _) in zip(rows, sources, strict=True):
             target, origin = self._at(to), self._at(source)
             if target is None or target.has_values is None or origin is None:
@@ -227,7 +227,7 @@ class DeviceMemory:
     def host_touched(
         self, address: int, *, writes: bool, clock: Mapping[int, int]
     ) -> Iterator[Finding]:
-        """Yield the races of an access by the host, which has this clock."""
+        """Yield the races of an access by the host at this clock."""
         one = self._at(address)
         if one is None or one.writer is None:
             return
@@ -248,7 +248,7 @@ class DeviceMemory:
             return
 
     def guarded(self, clock: Mapping[int, int]) -> Iterator[tuple[int, int, bool]]:
-        """Yield pages shared with the host that work still touches: address, size, if it reads.
+        """Yield pages shared with the host that work still touches: address, size, if only read.
 
         The host may read them where the work only reads.
         """
@@ -270,7 +270,7 @@ class DeviceMemory:
     # -- races
 
     def _pending(self, numbers: Array, clock: Mapping[int, int]) -> Array:
-        """Return a mask of the elements with work that is not over."""
+        """Return a mask of the elements with unfinished work."""
         pending = np.zeros(len(numbers), bool)
         for number in _distinct(numbers):
             if not self._works[number - 1].stamp.is_before(clock):

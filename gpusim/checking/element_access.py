@@ -66,7 +66,7 @@ class Heard:
 
 
 class ClusterHeard(Protocol):
-    """Until when threads of a cluster know of each other."""
+    """Times up to which threads of a cluster know each other's accesses."""
 
     def of(self, threads: Array) -> Array:
         """Return the last time of other threads known to each entry's; -1 outside the cluster."""

@@ -71,10 +71,10 @@ class Finding:
     """One error or warning: its rule, places, count and fix.
 
     `places` are in order of execution. `array` and `index` name the element, if there is one;
-    `hazard` is "read-after-write", "write-after-read" or "write-after-write" for a race.
-    `language` is that of the kernel's source: the fix names its functions. `fix_text` takes the
-    place of the rule's fix. Of a race by a wrong use of a flag, `missing` is what would order it,
-    `flag` the flag's array, and `sequence` has fences and flag between the two accesses.
+    `hazard` is "read-after-write", "write-after-read" or "write-after-write" for a race. `language`
+    is that of the kernel's source: the fix names its functions. `fix_text` takes the place of the
+    rule's fix. For a race by a wrong use of a flag, `missing` is the missing operation, `flag` the
+    flag's array, and `sequence` has fences and flag between the two accesses.
     """
 
     rule: str
@@ -153,9 +153,9 @@ class Findings(Shown, Sequence[Finding], shown_as="findings"):
 
     `kernel`, `source_file`, `grid`, `block` and `compute_capability` identify the launch,
     `lowering` and `compiler` its machine code: a Python kernel always has the lowering's at O0.
-    `lenient` took locks and flags for acquires without a fence; `order` is the seed of random
-    orders of warps and blocks. `coverage` counts the compared accesses. `description` is the origin
-    of the launch's members.
+    With `lenient`, locks and flags acquired without a fence; `order` is the seed of random orders
+    of warps and blocks. `coverage` counts the compared accesses. `description` is the origin of the
+    launch's members.
     """
 
     kernel: str

@@ -29,7 +29,7 @@ ALL_LANES = 0xFFFFFFFF
 
 
 def is_needed(program: Program, accesses: Iterable[Access]) -> bool:
-    """Return whether the threads of accesses matter, all of one memory."""
+    """Return whether the threads of accesses to one memory matter."""
     if program.clusters:
         return True
     if any(OPS[row.op].kind == "fence" for row in program.instructions):
@@ -55,7 +55,7 @@ def _names_lanes(program: Program) -> bool:
 
 
 def _joins_some(program: Program) -> bool:
-    """Return whether a barrier may join some threads of a block only, or have bar.arrive."""
+    """Return whether a barrier may join only some threads of a block, or is used by bar.arrive."""
     rows = [row for row in program.instructions if OPS[row.op].has_number]
     return any(
         len(row.src) < 2 or program.immediates.get(row.src[1], 1) != 0  # of how many threads
@@ -99,7 +99,8 @@ class History:
     def outlive(self, earlier: Array, touch: ElementAccess) -> Array:
         """Return a mask of earlier accesses to keep: the touch does not make them redundant.
 
-        One that is ordered before the touch, and like it, races only where the touch does.
+        An access of the touch's kind, ordered before it, is redundant: it races only where the
+        touch does.
         """
         if not earlier.any():
             return np.zeros(len(earlier), dtype=bool)

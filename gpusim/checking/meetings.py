@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 
 class Meetings:
-    """Orders threads that meet, and judges who does."""
+    """Orders threads that meet, and checks their masks and barriers."""
 
     def __init__(self, state: CheckState, barriers: Barriers, bulk: BulkCopies) -> None:
         self._state, self._barriers, self._bulk = state, barriers, bulk

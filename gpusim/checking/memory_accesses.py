@@ -53,7 +53,7 @@ class MemoryAccesses:
                 self.by_space[space](part, batch)
 
     def _visit_block(self, step: Step, cluster: ClusterClocks, blocks: Array) -> None:
-        """Report an access to the shared memory of a block that may not be there."""
+        """Report an access to the shared memory of a block that has not begun, or has ended."""
         _, row, lane = np.nonzero(step.on)
         blocks = np.broadcast_to(blocks, step.on.shape)[step.on]
         does, line = DOES[OPS[step.instruction.op].kind], step.instruction.line
@@ -130,9 +130,9 @@ class MemoryAccesses:
             self._copies.begin(step, batch, touch, access, batch.on_their_way)
 
     def _swapped(self, step: Step, touch: ElementAccess, copies: int) -> ElementAccess | None:
-        """Return the elements that an access needs: of a swap of a part of a word, the part.
+        """Return the elements that an access needs: only the changed part of a swapped word.
 
-        A load whose word such a swap compares needs none.
+        A load of a word for the comparison of such a swap needs none.
         """
         if step.pc not in self._state.partial:
             return None if step.pc in self._state.guesses else touch
@@ -205,7 +205,7 @@ class MemoryAccesses:
         never: Array,
         elements: int,
     ) -> None:
-        """Track the value of an uninitialised load, or report another access's.
+        """Track the value of an uninitialised load; report any other uninitialised access.
 
         Values copied within a memory of that many `elements` are tracked there.
         """

@@ -1,8 +1,8 @@
-"""The part that is missing of a release-acquire pattern between two unordered accesses.
+"""The missing part of a release-acquire pattern between two unordered accesses.
 
 A thread that accesses an element, runs a fence and sets a flag orders the access before all that
 another thread does after a fence, once it has read that flag (PTX ISA, release and acquire
-patterns). Here the flags are searched that the second thread had read, and the first one set.
+patterns). The flags searched are set by the first thread and read by the second before its access.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class FlagLog:
             self._released.add(made)
 
     def handover(self, access: Point, now: Array, hops: int = MOST_HOPS) -> Handover | None:
-        """Return the flag that comes next to ordering an access before a row of clocks.
+        """Return the flag that comes closest to ordering an access before a row of clocks.
 
         The place of that row is the element itself, which is no flag.
         """
@@ -144,7 +144,7 @@ class FlagLog:
         return unordered or (self._passed_on(access, now, hops - 1) if hops else None)
 
     def _passed_on(self, access: Point, now: Array, hops: int) -> Handover | None:
-        """Return that of the threads that read the flag of the access's thread, and set others."""
+        """Return the handover by threads that read the access's flag and set another one."""
         for seen, made in self._pairs(now):
             before = self.handover(access, made, hops)
             if before is not None:
@@ -195,7 +195,7 @@ class FlagLog:
 
 
 def _known(log: Rows, now: Array) -> Array:
-    """Return the rows of the block of a row of clocks that it comes after."""
+    """Return the rows of the same block that are ordered before a row of clocks."""
     rows = log.where(KEY, now[THREAD] >> BLOCK_SHIFT)
     return rows[is_ordered(np.repeat(now[None], len(rows), 0), rows[:, THREAD], rows[:, TIME])]
 

@@ -69,27 +69,27 @@ class Reading:
 
 
 class Unknown(NamedTuple):
-    """Of values, the numbers of the elements that they come from, 0 for none, and unknown bits."""
+    """The origins of values, as numbers of elements (0 for none), and their unknown bits."""
 
     numbers: Array
     bits: Array
 
     @classmethod
     def none(cls, shape: int | tuple[int, ...]) -> Unknown:
-        """Return that of values that are known."""
+        """Return the origins of known values."""
         return cls(np.zeros(shape, np.int64), np.zeros(shape, np.uint64))
 
     @property
     def flat(self) -> Unknown:
-        """That of the values in a row."""
+        """The origins of the values in a row."""
         return Unknown(self.numbers.reshape(-1), self.bits.reshape(-1))
 
     def at(self, which: Any) -> Unknown:
-        """Return that of some of the values."""
+        """Return the origins of some of the values."""
         return Unknown(self.numbers[which], self.bits[which])
 
     def put(self, which: Any, values: Unknown) -> None:
-        """Replace that of some of the values."""
+        """Replace the origins of some of the values."""
         self.numbers[which] = np.where(values.bits, values.numbers, 0)
         self.bits[which] = values.bits
 
@@ -295,8 +295,8 @@ class Origins:
         """Return, of each result, the bits by lane that depend on unknown bits of operands.
 
         The instruction is evaluated with other bits in their place; those of the result that differ
-        depend on them. One whose operands it has overwritten is assumed to depend. Comparisons have
-        the same bits in the place of those of one origin.
+        depend on them. If it has overwritten its operands, its results are assumed to depend.
+        Comparisons have the same bits in the place of those of one origin.
         """
         row, shape = step.instruction, self._shape(step)
         evaluate, read = OPS[row.op].evaluate, step.registers

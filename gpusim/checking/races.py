@@ -95,7 +95,8 @@ class Races:
     def touch(self, shadow: Shadow, touch: ElementAccess, now: Access, name: Name) -> None:
         """Compare one step with earlier accesses, and enter it into the shadow.
 
-        `name` gives an entry's array and index. A copy's is entered when it has been awaited.
+        `name` gives an entry's array and index. The access of a copy is entered when it has been
+        awaited.
         """
         kind = now.kind
         self._coverage.accesses += len(touch.element) * touch.blocks

@@ -91,7 +91,8 @@ class FlagPair:
 class Releases:
     """All fences, releases and acquisitions of a launch; `lenient` ones acquire without a fence.
 
-    Where no two strong accesses race, or no flag and no fence has the scope of a block, it says so.
+    `has_strong_pairs`: two strong accesses may race; `has_narrow`: flags or fences have block
+    scope.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Releases:
         return rows
 
     def _later(self, does: Callable[..., None], rows: Array, *others: Any) -> None:
-        """Do something with rows once there is a question."""
+        """Defer an operation on rows until an order is requested."""
         self._late.append((does, rows, *others))
         self._late_bytes += rows.nbytes
         if self._late_bytes > MOST_LATE_BYTES:
@@ -321,7 +322,7 @@ class Releases:
 
 
 def _until(known: Sequence[KnownTimes | None], thread: Array) -> Array:
-    """Return up to when accesses of threads are known, entry by entry."""
+    """Return the times up to which accesses of threads are known, entry by entry."""
     times: dict[tuple[int, int], int] = {}
     made = []
     for one, by in zip(known, thread.tolist(), strict=True):
@@ -345,7 +346,7 @@ class Fenced:
         self.made: Known | None = None
 
     def join(self, other: Fenced) -> Fenced:
-        """Return what either knows."""
+        """Return the union of both."""
         if other.before is not None or other.made is not None:
             both = Fenced(other.row, other.acquired)
             both.made = _joined(self.known(), other.known())

@@ -21,9 +21,9 @@ def worded(text: str, language: str) -> str:
 class Rule:
     """An error or warning to look for: a name for machines, one for people, and the fix.
 
-    Functions in the text of `fix_text` stand in braces, without the prefix of a language. A race
-    between the read and the write of one line has the fix `within_a_line`, and a finding in a
-    kernel of Triton's that `in_triton`, where there is one.
+    Functions in the text of `fix_text` stand in braces, without the prefix of a language.
+    `within_a_line` is the fix of a race between a read and a write of one line, `in_triton` the fix
+    in a Triton kernel; if empty, `fix_text` applies.
     """
 
     name: str

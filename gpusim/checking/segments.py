@@ -64,7 +64,7 @@ class Segments:
         return found
 
     def __setitem__(self, elements: Array, numbers: Array | int) -> None:
-        """Set the number of each element; of those named twice, any."""
+        """Set the number of each element; an element named twice gets either."""
         numbers = np.broadcast_to(np.asarray(numbers), elements.shape)
         starts = _whole_segments(elements)
         left: Array | slice = slice(None)

@@ -13,7 +13,7 @@ SCOPES = ("block-race", "global-race", "shared-race", "warp-race")
 
 
 class Sink:
-    """Findings so far, but of rules that are muted. Repeated ones are counted, with the first."""
+    """Findings so far, without muted rules. Repeated ones are counted, with the first."""
 
     def __init__(self) -> None:
         self.muted: set[str] = set()
@@ -84,6 +84,6 @@ class Sink:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    """Return the identity of repeated findings: all steps of a volatile tail are one."""
+    """Return the identity of repeated findings; one for an array's volatile warp races."""
     lines = () if finding.rule == VOLATILE else finding.lines
     return finding.rule, lines, finding.array

@@ -176,7 +176,7 @@ class CheckState:
     def visit(
         self, step: Step, batch: Batch, touch: ElementAccess, access: Access, element: Array
     ) -> None:
-        """Record an access to a possible flag: one atomic by all lanes that it is made for."""
+        """Record an access to a possible flag, a warp-aggregated atomic's by all its lanes."""
         if self.flags is not None and access.space in self.recorded:
             if step.pc in self.program.joined:
                 every, element = batch.of_all(step, self.program.joined[step.pc], element)

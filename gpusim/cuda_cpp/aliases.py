@@ -51,7 +51,7 @@ def aliases(text: str, definitions: Iterable[str] = ()) -> dict[str, list[str]]:
 
 
 def of_template(parameters: Sequence[str], instance: str) -> dict[str, list[str]]:
-    """Return the types that an instance of a template with these parameters is made with.
+    """Return the template arguments of an instance, by parameter name; defaults where missing.
 
     An instance is written as `kernel<float>`.
     """
@@ -70,9 +70,9 @@ def _types(parameters: Sequence[str], given: Sequence[str]) -> Iterator[tuple[st
 
 
 def resolved(declared: Declared, known: Aliases, size: int | None = None) -> Declared:
-    """Return a declaration with the type that its own stands for.
+    """Return a declaration with the aliases in its type replaced.
 
-    Of several the one that has the `size` in bytes; the declaration as it is where none is sure.
+    Of several meanings, the one of `size` bytes; unchanged if none is certain.
     """
     meanings = islice(_meanings(declared.ctype, known, MOST_STEPS), MOST_MEANINGS)
     found = list(dict.fromkeys(meanings))

@@ -41,7 +41,7 @@ _LEAVES, _BRANCHES = re.compile(r"\breturn\b"), re.compile(r"\b(?:if|for|while|s
 class Control:
     """A conditional statement or loop: its keyword and its body, `else` included, by place.
 
-    All threads of a block take the same way where it is uniform.
+    If it is uniform, all threads of a block take the same path.
     """
 
     keyword: int
@@ -71,7 +71,7 @@ def left_early(
 
     False where a condition or loop around the place was not entered, None where that is not clear.
     The place is given for each of the functions that it is in by calls; `left` are the lines where
-    the threads exited. A condition that is uniform parts no threads of a block.
+    the threads exited. A uniform condition does not divide a block.
     """
     around: list[Control] = []
     before: list[int] = []
@@ -131,7 +131,7 @@ def _first_alternatives(text: str) -> str:
 
 
 class Statements:
-    """The statements of a source text, asked by line."""
+    """The statements of a source text, found by line."""
 
     def __init__(self, text: str) -> None:
         macros = dict(_MACRO.findall(text))

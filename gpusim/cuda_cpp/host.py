@@ -42,8 +42,8 @@ _KEPT = (b"const ", b"extern ", b"static const ", b"struct ", b"class ", b"enum 
 def device_code(text: str, file: str) -> str:
     """Return source without host code; InputError if the grammar does not parse it.
 
-    Of text without host code, only the qualifiers of lambdas are cut out: NVRTC compiles
-    for the device alone, and refuses to be told so.
+    Of text without host code, only the qualifiers of lambdas are cut out: NVRTC compiles for the
+    device alone and rejects them.
     """
     text = _LAMBDA.sub(lambda match: " " * len(match[0]), text)
     if not _HOST.search(text):
@@ -56,9 +56,9 @@ def device_code(text: str, file: str) -> str:
 
 
 def without_host_macros(source: bytes) -> bytes:
-    """Return a source with blanks for calls, outside of functions, of macros that host code makes.
+    """Return a source with host macros' calls outside of functions replaced by blanks.
 
-    A file that is not expanded has no declaration in their place, and the grammar none to read.
+    Without the preprocessor such a call is no declaration, and the grammar cannot parse it.
     """
     macros = {
         macro[1] for macro in _MACRO.finditer(source) if _HOST_MADE.search(macro[0])
@@ -97,7 +97,7 @@ def blanked(source: bytes, parts: Iterable[tuple[int, int]]) -> bytes:
 
 
 def device_macros(source: bytes) -> frozenset[bytes]:
-    """Return the macros of a source that make kernels or device functions."""
+    """Return the macros of a source that define kernels or device functions."""
     return frozenset(_DEVICE_MACRO.findall(source))
 
 
@@ -108,7 +108,7 @@ def is_made_by(body: bytes, macros: Collection[bytes]) -> bool:
 
 
 def _host_nodes(node: Any, source: bytes, macros: Collection[bytes]) -> Iterator[Any]:
-    """Yield the parts of a file that only the host needs; `macros` make kernels."""
+    """Yield the parts of a file that only the host needs; `macros` define kernels."""
     for child in node.children:
         body = source[child.start_byte : child.end_byte]
         if is_made_by(body, macros):

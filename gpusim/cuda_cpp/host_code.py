@@ -50,7 +50,7 @@ class KernelName:
 class HostLaunch:
     """A launch in host code; arguments that are not known are None.
 
-    `constants` are the values of the source's constants, those of all launches.
+    `constants` are the values of the source's constants, the same for all launches.
     """
 
     kernel: KernelName
@@ -327,7 +327,7 @@ class _Host:
         return made
 
     def _root(self, node: Any) -> Root:
-        """Return a literal as a constant: of a launch's block also those that mean its size."""
+        """Return a literal as a constant: the block's for an equal divisor or template argument."""
         block, parent = self._block, node.parent
         if block is not None and node.text == block.text and parent is not None:
             is_divisor = parent.type == "binary_expression" and parent.children[1].type == "/"
@@ -336,7 +336,7 @@ class _Host:
         return "at", node.start_byte, node.end_byte, node.text
 
     def _inside(self, node: Any, env: dict[str, Any]) -> Any:
-        """Return the value of an expression's only part; nothing is known of other ones."""
+        """Return the value of an expression's only part; None if it has several."""
         values = [self.value(one, env) for one in node.named_children]
         return values[0] if len(values) == 1 else None
 

@@ -15,13 +15,13 @@ _DEFINED = re.compile(r"[ \t]*defined[ \t]*(?:\([ \t]*(\w+)[ \t]*\)|(\w+))[ \t]*
 
 
 def of_nvcc(text: str) -> tuple[str, ...]:
-    """Return the definitions without which NVRTC reads a text otherwise than nvcc does."""
+    """Return the definitions that let NVRTC read a text as nvcc does."""
     found = ["__NVCC__=1"] if _ASKED.search(text) else []
     return (*found, "register=") if _REGISTER.search(text) else tuple(found)
 
 
 def of_build(text: str) -> tuple[str, ...]:
-    """Return macros around every kernel of a file, without which it has none: `#ifdef USE_CUDA`.
+    """Return the macros required by conditions around every kernel: `#ifdef USE_CUDA`.
 
     Names that begin with `_` are compilers'; those that the text defines are its own.
     """
@@ -49,7 +49,7 @@ def _around_kernels(clean: str) -> Iterator[set[str]]:
 
 
 def _macros_of(directive: str, condition: str) -> set[str]:
-    """Return the macros that a condition asks to be defined, none where it asks more."""
+    """Return the macros that a condition requires; none if it tests anything else."""
     if directive == "ifdef":
         return set(condition.split()[:1])
     parts = [_DEFINED.fullmatch(part) for part in condition.split("&&")]

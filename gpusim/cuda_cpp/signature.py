@@ -28,9 +28,9 @@ _NOT_NAMES = (
 class Declared:
     """A parameter or member as the source declares it; its type is the text before its name.
 
-    `length` is that of an array within a structure, negative where it is no plain number. Of a
-    class only its bytes are a value. The type is without qualifiers; `is_const` is that of the
-    elements that it points to.
+    `length` is that of an array within a structure, negative where it is no plain number. A class
+    is passed as bytes. The type is without qualifiers; `is_const`: the elements that it points to
+    are const.
     """
 
     name: str

@@ -165,7 +165,7 @@ def members(
 ) -> tuple[Member, ...] | None:
     """Return the members of a parameter; None where it is no structure that is known.
 
-    A structure that has not the `size` that the machine code says is not known.
+    Also None if its size differs from `size`, the machine code's.
     """
     if declared.is_pointer or declared.ctype in TYPES:
         return None
@@ -211,7 +211,7 @@ def _laid_out(
 ) -> _Shape | None:
     """Return members one after the other, each at a multiple of its alignment.
 
-    Where there is none, there is a byte.
+    Without members it takes one byte.
     """
     made: list[Member] = []
     end = 0

@@ -28,9 +28,9 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def _both_zero(a: Array, b: Array, result: Array) -> Array | None:
-    """Return where both are zeros: NumPy takes either, as its vectors happen to fall.
+    """Return where both are zeros: NumPy returns either, by its vectors' width.
 
-    Looking first whether the result has zeros at all is ten times faster.
+    The test for any zero in the result makes this ten times faster.
     """
     if not np.any(result == 0):
         return None

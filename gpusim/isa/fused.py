@@ -59,7 +59,7 @@ def _of_float32(a: Array, b: Array, c: Array) -> Array:
 
 
 def _of_float64(a: Array, b: Array, c: Array) -> Array:
-    """Round the sum of three that are exactly the result; the two smaller ones are rounded first.
+    """Round an exact sum of three numbers; the sum of the two smaller ones is rounded first.
 
     That matters where the result comes close to half way between two numbers.
     """

@@ -35,14 +35,13 @@ class Memory:
     """The access of a memory instruction: `count` elements of `dtype` a lane.
 
     They begin `offset` bytes after the address. `space` is "global", "shared", "local", or
-    "generic" where the address decides;
-    `name` is the array in the source, `size` its number of elements (None for a parameter or
-    dynamic shared memory, sized by the launch) and `base` its first byte within the
-    block's or thread's memory. `volatile` accesses are strong: each is made, in order; those
-    `of_block` are strong for the threads of their block alone. `relaxed` ones are strong by an
-    order of PTX instead of the qualifier; what `acquires` needs no fence after it, and one that
-    `releases` may hold stores of before the fence, where the compiler joined them.
-    Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
+    "generic" where the address decides; `name` is the array in the source, `size` its number of
+    elements (None for a parameter or dynamic shared memory, sized by the launch) and `base` its
+    first byte within the block's or thread's memory. `volatile` accesses are strong: each is made,
+    in order; those `of_block` are strong for the threads of their block alone. `relaxed` ones are
+    strong by an order of PTX instead of the qualifier; one that `acquires` needs no fence after it,
+    and one that `releases` may include stores from before the fence, where the compiler joined
+    them. Where it is `by_address`, lanes touch the memory at their addresses, and `name` is the one
     array after these, or ANY_ARRAY: one of `among`, or any where that is empty. `each` are the
     bytes of the array's elements in messages, 0 for those of `dtype`.
     """
@@ -172,7 +171,7 @@ def behind(shared: int) -> int:
 
 
 class Link(NamedTuple):
-    """At an `offset`, the address of an array plus `added` bytes."""
+    """An address in initial data: at `offset`, the array's address plus `added` bytes."""
 
     offset: int
     array: str
@@ -183,16 +182,15 @@ class Link(NamedTuple):
 class BankLayout:
     """The contents of the constant banks, as bytes at offsets: filled from the launch.
 
-    Bank 0 has the `words` set by the driver, by offset and meaning; the `parameters`: name,
-    offset and size of each; and the barrier's array of a cooperative launch
-    (`grid_barrier`), with the offsets of its address's lower and upper half. `fixed` are whole
-    banks that the code brings (a memoryview's content when a launch begins), `addresses` the
-    variables with addresses in bank 4, by offset, and `functions` the driver's functions.
-    `links` are the addresses within the initial values of variables, by the array that holds them,
-    or by the number of a bank. `images` are arrays with the bytes of a bank, for who reads it by
-    generic address: the bank, and where the array begins in it; `heap` is malloc's
-    array. A block's own shared memory begins `shared_start` bytes after the address
-    of its window, with `reserved_bytes` after it for the system's.
+    Bank 0 has the `words` set by the driver, by offset and meaning; the `parameters`: name, offset
+    and size of each; and the barrier's array of a cooperative launch (`grid_barrier`), with the
+    offsets of its address's lower and upper half. `fixed` are whole banks that the code brings (a
+    memoryview's content when a launch begins), `addresses` the variables with addresses in bank 4,
+    by offset, and `functions` the driver's functions. `links` are the addresses within the initial
+    values of variables, by the array that holds them, or by the number of a bank. `images` are
+    arrays with the bytes of a bank, for loads by generic address: the bank, and where the array
+    begins in it; `heap` is malloc's array. A block's own shared memory begins `shared_start` bytes
+    after the address of its window, with `reserved_bytes` after it for the system's.
     """
 
     parameters: tuple[tuple[str, int, int], ...] = ()
@@ -326,26 +324,22 @@ class Op:
 
     `evaluate(instruction, *sources)` returns the destination's values, a tuple where there are
     several. `kind` is "compute" where `evaluate` is all there is to do, else the name of the
-    machine's handler.
-    `issued` is False for a row that describes the source and costs nothing.
+    machine's handler. `issued` is False for a row that describes the source and costs nothing.
     `timing`: the clock's action for an op without a fixed time, where its unit alone does not say.
     `convergent`: threads take part together, so that it is never guarded nor moved.
-    `waits_for_lanes`: it waits for the lanes that its first source, a mask, names.
-    `checks_mask`: lanes that take part against that mask are a fault; `is_replayed`: it is issued
-    again for lanes that have waited.
-    `orders_lanes`: after it all its lanes see their accesses to memory before it.
-    `waits_for_memory`: its warp waits until others have seen its accesses to memory.
-    `when_apart`: the instructions before it where lanes of a warp may be apart: "ask" whether they
-    are together, or "gather" them.
-    `redirects`: its warp waits after it for where it goes on.
-    `is_branch`: it counts as a branch instruction. `yields`: it lets other lanes of its warp go on.
-    `multiplied`: nvcc gives its work to the multiplier, "always" or, of sums of two, "at times".
-    `uniform_twin`: the op of the uniform datapath that does the same.
-    `is_copy`: it only moves a value. `sets_predicate`: its result guards others.
-    `affine`: the result's rule of linearity, one of AFFINE; "" for none.
-    `by_word`: lanes that name one word are served at once, not one after the other.
-    `copies`: its part in copies from global to shared memory that a warp does not wait for: it
-    "begins" one, "commits" all since as a group, or "awaits" groups (`detail`: how many of the
+    `waits_for_lanes`: it waits for the lanes that its first source, a mask, names. `checks_mask`:
+    lanes that take part against that mask are a fault; `is_replayed`: it is issued again for lanes
+    that have waited. `orders_lanes`: after it all its lanes see their accesses to memory before it.
+    `waits_for_memory`: its warp waits until others have seen its accesses to memory. `when_apart`:
+    the instructions before it where lanes of a warp may be apart: "ask" whether they are together,
+    or "gather" them. `redirects`: its warp waits after it for the next pc. `is_branch`: it counts
+    as a branch instruction. `yields`: it lets other lanes of its warp go on. `multiplied`: nvcc
+    gives its work to the multiplier, "always" or, of sums of two, "at times". `uniform_twin`: the
+    op of the uniform datapath that does the same. `is_copy`: it only moves a value.
+    `sets_predicate`: its result guards others. `affine`: the result's rule of linearity, one of
+    AFFINE; "" for none. `by_word`: lanes that name one word are served at once, not one after the
+    other. `copies`: its part in copies from global to shared memory that a warp does not wait for:
+    it "begins" one, "commits" all since as a group, or "awaits" groups (`detail`: how many of the
     last may be on their way; None where it waits for something else). `asynchronous`: it accesses
     memory at any time until its copy is awaited.
     """
@@ -396,7 +390,7 @@ class Op:
 
     @property
     def gives_value(self) -> bool:
-        """Whether nothing comes of it but the value of a register."""
+        """Whether the value of a register is its only effect."""
         return self.kind in ("compute", "special", "constant")
 
     @property
@@ -416,7 +410,7 @@ class Op:
 
     @property
     def leads_elsewhere(self) -> bool:
-        """Whether lanes may continue elsewhere than after it or at a branch's target."""
+        """Whether lanes may continue at other places than after it or at a branch's target."""
         return self.kind in ("jump", "branch_if_apart")
 
     @property
@@ -431,22 +425,22 @@ class Op:
 
     @property
     def has_number(self) -> bool:
-        """Whether it is of a barrier with a number: its sources are that, and how many threads."""
+        """Whether it uses a numbered barrier: its sources are the number and a thread count."""
         return self.kind in ("named_barrier", "arrive")
 
     @property
     def is_barrier(self) -> bool:
-        """Whether it is of a barrier of the block."""
+        """Whether it uses a barrier of the block."""
         return self.kind == "barrier" or self.has_number
 
     @property
     def is_untimed(self) -> bool:
-        """Whether the machine runs it and the clock does not have it."""
+        """Whether the machine runs it but the clock does not support it."""
         return self.has_number or self.unit == "tex"
 
     @property
     def only_describes(self) -> bool:
-        """Whether nothing else changes with the lanes that take part."""
+        """Whether its active lanes affect nothing but its own result."""
         return self.kind in ("compute", "source_branch", "bounds")
 
 

@@ -25,9 +25,9 @@ _ROWS = 8  # of a pattern
 class WarpgroupProduct:
     """A product of a warpgroup: `form` is that of one warp, with its 16 rows.
 
-    A may be in registers. Of A and B are told: whether k goes along their units in shared memory,
-    or, `transposed`, their rows (A) or columns (B); whether they are negated. `window` is the
-    address at which shared memory begins.
+    A may be in registers. `transposed` and `negated` are pairs, for A and B: whether their rows (A)
+    or columns (B), in place of k, run along the units in shared memory, and whether they are
+    negated. `window` is the address at which shared memory begins.
     """
 
     form: MatrixProduct

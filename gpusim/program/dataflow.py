@@ -1,4 +1,4 @@
-"""Two algorithms for all analyses: the nodes that others lead to, and facts that flow along edges.
+"""Two algorithms for all analyses: reachability, and facts that flow along edges.
 
 A graph is a function from a node to its neighbours, forwards or backwards. It knows nothing of
 programs: nodes are pcs, blocks of SSA form or registers.
@@ -35,12 +35,11 @@ def solve(
     onward: Callable[[Node, Fact], Iterable[tuple[Node, Fact]]],
     join: Callable[[Fact, Fact], Fact],
 ) -> dict[Node, Fact]:
-    """Return the fact at each node that `at_first` leads to: a fixed point, by a worklist.
+    """Return the fact at each node reachable from `at_first`: a fixed point, by a worklist.
 
     `onward(node, fact)` gives the neighbours of a node with the fact that arrives there. Where
-    several arrive, `join` makes one of them, or returns its first argument where the second adds
-    nothing. It has to grow in one direction alone, and `onward` to keep to that. Nodes are visited
-    first in the order of `at_first`.
+    several arrive, `join` combines two, or returns its first argument if the second adds nothing.
+    Both functions have to be monotone. Nodes are visited first in the order of `at_first`.
     """
     facts, waiting = dict(at_first), deque(at_first)
     queued = set(waiting)

@@ -65,7 +65,7 @@ def _slice(program: Program, without: Set[int]) -> Decisions:
 
 @once
 def undecisive_parameters(program: Program) -> tuple[tuple[int, int], ...]:
-    """Return the words of bank 0 with parameters that decide nothing, as (offset, bytes).
+    """Return the words of bank 0 with parameters outside the slice, as (offset, bytes).
 
     Slow paths of divisions and the like do not count. A kernel that finds its parameters at
     computed places has none.
@@ -105,7 +105,7 @@ def deciding_lines(program: Program) -> dict[int, int]:
     """Return, by pc of each guarded instruction and each branch, the line of its condition.
 
     The condition is the comparison that wrote the guard last before it, in the order of the code;
-    for what a loop carries round, the last one of all.
+    for a loop-carried guard, the last one in the code.
     """
     writers: dict[int, list[int]] = {}
     for pc, row in enumerate(program.instructions):

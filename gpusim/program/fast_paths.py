@@ -2,9 +2,9 @@
 
 nvcc's code tests the operands of each: normal numbers with a normal result, or two 64-bit integers
 that fit in 32 bits, take the fast path in place. Others take a slow path, a function of the
-compiler's or some rows. Of arrays without elements nobody knows, and nearly all numbers are
-ordinary. Tests of integers may also be left to the machine, where unknown elements are zero:
-`x | 1 << 40` does not fit in 32 bits, whatever x is.
+compiler's or some rows. Of arrays without elements the operands are unknown; nearly all numbers are
+ordinary. Tests of integers may also be left to the machine, where unknown elements are zero: `x | 1
+<< 40` does not fit in 32 bits, whatever x is.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _always(row: Instruction) -> Instruction:
 
 
 def _unusual(program: Program) -> Iterator[tuple[int, bool]]:
-    """Yield branches with an unusual way, and whether it is the one that they jump to."""
+    """Yield branches with an unusual path, and whether it is at their target."""
     known = answers(program)
     for pc, row in enumerate(program.instructions):
         if row.guard is not None and OPS[row.op].kind == "branch":
@@ -174,9 +174,9 @@ def _unusual(program: Program) -> Iterator[tuple[int, bool]]:
 
 
 def _calls_slowly(program: Program, first: int, other: int) -> bool:
-    """Return whether a way leads straight to a call for operands that are not ordinary.
+    """Return whether a path leads straight to a call for operands that are not ordinary.
 
-    Of integers, where the `other` way divides.
+    A call for integers counts only if the `other` path divides.
     """
     for row in program.instructions[first : first + LONGEST_WAY]:
         if _SLOW_CALL.search(row.text):
@@ -188,7 +188,7 @@ def _calls_slowly(program: Program, first: int, other: int) -> bool:
 
 
 def _is_of_integers(program: Program, pc: int) -> bool:
-    """Return whether a branch with an unusual way tests 64-bit integers."""
+    """Return whether a branch with an unusual path tests 64-bit integers."""
     rows = program.instructions
     for first in (pc, pc + 1, rows[pc].target):
         for row in rows[first : first + LONGEST_WAY]:
@@ -200,7 +200,7 @@ def _is_of_integers(program: Program, pc: int) -> bool:
 
 
 def _divides(program: Program, first: int) -> bool:
-    """Return whether there is a reciprocal on a way, up to where it joins another one."""
+    """Return whether there is a reciprocal on a path, up to where it joins another one."""
     for row in program.instructions[first:]:
         if OPS[row.op].redirects:
             return False

@@ -22,9 +22,9 @@ Place = int | str  # a register, or memory by the name of its array or space
 
 @dataclass(frozen=True)
 class Influence:
-    """Uses of an argument's values: whether they are loaded, compared with what, and in addresses.
+    """Uses of an argument's values: loads, constants compared with them, and addresses.
 
-    Constants of a compiler's code are words of 32 bits, of any type.
+    In a compiler's code the constants are words of 32 bits, of any type.
     """
 
     is_read: bool

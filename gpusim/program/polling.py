@@ -1,4 +1,4 @@
-"""Polls and guesses: loads without an order of their own, in loops that wait for a value."""
+"""Polls, and loads that a compare-and-swap validates: loads in loops that wait for a value."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def unmet_polls(program: Program) -> frozenset[int]:
 
 @once
 def waits(program: Program) -> frozenset[int]:
-    """Return the polls, with the first iteration's that a compiler has put before the loop.
+    """Return the polls, also of a first iteration that a compiler has peeled off.
 
-    The retries of an atomic of 8 or 16 bits wait for nobody.
+    Retries of atomics of 8 or 16 bits do not wait for other threads.
     """
 
     def access(row: Instruction) -> tuple[object, ...]:
@@ -72,10 +72,10 @@ def spins(program: Program) -> frozenset[int]:
 
 @once
 def awaits(program: Program) -> bool:
-    """Return whether a poll may find what another warp stores while the loop runs.
+    """Return whether a poll may read a store of another warp while the loop runs.
 
-    It does not where nothing of the program writes its array, nor where each value comes by a
-    barrier of the whole block in the loop.
+    It does not if the program never writes its array, nor, in shared memory, if the loop has a
+    barrier.
     """
     rows = program.instructions
     written = [row.memory for row in rows if OPS[row.op].writes_memory and row.memory is not None]
@@ -102,7 +102,7 @@ def awaits_time(program: Program) -> bool:
 
 @once
 def optimistic_loads(program: Program) -> frozenset[int]:
-    """Return the pcs of loads that a compare-and-swap finds out to be true still, or not."""
+    """Return the pcs of loads that a compare-and-swap validates."""
     rows = program.instructions
     swaps = [row for row in rows if OPS[row.op].kind == "atomic" and row.detail == "cas"]
     compared = Slices(rows).of(register for row in swaps for register in row.src[1:2])
@@ -166,7 +166,7 @@ def tested_loads(program: Program) -> frozenset[int]:
 
 @once
 def signals(program: Program) -> frozenset[int]:
-    """Return the pcs of polls whose value goes nowhere: the loop waits for it, and that is all."""
+    """Return the pcs of polls with a value that only the loop's condition uses."""
     rows = program.instructions
     kept = Slices(rows).of(
         register
@@ -252,7 +252,7 @@ class _Loop:
 
 
 def _is_of_grid(instruction: Instruction) -> bool:
-    """Return whether an access is one that other blocks may answer."""
+    """Return whether other blocks can access the same memory."""
     return instruction.memory is not None and instruction.memory.space in ("global", "generic")
 
 

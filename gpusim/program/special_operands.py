@@ -107,7 +107,7 @@ def _signs(program: Program) -> Iterator[int]:
 
 
 def _only_guides(program: Program, read_at: Mapping[int, list[int]], row: Instruction) -> bool:
-    """Return whether a test's result does no more than to guard and to pass by calculations."""
+    """Return whether a test's result only guards calculations, or branches around them."""
     rows = program.instructions
 
     def results(register: int) -> Iterator[int]:
@@ -123,7 +123,7 @@ def _only_guides(program: Program, read_at: Mapping[int, list[int]], row: Instru
 
 
 def _guides(program: Program, pc: int, *, is_source: bool) -> bool:
-    """Return whether an instruction only makes a predicate of a register, or only goes by it."""
+    """Return whether an instruction makes a predicate of a register, or is guarded by it."""
     row = program.instructions[pc]
     op = OPS[row.op]
     if is_source:
@@ -132,7 +132,7 @@ def _guides(program: Program, pc: int, *, is_source: bool) -> bool:
 
 
 def _passes_by(program: Program, pc: int) -> bool:
-    """Return whether a row is a branch ahead over nothing but calculations."""
+    """Return whether a row is a forward branch over calculations alone."""
     row = program.instructions[pc]
     between = program.instructions[pc + 1 : row.target]
     return row.op == "BRA" and pc < row.target and all(map(_calculates, between))
