@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 import numpy as np
 
@@ -64,6 +65,15 @@ def _is_signed(row: Instruction, readers: Mapping[int, Iterable[Instruction]]) -
     return any(_SIGNED.match(reader.text) for reader in (*direct, *behind))
 
 
+def _readings(part: Array) -> tuple[Array, Array]:
+    """Return an operand as signed and as unsigned numbers.
+
+    A remainder `i - quotient * divisor` has a negative factor beside an unsigned index.
+    """
+    bits = part.view(np.uint32)
+    return bits.view(np.int32).astype(np.float64), bits.astype(np.float64)
+
+
 def overflow(step: Step, threads: Array, *, signed: bool) -> Finding | None:
     """Return the note for lanes whose product does not fit in 32 bits, None if all do."""
     row, read = step.instruction, step.registers
@@ -74,9 +84,10 @@ def overflow(step: Step, threads: Array, *, signed: bool) -> Finding | None:
     largest = [float(np.abs(part.astype(np.float64)).max(initial=0)) for part in parts]
     if largest[0] * largest[1] + largest[2] < WRAP // 2:
         return None
-    a, b, c = (part.astype(np.float64) for part in parts)
     held = read(row.dst[0]).astype(kind, copy=False)
-    wrong = (np.abs(a * b + c - held) >= WRAP // 2) & step.on
+    wrong = step.on
+    for a, b, c in product(*map(_readings, parts)):
+        wrong = wrong & (np.abs(a * b + c - held) >= WRAP // 2)
     if not wrong.any():
         return None
     spread = Spread(step, (step.placement.copies, len(step.rows), 32))

@@ -38,6 +38,22 @@ __global__ void hashed(int *y, unsigned key)
 {
     y[(key + threadIdx.x) * 2654435761u % 64] = 1;
 }
+__global__ void runtime_remainder(int *y, unsigned first, unsigned m)
+{
+    y[(first + threadIdx.x) % m] = 1;
+}
+__global__ void constant_remainder(int *y, unsigned first, unsigned m)
+{
+    y[(first + threadIdx.x) % 47u] = 1;
+}
+__global__ void wide_remainder(int *y, unsigned first, unsigned m)
+{
+    y[(first + threadIdx.x) % (unsigned long long)m] = 1;
+}
+__global__ void back(int *y, unsigned first, unsigned m)
+{
+    y[(first + threadIdx.x) * m - m * 4000000u] = 1;
+}
 """
 
 
@@ -110,3 +126,20 @@ def test_a_hash_within_its_array_has_no_note(fast: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("GPUSIM_FAST", fast)
     kernel = cuda_source(KERNELS)["hashed"]
     assert notes(gpusim.check(kernel[1, 1], np.zeros(64, np.int32), np.uint32(3))) == []
+
+
+@needs_nvcc
+@pytest.mark.parametrize("fast", ["0", "1"])
+@pytest.mark.parametrize(
+    "name", ["runtime_remainder", "constant_remainder", "wide_remainder", "back"]
+)
+def test_a_negative_factor_or_term_is_no_overflow(
+    name: str, fast: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index `i % 47` is `i - i / 47 * 47`: 46 for 4,000,000,000."""
+    monkeypatch.setenv("GPUSIM_FAST", fast)
+    first = 4_000_000 + 47 if name == "back" else 4_000_000_000
+    kernel = cuda_source(KERNELS)[name]
+    found = gpusim.check(kernel[1, 64], np.zeros(4, np.int32), np.uint32(first), np.uint32(47))
+    assert {one.rule for one in found.errors} >= {"bounds"}
+    assert notes(found) == []
