@@ -128,7 +128,7 @@ def _sections() -> Iterator[str]:
 
     yield (
         "All of it is found by `import gpusim`. The words of kernels, `gpusim.cuda`, are listed "
-        "with [the dialect](dialect.md#words); types such as `gpusim.float32` are those of "
+        "with [the dialect](dialect.md#intrinsics); types such as `gpusim.float32` are those of "
         "signatures. Results have methods that draw ([seeing it](seeing.md))."
     )
     for subject, names in SUBJECTS.items():
