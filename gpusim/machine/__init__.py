@@ -50,7 +50,7 @@ Progress = Callable[[int], None]
 def chunk_blocks(program: Program, launch: Launch) -> int:
     """Return the number of blocks to run at a time: enough work for NumPy in each call.
 
-    Local memory is there for all their threads at once.
+    The local memory of all their threads, allocated at once, limits it.
     """
     lanes_each = launch.warps_per_block * 32
     lanes = REGISTERS_PER_CHUNK // max(program.registers, 1)

@@ -28,7 +28,7 @@ def commit(context: Context, group: Group, instruction: Instruction, on: Array) 
 
 
 def await_groups(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Let copies land that lanes wait for; without a number they wait for something else."""
+    """Complete the copies that lanes wait for; without a number no copy is awaited."""
     if instruction.detail is not None:
         landed = context.batch.copies.land(_on(group, on), int(instruction.detail))
         context.changes.count += landed

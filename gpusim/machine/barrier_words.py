@@ -1,10 +1,10 @@
 """Barriers that are words of shared memory (mbarrier): the update by an arrival.
 
-Both counts are stored as the complement to a power of two, so that the last arrival carries
-into the phase, the highest bit; the pending count is reset then. A phase ends once no transactions
-are pending either (PTX ISA, mbarrier). Since compute capability 9.0 they have 20 bits each, from
-bit 43 and from bit 1 on, before 31 and 30 bits of the two halves, according to the code that
-compilers write for mbarrier.init and mbarrier.pending_count.
+Both counts are stored as the complement to a power of two, so that the last arrival carries into
+the phase, the highest bit; the pending count is reset then. A phase ends once no transactions are
+pending either (PTX ISA, mbarrier). Since compute capability 9.0 they have 20 bits each, from bit 43
+and from bit 1 on; before, they had 31 and 30 bits of the two halves. Source: the compilers' code
+for mbarrier.init and mbarrier.pending_count.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _values(copies: Sequence[Bulk]) -> tuple[Array, ...]:
 
 
 def land(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Complete the copies of tested phases that lack only these."""
+    """Complete the copies of tested phases that wait for nothing else."""
     batch, copies = group.batch, group.batch.bulk_copies
     told: list[Bulk] = []
     if copies.pending:
@@ -209,9 +209,9 @@ def land(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 
 def _landed(context: Context, group: Group, block: int, barrier: int, phase: int) -> Iterator[Bulk]:
-    """Land the copies that a barrier's phase waits for alone, and yield them.
+    """Complete the copies of a barrier's phase that waits for nothing else, and yield them.
 
-    With the other parity of the phase the barrier waits for nothing.
+    A test with the parity of another phase completes none.
     """
     warps = group.batch.placement.warps_per_block
     copies = group.batch.bulk_copies
@@ -239,7 +239,7 @@ def _landed(context: Context, group: Group, block: int, barrier: int, phase: int
 
 
 def _store(one: Bulk, source: Array) -> None:
-    """Store what a copy to global memory has, or combine it with what is there."""
+    """Store the bytes of a copy to global memory, or combine them with the old ones."""
     assert one.array is not None
     before = np.zeros(one.size, np.uint8)
     if one.reduction:
@@ -248,7 +248,7 @@ def _store(one: Bulk, source: Array) -> None:
 
 
 def _store_box(one: Bulk, box: Box, shared: Array) -> None:
-    """Store a box by a tensor map, or combine it with what is there."""
+    """Store a box by a tensor map, or combine it with the old elements."""
     assert one.array is not None
     where, values = box.stored(shared, one.place)
     array = one.array.whole()
@@ -258,7 +258,7 @@ def _store_box(one: Bulk, box: Box, shared: Array) -> None:
 
 
 def _combined(one: Bulk, before: Array, given: Array) -> Array:
-    """Return the bytes that a copy leaves where there were others before."""
+    """Return the bytes in memory after a copy: its own, or their reduction with the old ones."""
     return bulk_reductions.combined(one.reduction, before, given) if one.reduction else given
 
 

@@ -1,4 +1,4 @@
-"""Reductions of bulk copies (`cp.reduce.async.bulk`): elements combined with what is there."""
+"""Reductions of bulk copies (`cp.reduce.async.bulk`): elements combined with the old ones."""
 
 from __future__ import annotations
 

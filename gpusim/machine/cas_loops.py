@@ -1,8 +1,8 @@
 """Compare-and-swap retry loops: warps of a block load together, and then swap.
 
-The distance between a load and its swap is less than half of an iteration. With few warps, all
-have loaded before the first one swaps, and the others fail, whichever of its loops a warp is in;
-with many, not all are so early, and two of them succeed in an iteration.
+The distance between a load and its swap is less than half of an iteration. With few warps, all load
+before the first one swaps, and all others fail, in any of the loops; with many, each half of the
+block has a round of its own, and two warps succeed in an iteration.
 """
 
 from __future__ import annotations

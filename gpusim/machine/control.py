@@ -81,8 +81,8 @@ def leave(context: Context, group: Group, instruction: Instruction, on: Array) -
 def branch_if_apart(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Branch where not all live lanes that a mask names are here, or where they are together.
 
-    A guard does not choose the lanes that branch: where it is false, they are not here. Compilers
-    put one on it that is false where lanes of a warp name different masks.
+    Lanes with a false guard count as missing, instead of not branching: compilers make the guard
+    false where lanes of a warp name different masks.
     """
     here = on if instruction.guard is not None else None
     apart = gathering.misses_lanes(group, group.read(instruction.src[0], np.uint32), here)

@@ -178,7 +178,7 @@ def _rows_that_wait_for_lanes(batch: Batch) -> Array:
 def _tell_of_barriers(context: Context, rows: Array) -> None:
     """Report warp barriers of whole warps, in some rows, that release without all lanes.
 
-    A warp barrier that the compiler adds before a block barrier is a matter of the barrier rules.
+    A warp barrier that the compiler adds before a block barrier is left to the barrier rules.
     """
     splits = context.batch.splits
     barriers = {one.line for one in context.instructions if OPS[one.op].kind == "barrier"}

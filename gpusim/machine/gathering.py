@@ -250,7 +250,7 @@ def _exchange_of(rows: Sequence[Instruction], pc: int) -> Instruction | None:
 
 
 def _has_body(rows: Sequence[Instruction], pc: int) -> bool:
-    """Return whether lanes are collected there for more than a NOP, before the end of it."""
+    """Return whether an instruction collects lanes for more than NOPs."""
     is_collective = OPS[rows[pc].op].kind == "collect"
     return is_collective and any(_does_something(one) for one in rows[pc + 1 : pc + 3])
 

@@ -21,9 +21,9 @@ class BlocksDisagreeError(Exception):
 class Group:
     """Splits of a batch at one pc: their indices, their rows and their lanes.
 
-    The group's `pc` goes ahead of its splits' own, set when the group stops. A group of
-    some rows keeps its copies of the registers it uses until it `settles`:
-    values dead by then are never merged with the other rows.
+    The group's `pc` runs ahead of its splits' own, which is set when the group stops. A group of
+    some rows keeps its copies of the registers it uses until it `settles`: values dead by then are
+    never merged with the other rows.
     """
 
     def __init__(self, batch: Batch, which: Array) -> None:
@@ -119,7 +119,7 @@ class Group:
         registers[register] = value if everyone or before is None else chosen(on, value, before)
 
     def settle(self) -> None:
-        """Let the batch have the registers that were written and are still read at the pc."""
+        """Copy the registers that were written, and are live at the pc, to the batch."""
         batch = self.batch
         for register in self._written:
             if batch.liveness.is_live(register, self.pc):

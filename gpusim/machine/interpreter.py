@@ -201,10 +201,10 @@ class Interpreter:
         return _by_row(splits, ready[splits.pc[ready] == splits.pc[one]])
 
     def _furthest_behind(self, ready: Array) -> Array:
-        """Return the splits at the lowest pc, of each warp one: that with its lowest lane.
+        """Return the splits at the lowest pc, one of each warp: the one with its lowest lane.
 
-        In some turns, the first of a warp that has waited longest; if all at its pc are the first
-        of their warps, so that splits with equal paths stay together.
+        Every few turns it is the pc of the first split of the warp that has waited longest, if all
+        splits there are the first of their warps: splits with equal paths stay together.
         """
         splits = self.batch.splits
         if self.batch.clock % FAIR_TURNS == 0:
@@ -229,7 +229,7 @@ class Interpreter:
         return np.asarray(which[order[is_first]])
 
     def _run_group(self, group: Group) -> None:
-        """Run a group to the end of its turn: before a swap, too, that others load before."""
+        """Run a group to the end of its turn, also before the swap of a compare-and-swap loop."""
         begin = group.pc
         while True:
             if group.pc in self._swaps and group.pc != begin:

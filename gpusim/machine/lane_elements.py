@@ -1,4 +1,4 @@
-"""Memories that lanes touch: reading and setting each lane's elements.
+"""The elements of memory that lanes touch: read and set for each lane.
 
 Where all blocks of a folded batch touch the same places of their own shared memory, lanes are
 mostly neighbours, and a slice serves all blocks at once: ten times as fast as an index for each.

@@ -32,7 +32,7 @@ def add_flushed(now: Array, value: Array) -> Array:
 
 
 def needs_no_flush(now: Array, values: Array) -> bool:
-    """Return whether no sum of these numbers, in any order, is subnormal or no number."""
+    """Return whether no sum of these numbers, in any order, is subnormal or NaN."""
     return all(
         bool(((size >= _SAFE) | (size == 0)).all() and np.isfinite(size).all())
         for size in (np.abs(now), np.abs(values))
@@ -52,7 +52,7 @@ def add_doubles(now: Array, value: Array) -> Array:
 
 
 def stays_finite(now: Array, values: Array) -> bool:
-    """Return whether no sum of these numbers, in any order, is infinite or no number."""
+    """Return whether no sum of these numbers, in any order, is infinite or NaN."""
     most = np.abs(now).max(initial=0) / 2 + (np.abs(values) / 2).sum()
     return bool(most < np.finfo(np.float64).max / 2)
 

@@ -103,10 +103,10 @@ class PendingCopies:
 class Bulk:
     """A copy of a warp, by its row, between `place` in a block's shared memory and an array.
 
-    One to global memory has the number of its group, above 0, in place of a barrier, and the
-    `reduction` with what is there, if any. The other kind lands in `block`; without an array its
-    source begins at `begin` in the shared memory of its warp's block. With a tensor map it is of a
-    `box` of the array.
+    One to global memory has the number of its group, above 0, in place of a barrier, and its
+    `reduction`, if any. The other kind lands in `block`; without an array its source begins at
+    `begin` in the shared memory of its warp's block. With a tensor map it is of a `box` of the
+    array.
     """
 
     row: int

@@ -7,9 +7,9 @@ A batch starts *folded*: one row per warp of a block, standing for that warp of 
 As long as all blocks take the same path, each instruction runs once for all of them. When
 blocks disagree about a branch the batch is *unfolded*: one row per warp of every block.
 
-Lanes of a warp that diverged are *splits* with a pc of their own. Splits of a warp join only
-where the program has it: a BSSY gives the lanes that run it a token, and BSYNC holds a
-split until all lanes of the warp that have its token are there.
+Lanes of a warp that diverged are *splits* with a pc of their own. Splits of a warp join only at the
+program's convergence barriers: a BSSY gives the lanes that run it a token, and BSYNC holds a split
+until all lanes of the warp that have its token are there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The machine's memory: byte addresses in, elements out, bounds checked.
 
-Global arrays stand at addresses of their own, as on a GPU; each block has its bytes of
-shared memory, each lane its bytes of local memory.
+Global arrays have addresses of their own, as on a GPU; each block has its bytes of shared memory,
+each lane its bytes of local memory.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ APART = 8192  # bytes, beyond this distance caches and DRAM are unaffected
 
 @dataclass(frozen=True)
 class Allocation:
-    """A global array and where it stands: its first element at `address`.
+    """A global array in memory, with its first element at `address`.
 
     Elements of a strided array may precede the first one and have gaps: memory from `start` on is
     `elements` elements long; `flat` are these, None for an array that has none. They may be a lazy
-    `copy` from byte `after` on. A `heap` tells which of them are allocated. Constant memory has an
+    `copy` from byte `after` on. A `heap` records the allocated ones. Constant memory has an
     allocation where code takes its address.
     """
 
@@ -427,7 +427,7 @@ def _in_order(index: Array) -> Array:
 def _extremes_at(flat: Array, index: Array, operation: str, values: Array) -> None:
     """Update floats by their order as integers: extremes do not depend on the order of lanes.
 
-    A NaN, which loses, is mapped to the end that every number is better than.
+    A NaN loses: it is mapped to the worst of all values.
     """
     best = _EXTREMES[operation]
     limits = np.iinfo(f"i{flat.dtype.itemsize}")

@@ -105,7 +105,7 @@ def special(context: Context, group: Group, instruction: Instruction, on: Array)
 def clock(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Read a clock: the number of executed instructions, as no time is modelled here.
 
-    It runs on faster where nothing but the same reading happens: lanes that only wait for a time.
+    It runs faster while lanes only repeat the reading, to wait for a time.
     """
     context.wait.read(group.pc, context.changes.count)
     now = np.uint64(context.executed + context.wait.skipped)

@@ -91,7 +91,7 @@ def collect(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def differs(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Tell each lane whether its value differs from the first active lane's, or it was told so."""
+    """Test whether each lane's value differs from the first active lane's, or a source is true."""
     value = group.read(instruction.src[0], np.uint32)
     found = value != _of_first(value, on)
     for register in instruction.src[1:]:

@@ -48,7 +48,7 @@ def product(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def tell(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Report the end of a group of products, or the wait for some: results are there before."""
+    """Report the end of a group of products, or a wait: results were set with the product."""
     context.report(group, instruction, on)
 
 

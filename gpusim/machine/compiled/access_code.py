@@ -15,7 +15,7 @@ from gpusim.machine.warps import state
 
 
 class AccessCode:
-    """Writes the code of accesses; `ordered` are the atomics that show their order, by pc."""
+    """Writes the code of accesses; `ordered` are the order-dependent atomics."""
 
     def __init__(self, places: Places, ordered: frozenset[int]) -> None:
         self._places, self._ordered = places, ordered
@@ -68,7 +68,7 @@ class AccessCode:
         return f"(if (local.get $on) (then {' '.join(parts)}))"
 
     def _in_turn(self, pc: int) -> str:
-        """Return code that ends the run if an atomic that shows its order is out of it."""
+        """Return code that ends the run if an order-dependent atomic is out of order."""
         if pc not in self._ordered:
             return ""
         kept, self._places.cell = self._places.cell, self._places.cell + 8

@@ -122,11 +122,11 @@ class Access:
     def text(self) -> str:
         """The function.
 
-        Parameters are the lanes and, of global memory, an entry of the table of arrays, whether
-        others may be meant, and a table of marks; else where the memory begins, its first address,
-        and its bytes; then the place of the distances between its addresses, and of a copy
-        the warp. By generic address
-        they are the lanes, the warp, where shared memory begins, and the bytes of local memory.
+        The first parameter is the lanes. For global memory an entry of the table of arrays, a flag
+        for any other array, and a table of marks follow; for other memory its place, first address
+        and bytes; then the place of the distances between the addresses and, for a copy, the warp.
+        For generic addresses the warp, the begin of shared memory and the bytes of local memory
+        follow.
         """
         return {
             "global": self._global,
@@ -328,7 +328,7 @@ class Access:
 (if (local.get $t) (then (call $mark (local.get $m) (local.get $t))))"""
 
     def _quick(self) -> str:
-        """Return the way of neighbouring words, or of a single one."""
+        """Return the fast path of neighbouring words, or of a single one."""
         if not self._is_of_words:
             return ""
         place = f"(local.set $q (i32.sub (i32.load (i32.const {IN})) (local.get $s)))"

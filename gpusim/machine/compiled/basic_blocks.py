@@ -51,7 +51,7 @@ _BULK = {
 
 
 class Alone(NamedTuple):
-    """An instruction that stands in no segment, in basic block `number`.
+    """An instruction outside of segments, in basic block `number`.
 
     `bits` is the predicate that it decides by, or the lanes beyond an array's bounds.
     """

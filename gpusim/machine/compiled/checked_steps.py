@@ -1,7 +1,7 @@
-"""Steps of a check, from what a module writes into linear memory, told to an observer.
+"""Steps of a check, read from a module's linear memory and reported to an observer.
 
-What all splits of a group do in one pass is one step, with all blocks of the batch as one as long
-as they do the same: these are the steps of NumPy's machine, without what computes only.
+One step is an instruction of all splits of a group in one pass, and of all blocks of the batch
+while they agree: the steps of NumPy's machine, without instructions that only compute.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class CheckedSteps:
         }
 
     def take(self, memory: Array, ends: dict[str, int]) -> int:
-        """Tell the steps up to some ends, but for those of a pass that goes on.
+        """Report the steps up to some ends, without the steps of an unfinished pass.
 
         NotDerivedError for groups of too many warps.
         """
@@ -104,7 +104,7 @@ class CheckedSteps:
         return 0
 
     def finish(self) -> None:
-        """Tell the last steps."""
+        """Report the last steps."""
         self._tell(*self._left)
         self._listener.observer.batch_end(self._placement.blocks)
 
@@ -191,8 +191,8 @@ class CheckedSteps:
     ) -> tuple[Array, int, Placement]:
         """Return the rows of a step, the number of blocks that are run as one, and their placement.
 
-        Blocks that do not come with the same rows, or go different ways, are that no longer, unless
-        a step only has the warps at fault.
+        Blocks with other rows or on other paths are separate from then on, unless the step only has
+        the warps at fault.
         """
         rows, warps = some[:, _ROW].astype(np.int64), self._placement.warps_per_block
         copies = self._placement.copies

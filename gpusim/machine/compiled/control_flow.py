@@ -23,8 +23,8 @@ SETTLES = state.written("settles", "(i32.const 1)")  # others may wait for lanes
 class ControlFlow:
     """Writes the code of control flow, from one basic block to another.
 
-    All warps of a group reach the `meetings` before any continues. Paths are kept if atomics show
-    their order. `reductions` are the results of barriers, by basic block.
+    All warps of a group reach the `meetings` before any continues. Paths are kept for
+    order-dependent atomics. `reductions` are the results of barriers, by basic block.
     """
 
     def __init__(
@@ -173,9 +173,9 @@ class ControlFlow:
         )
 
     def _named(self, *, with_own: bool = False) -> str:
-        """Set $x to the lanes that the first operand of a lane names, $z to those of all lanes.
+        """Set $x to the lanes named by any lane's first operand, $z to the lanes named by all.
 
-        Each lane must name itself `with_own`.
+        `with_own`, each lane must name itself.
         """
         at = f"(i32.load offset={layout.IN} (i32.shl (i32.ctz (local.get $y)) (i32.const 2)))"
         own = "(i32.and (local.get $y) (i32.sub (i32.const 0) (local.get $y)))"

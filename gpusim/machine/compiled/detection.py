@@ -51,7 +51,7 @@ class Detection:
 
 
 def kept_operands(row: Instruction) -> int:
-    """Return how many operands of an instruction a check has: address and values, or the mask.
+    """Return the number of operands recorded for a check: address and values, or the mask.
 
     Of a compare-and-swap the values are the expected and the new one.
     """
@@ -239,9 +239,10 @@ class Comparison:
     (local.set $last (select (i32.const 0) (local.get $p) (local.get $is_slow)))))"""
 
     def _quickly(self, number: int) -> str:
-        """Return the comparison with a cell, quick where all accesses there are ordered before.
+        """Return the comparison with a cell, with a fast path for accesses ordered by barriers.
 
-        They are where they are none, or of the thread itself alone, or before its last barrier.
+        It is taken if the cell has none, has only the thread's own, or all precede its last
+        barrier.
         """
         at, mask = CELL_BYTES * number, _BLOCK
         if self.space == "global":

@@ -1,6 +1,6 @@
-"""The door to the compiled evaluator: launches begin there, some blocks at a time.
+"""Launches in compiled code, some blocks at a time.
 
-Arrays are copied back when these have ended; otherwise NumPy runs them, from their start.
+Arrays are copied back when the blocks have ended; otherwise NumPy runs them from their start.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class CompiledLaunch:
         return True
 
     def _takes_turns(self) -> bool:
-        """Change to a module with warps that take turns, if they have turned out to need that."""
+        """Switch to a module with NumPy's scheduling order, if the last run needed it."""
         if not self._instance.is_disordered:
             return False
         self._give_back()
@@ -268,7 +268,7 @@ def _constants(program: Program) -> tuple[int, ...]:
 
 
 def serves(observers: Sequence[Observer], cc_major: int) -> bool:
-    """Return whether compiled code serves this machine, and such launches."""
+    """Return whether compiled code supports this machine, and such launches."""
     if cc_major < 2 or not is_observable(observers):
         return False
     if address_space_limit.is_limited():

@@ -45,7 +45,7 @@ _refused: Recent[Program, None] = Recent(MOST_PROGRAMS)
 
 
 def forget() -> None:
-    """Forget which programs had something to report."""
+    """Forget the programs with possible findings."""
     _refused.clear()
 
 
@@ -91,9 +91,10 @@ def written_down(
     listener: Listener,
     takes: Callable[[Examined], bool],
 ) -> bool:
-    """Run a launch and tell a listener the steps requested; False, with arrays as they were.
+    """Run a launch and report its steps to a listener; False, with arrays unchanged, on failure.
 
-    `added` takes the additions to floating-point sums, `takes` says at the end whether that is all.
+    `added` takes the additions to floating-point sums, `takes` the counts at the end, and returns
+    whether the findings are complete.
     """
     if not fast.is_wanted() or not loop_bodies(prepared.program):
         return False
@@ -123,9 +124,9 @@ def _context(prepared: Prepared, allocations: Mapping[str, Allocation]) -> Conte
 
 
 def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) -> bool:
-    """Return whether compiled code may serve a launch: its memory is soon made, and not too large.
+    """Return whether compiled code may run a launch: its memory is not too large.
 
-    The steps of a launch may take longer than that.
+    Copying its memory must also take less time than its steps in NumPy.
     """
     if prepared.rehearsal is not None:
         return False
@@ -169,7 +170,7 @@ class _Examination:
 
     @property
     def is_disordered(self) -> bool:
-        """Whether the order of warps has turned out to show."""
+        """Whether warps came to an order-dependent atomic out of NumPy's order."""
         return self._instance.is_disordered
 
     def result(

@@ -188,7 +188,7 @@ class Instance:
 
     @property
     def is_disordered(self) -> bool:
-        """Whether warps of the last run have come to an atomic in an order of their own."""
+        """Whether warps of the last run came to an order-dependent atomic out of NumPy's order."""
         return bool(self._disorder[0])
 
     @property
@@ -196,7 +196,7 @@ class Instance:
         return self.memory[DISORDER : DISORDER + 4].view(np.int32)
 
     def _tell(self, place: BatchMemory, turns: int) -> None:
-        """Write down the numbers of a batch for the module."""
+        """Write the settings of a batch into the module's memory."""
         launched = memory.packed(
             state.Launched,
             shift=self.shift,
@@ -245,7 +245,7 @@ class Instance:
             self.set(self._written.begins)
 
     def _take_steps(self) -> None:
-        """Take the records of steps; LeftError for more than an observer should have."""
+        """Take the records of steps; LeftError for more than observers accept."""
         if self._written is None:
             return
         ends = {name: self.value(name) for name in ("runs", "details", "touched", "steps")}
@@ -270,12 +270,12 @@ class Instance:
             place.entries(self.memory)[:, 3] = 0
 
     def _bring(self, entry: int, chunk: int) -> None:
-        """Copy a chunk of an array, which has not been touched before."""
+        """Copy a chunk of an array on its first access."""
         assert self.arrays is not None
         self.arrays.bring(self.memory, entry, chunk)
 
     def _look(self, warp: int) -> int:
-        """Look at a warp that iterates for long, or at all; return when to do so again."""
+        """Sample a warp that iterates for long, or all (0); return the count until the next."""
         assert self._progress is not None
         assert self._place is not None
         if self._place.records is not None:

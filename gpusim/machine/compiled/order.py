@@ -1,4 +1,4 @@
-"""Whether the order of a program's warps shows in its results."""
+"""Whether a program's results depend on the order of its warps."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gpusim.program.polling import awaits
 
 
 def needs_order(program: Program) -> bool:
-    """Return whether the order of warps shows for sure.
+    """Return whether results are sure to depend on the order of warps.
 
-    Warps wait for others elsewhere than at barriers, or swap until they get through, or an element
-    is changed by several atomics of which one shows its order.
+    Warps poll memory, retry a compare-and-swap, or change an element by several atomics, one of
+    them order-dependent.
     """
     rows = program.instructions
     return awaits(program) or bool(swapping(program)) or has_several(rows, ordered(rows))
 
 
 def ordered(rows: Sequence[Instruction]) -> frozenset[int]:
-    """Return the atomics that show their order: they give the old value, or rounded sums."""
+    """Return the order-dependent atomics: they give the old value, round, or do not commute."""
     return frozenset(
         pc for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic" and _shows_order(row)
     )
@@ -34,7 +34,7 @@ def _shows_order(row: Instruction) -> bool:
 
 
 def has_several(rows: Sequence[Instruction], ordered: frozenset[int]) -> bool:
-    """Return whether several atomics may access an element, and one shows their order."""
+    """Return whether several atomics may access an element, and one is order-dependent."""
     atomics = [(pc, row) for pc, row in enumerate(rows) if OPS[row.op].kind == "atomic"]
     return any(
         other != pc and memory_of(row).may_touch(memory_of(rows[pc]).places)
@@ -44,10 +44,10 @@ def has_several(rows: Sequence[Instruction], ordered: frozenset[int]) -> bool:
 
 
 def meetings(rows: Sequence[Instruction]) -> frozenset[int]:
-    """Return the accesses that all warps of a group come to before any of them makes its own.
+    """Return the accesses that all warps of a group reach before any of them executes it.
 
-    Warps run a turn one after the other, and NumPy's machine an instruction for all of them: that
-    shows between two accesses of a turn to the same memory, if one of them writes.
+    Compiled code runs a turn warp by warp, NumPy's machine an instruction for all warps: results
+    differ for two accesses of a turn to the same memory, if one of them writes.
     """
     found, since = set(), list[Instruction]()
     for pc, row in enumerate(rows):
@@ -63,7 +63,7 @@ def meetings(rows: Sequence[Instruction]) -> frozenset[int]:
 
 
 def _meets(one: Instruction, other: Instruction) -> bool:
-    """Return whether the order of two accesses may show."""
+    """Return whether results may depend on the order of two accesses."""
     rows = one, other
     if not any(OPS[row.op].writes_memory for row in rows):
         return False

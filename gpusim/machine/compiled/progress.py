@@ -46,7 +46,7 @@ class Progress:
         self._looks = 0
 
     def of_warp(self, memory: Array, address: int) -> int:
-        """Return how many more backward branches a warp may take before the next look at it.
+        """Return the number of backward branches of a warp until its next sample.
 
         Raises EndlessError for an endless one, NoProgressError beyond the limit.
         """
@@ -100,7 +100,7 @@ class Progress:
         return too_long(self._program, pcs, numbers, self._file, ran)
 
     def _held(self, memory: Array) -> bytes | None:
-        """Return the arrays, shared and local memory; None for more than is worth a copy."""
+        """Return the arrays, shared and local memory; None if too large to be copied."""
         place = self._place
         begin = arrays_begin(place.made)
         if place.notes_at - begin > MOST_LOOKED_BYTES:
@@ -110,7 +110,7 @@ class Progress:
 
 
 class _Watched:
-    """The states of some warps, one after the other, and memory as one of them came again."""
+    """The first state of some warps, and the memory when that state was last repeated."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -129,7 +129,7 @@ class _Watched:
 
 
 class _Warp:
-    """A warp in linear memory: its row, the pcs of its splits, and all that it goes on from."""
+    """A warp in linear memory: its row, the pcs of its splits, and all of its state."""
 
     def __init__(self, memory: Array, address: int, place: BatchMemory) -> None:
         held = memory[address : address + place.made.warp_bytes]

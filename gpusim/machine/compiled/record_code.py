@@ -86,7 +86,7 @@ class RecordCode:
 {state.written("lost", f"(i32.xor {on} {able})")} {step} {left} (local.set $on {able})))"""
 
     def cleared(self, row: Instruction) -> str:
-        """Return code that lets lanes with a fault have loaded zeros."""
+        """Return code that sets the values loaded by lanes with a fault to zero."""
         if not self._steps or not row.dst:
             return ""
         lost, wide = state.read("lost"), int(is_wide(self._types[row.dst[0]]))
@@ -156,7 +156,7 @@ class RecordCode:
         return f"(call $decided (i32.const {pc}) {on} {taken})"
 
     def told(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
-        """Return code that records an access after it is done and its addresses are free."""
+        """Return code that records an access, after it is done: this overwrites its addresses."""
         memory = row.memory
         assert memory is not None
         if not self._recording or not OPS[row.op].issued:

@@ -38,7 +38,7 @@ class Repeated(NamedTuple):
 def repeated(
     blocks: Array, owned: Array, details: Array, runs: Array, is_global: Array
 ) -> Repeated | None:
-    """Return the midst of the longest loop of one warp among records, None of none so long.
+    """Return the middle of the longest loop of one warp among records, None of none so long.
 
     `owned` counts the details of each record; `is_global` says which of them have stretches in
     global memory.
@@ -70,7 +70,7 @@ def repeated(
 
 
 def _strides(details: Array, runs: Array, is_global: Array, times: int) -> Array | None:
-    """Return by how much stretches move on in each of equal parts, None for unlike ones."""
+    """Return the distances by which stretches advance from part to part, None if parts differ."""
     if len(details) % times or len(runs) % times:
         return None
     details = details.reshape(times, -1, details.shape[1])

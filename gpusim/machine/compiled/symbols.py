@@ -84,7 +84,7 @@ def _seen_as(value: Symbol, kind: DType) -> Symbol:
 
 
 def _of_same_bits(value: Any) -> Any:
-    """Return the integer that others only see as another type."""
+    """Return the integer that a value views as another type."""
     while isinstance(value, Symbol) and value.operation == "view" and value.dtype.kind in "iu":
         inner = value.operands[0]
         if inner.dtype.kind not in "iu":
@@ -207,7 +207,7 @@ class Symbol(NDArrayOperatorsMixin):
         return self
 
     def any(self, *_: Any, **__: Any) -> bool:
-        """Whether a lane may be true: an evaluator asks in order to save work."""
+        """Whether a lane may be true: always, as evaluators use it only to skip work."""
         return True
 
     def all(self, *_: Any, **__: Any) -> bool:
@@ -415,7 +415,7 @@ _TRACED_NUMPY = _TracedNumPy()
 
 @contextlib.contextmanager
 def tracing() -> Iterator[None]:
-    """Let the modules of evaluators take symbols; arrays are computed as always meanwhile."""
+    """Let the modules of evaluators take symbols; arrays are computed as usual."""
     with _LOCK, np.errstate(all="ignore"):
         changed: list[tuple[dict[str, Any], str, Any]] = []
         for name, module in list(sys.modules.items()):

@@ -22,22 +22,22 @@ class Translation:
     `starts` are the pcs of basic blocks. `registers` lie in a warp's memory, and so do `specials`,
     special registers by the pc that reads them first; `cells` are constants of the launch, by
     place: a pc, or a bank and an offset. `arrays` are named in the program. `sums` are those of a
-    warp, by pc and name, as indices of 64-bit words (`rows_of_sums` by pc, once they are asked
-    for); block k has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables
-    of jump targets, with the pcs, `banks` those of entries of constant banks that are indexed, from
-    a first byte to an end (None for all), `orders` those of paths to atomics that show their order.
-    A warp's queue of asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take
-    turns as in NumPy's machine (`shared.in_order`), the keys of a warp's splits lie at `keys_at`,
-    flags of basic blocks at `flags_at`; `awaits` tells that warps wait for others. Results of
-    barriers are listed at `reductions_at`, a warp counts arrivals at named barriers at
-    `arrivals_at`, and has its part of a cluster at `cluster_at`; bulk copies are kept at
-    `bulk_at`, the number of a warp's groups of them at `groups_at`; they are 0 without any.
-    `touched` are the accesses with marks of their sectors. With race detection, `ran_at` is where a
-    byte for each instruction tells that its basic block ran (of the block's first), and after these
-    one that it ran for some lane (if it has a guard or may have a fault); `lowest_at` are the
-    places of the lowest element to which several threads add, counted from 1, by the pc of a sum.
-    `constants` are the cells as `memory.py` sets them, and `begun` the warps at their start in the
-    last launch, with what of it they depend on, once it has.
+    warp, by pc and name, as indices of 64-bit words (`rows_of_sums` by pc, once requested); block k
+    has executions and lanes at words 2 k and 2 k + 1. `jumps` are places of tables of jump targets,
+    with the pcs, `banks` those of entries of constant banks that are indexed, from a first byte to
+    an end (None for all), `orders` those of paths to order-dependent atomics. A warp's queue of
+    asynchronous copies lies at `queue_at`, 0 if there are none. Where warps take turns as in
+    NumPy's machine (`shared.in_order`), the keys of a warp's splits lie at `keys_at`, flags of
+    basic blocks at `flags_at`; `awaits`: warps wait for others. Results of barriers are listed at
+    `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`, and has its part of
+    a cluster at `cluster_at`; bulk copies are kept at `bulk_at`, the number of a warp's groups of
+    them at `groups_at`; they are 0 without any. `touched` are the accesses with marks of their
+    sectors. With race detection, `ran_at` has a byte for each instruction, set if its basic block
+    ran (only for the block's first), and then a byte for each, set if it ran for some lane (with a
+    guard or a possible fault); `lowest_at` are the places of the lowest element to which several
+    threads add, counted from 1, by the pc of a sum. `constants` are the cells as `memory.py` sets
+    them, and `begun` the initial warps of the last launch, with the properties of it that they
+    depend on.
     """
 
     text: str = ""

@@ -91,7 +91,7 @@ class _Translator:
         return made
 
     def _orders(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Return the atomics that show their order, and the accesses that all warps meet before."""
+        """Return the order-dependent atomics, and the accesses that all warps meet before."""
         if self._in_order:
             self._keep_order()
             return frozenset(), meetings(self._rows) | swapping(self._program).keys()
@@ -113,7 +113,7 @@ class _Translator:
     # -- places ------------------------------------------------------------------------
 
     def _reserve(self) -> None:
-        """Make places for what instructions keep in a warp or launch."""
+        """Reserve memory for the values that instructions keep in a warp or launch."""
         kinds = [OPS[row.op].kind for row in self._rows]
         for kind in kinds:
             if kind in REFUSED:
@@ -130,7 +130,7 @@ class _Translator:
             self._reserve_bulk()
 
     def _reserve_totals(self) -> None:
-        """Make places for sums and for what race detection keeps; name the arrays."""
+        """Reserve memory for sums and for race detection; name the arrays."""
         made, places, rows = self._made, self._places, self._rows
         memories = [row.memory for row in rows if row.memory is not None]
         made.arrays = sorted({one.name for one in memories} - {""})

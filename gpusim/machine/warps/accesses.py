@@ -22,7 +22,7 @@ _UNKNOWN = -1  # of wavefronts
 
 
 class Array(Record):
-    """An array of a launch: its address, its bytes, those of stores, whether any was stored to."""
+    """An array of a launch: its address, its bytes, the writable ones, and whether stored to."""
 
     begin: i64
     bytes: i64
@@ -52,11 +52,12 @@ class Held(Record):
 
 
 class Distances(Record):
-    """Distances of global addresses from the first lane's, which lie before this.
+    """Distances of global addresses from the first lane's, stored before this record.
 
-    Mostly they are as when the instruction was run last. `lanes` were on, `firsts` have the first
-    access to a sector if the first address is `within` bytes of its sector; `kind` is 0 for no
-    distances, 1 for 4 bytes from lane to lane, else 2. `bits` are those of all distances.
+    They are kept from the instruction's last run, as most runs have the same. `lanes` were on,
+    `firsts` have the first access to a sector if the first address is `within` bytes of its sector;
+    `kind` is 0 for no distances, 1 for 4 bytes from lane to lane, else 2. `bits` are those of all
+    distances.
     """
 
     lanes: u32
@@ -123,8 +124,8 @@ def find(address: i64, width: i64) -> Array:
 def is_there(array: Array, address: i64, slot: u32, width: i64, limit: u32) -> bool:
     """Whether an access is in an array copied in chunks; its chunks are then present.
 
-    Its lanes are as far from an address as the distances at a place say. `limit` is where the
-    entry has the bytes that it may touch.
+    Lanes' addresses are `address` plus the distances at `slot`. `limit` is the offset, in the
+    entry, of the bytes that may be touched.
     """
     brought, far = array.brought(), Distances(slot + WIDE_SLOT)
     bits = brought.bits

@@ -34,7 +34,7 @@ def is_free(lane: u32, end: u32, shift: u32, banks: u32) -> bool:
 
 @external("in_pairs")
 def in_pairs(on: u32, apart: u32) -> bool:
-    """Whether lanes access the same word as the lane so far from them, or one of both nothing."""
+    """Whether pairs of lanes, `apart` from each other, access one word, or one of them is off."""
     pairs = [(lane, lane + apart) for lane in range(32) if not lane & apart]
     return all(
         Word(IN + 4 * a).value == Word(IN + 4 * b).value

@@ -1,8 +1,8 @@
-"""Bulk copies between global and shared memory, on their way until somebody waits for them.
+"""Bulk copies between global and shared memory, pending until a thread waits for them.
 
-A copy to shared memory lands where a thread requests the phase of its barrier, once all arrivals
-have come; one to global memory where its warp waits for its group. Either is as late as it may be.
-An engine moves 16 bytes at a time (PTX ISA, cp.async.bulk).
+A copy to shared memory completes when a thread tests the phase of its barrier after all arrivals,
+one to global memory when its warp waits for its group: both as late as possible. An engine moves 16
+bytes at a time (PTX ISA, cp.async.bulk).
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ def begin_bulk(warp: Warp, on: u32, is_store: u32) -> None:
 
 
 def commit_bulk(warp: Warp) -> None:
-    """Let the copies of a warp since its last group be a group."""
+    """Make a group of the copies of a warp since its last group."""
     _groups(warp).made += 1
 
 
 def land_bulk(warp: Warp, on: u32) -> None:
-    """Complete the copies of tested phases that lack only these."""
+    """Complete the copies of tested phases that wait for nothing else."""
     left = on
     while left:
         lane = 4 * trailing_zeros(left)
@@ -134,7 +134,7 @@ def land_bulk(warp: Warp, on: u32) -> None:
 
 
 def land_groups(warp: Warp, allowed: i32) -> None:
-    """Land the copies of a warp to global memory, but of that many groups that were made last."""
+    """Complete the copies of a warp to global memory, except its last `allowed` groups."""
     last = _groups(warp).made - allowed
     for number in range(NOW.bulk):
         one = _bulk(number)

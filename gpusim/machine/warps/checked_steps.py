@@ -1,7 +1,7 @@
-"""Steps of a check, written down where warps make them: lanes, and operands as they lie there.
+"""Steps of a check, recorded as warps run them: lanes and operands.
 
 Warps take turns (`turns.py`): what the splits of a group do in one pass is one step of all. Lanes
-whose access is a fault skip it, and load zeros.
+with a faulting access skip it, and load zeros.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _is_in(address: i64, array: Array, width: int, stores: int) -> bool:
 
 
 def clear(lost: u32, results: u32, is_wide: u32) -> None:
-    """Let lanes whose access is a fault have loaded zeros."""
+    """Set the loaded values of lanes with a faulting access to zero."""
     left = lost
     while left:
         lane = trailing_zeros(left)

@@ -14,7 +14,7 @@ from gpusim.wasm.sources import external
 class Member(Record):
     """A warp in a cluster: its block's rank, the lanes that have arrived at the barrier.
 
-    Of lanes that have `passed` the phase is over.
+    `passed` are lanes with a completed phase.
     """
 
     rank: u32
@@ -27,7 +27,7 @@ MEMBER_BYTES = 16
 
 @external("opened")
 def opened(warp: Warp) -> None:
-    """Hear of a barrier that opens, given the first warp of its block."""
+    """Handle a barrier that opens, given the first warp of its block."""
 
 
 def member(warp: Warp) -> Member:
@@ -36,9 +36,9 @@ def member(warp: Warp) -> Member:
 
 
 def open_cluster(first: Warp) -> bool:
-    """End the barrier's phase if all have arrived; let lanes go on that have waited for one.
+    """End the barrier's phase if all have arrived, and continue lanes that waited for it.
 
-    Whether there are such lanes, in the cluster that begins with a warp.
+    `first` is the first warp of the cluster. Returns whether any lanes continue.
     """
     arrived = missing = 0
     warp = first
@@ -64,7 +64,7 @@ def open_cluster(first: Warp) -> bool:
 
 
 def _let_go(warp: Warp) -> bool:
-    """Let the lanes of a block go on that wait for a phase that is over; whether any do."""
+    """Continue lanes of a block that wait for a completed phase; return whether there are any."""
     goes = False
     for _ in range(LAUNCH.warps):
         one = member(warp)

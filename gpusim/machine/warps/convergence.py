@@ -31,17 +31,17 @@ _BARRIER = (1 << BARRIER_BITS) - 1
 
 @external("appended")
 def appended(warp: Warp, number: u32) -> None:
-    """Hear of a new split, the last of its warp."""
+    """Handle a new split, the last of its warp."""
 
 
 @external("removed")
 def removed(warp: Warp, number: u32, last: u32) -> None:
-    """Hear of a split that ends: the last one takes its place."""
+    """Handle a split that ends: the last one takes its place."""
 
 
 @external("united")
 def united(warp: Warp, one: Split, other: Split) -> None:
-    """Hear of a split that takes in another."""
+    """Handle a split that another one joins."""
 
 
 def append(warp: Warp, block: u32, lanes: u32, path: u32) -> None:

@@ -21,7 +21,7 @@ QUEUE_BYTES = 16 + _ROW
 
 
 class Copy(Record):
-    """A copy of some words a lane: the next one of its warp, and lanes that it is on its way for.
+    """A copy of some words a lane: the next one of its warp, and the lanes that wait for it.
 
     After these fields lie the group of each lane, its place after an address, and its words.
     """
@@ -54,7 +54,7 @@ def _queue(warp: Warp) -> Queue:
 
 
 def commit_copies(warp: Warp, on: u32) -> None:
-    """Let the copies of lanes since their last group be a group."""
+    """Make a group of the copies of lanes since their last group."""
     queue, left = _queue(warp), on
     while left:
         groups = Word(queue.address + _GROUPS + 4 * trailing_zeros(left))
@@ -109,7 +109,7 @@ def forget_copies(warp: Warp) -> None:
 
 
 def land_copies(warp: Warp, on: u32, allowed: i32) -> None:
-    """Set the values of copies in groups of lanes, but of that many groups that were made last."""
+    """Set the values of copies of lanes, except in their last `allowed` groups."""
     queue, before = _queue(warp), 0
     at = queue.first
     while at:

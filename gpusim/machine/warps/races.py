@@ -1,10 +1,9 @@
 """Race detection at each access: the last writer and reader of each element.
 
 They are packed as by `checking/element_access.py` {time 24 bits, block 24, thread 10, flags 4}, in
-cells {writer, reader}. What a rule might report traps: the launch then runs again, to write
-its steps down.
-Bit 62 of an atomic says that a barrier of its block stands between a plain store and it: for other
-blocks that store is in no order.
+cells {writer, reader}. What a rule might report traps: the launch then runs again, to write its
+steps down. Bit 62 of an atomic says that a barrier of its block stands between a plain store and
+it: for other blocks that store is unordered.
 
 Bit 62 of a reader says that all such readers may meet atomics in any order: volatile loads, and
 loads of a value that a compare-and-swap compares.
@@ -57,7 +56,7 @@ class Added(Record):
 
 
 def begins(warp: Warp) -> None:
-    """Let a warp begin in another block."""
+    """Start a warp in another block."""
     place = warp.row % NOW.block_warps
     block = NOW.first_block + warp.row // NOW.block_warps
     warp.owner = block << BLOCK_SHIFT - 9 | place

@@ -38,14 +38,14 @@ def start(warp: Warp) -> None:
 
 @external("begins")
 def begins(warp: Warp) -> None:
-    """Hear of a warp that begins in another block."""
+    """Handle a warp that begins in another block."""
 
 
 @external("progress")
 def progress(warp: Warp) -> i32:  # noqa: ARG001
     """Return the number of backward branches of a warp until its next sample.
 
-    Where warps take turns, it is of all warps and their steps: that at 0 stands for them. A number
+    In NumPy's order it is the number of steps of all warps, given a warp at address 0. A number
     below 0 ends the batch.
     """
     return -1

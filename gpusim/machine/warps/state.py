@@ -18,19 +18,19 @@ ALL_LANES = 0xFFFFFFFF
 
 
 class Launched(Record):
-    """The numbers of a batch, as its module gets them: places, sizes, whether blocks begin again.
+    """The settings of a batch for its module: places, sizes and limits.
 
     `shift` maps global memory to linear memory; `copies` are unused entries of the pool of
     asynchronous copies. Where warps run in the order of NumPy's machine, `group` is where their
     turns are kept, and they take at most `most_steps`. A warp keeps the keys of its splits from
-    `keys_at` on, and each of the blocks of code has a byte of flags; `awaits` tells that warps wait
-    for others, `most_idle` how many may run while none writes. `reductions` is the table of
+    `keys_at` on, and each of the blocks of code has a byte of flags; `awaits`: warps wait for
+    others; `most_idle` is the most splits to run without a write. `reductions` is the table of
     barriers with a result (0: there are none), `arrivals` where the first warp of a block counts
     the threads that have arrived at each named barrier and do not wait, `queue_at` where a warp has
-    its asynchronous copies. `held` warps have memory of their own; a `cluster` has some blocks,
-    and a warp has its part of one at `cluster_at` (0: each block is one of its own). `bulk` is
-    where bulk copies are kept, and `groups_at` where a warp has the number of their groups. `order`
-    says which warps take turns first.
+    its asynchronous copies. `held` warps have memory of their own; a `cluster` has some blocks, and
+    a warp has its part of one at `cluster_at` (0: each block is one of its own). `bulk` is where
+    bulk copies are kept, and `groups_at` where a warp has the number of their groups. `order` is
+    the kind of order of the warps (`machine/turns.py`).
     """
 
     shift: i64
@@ -84,16 +84,15 @@ class State(Record):
     asynchronous copies, `copies` is the next entry of the pool that has not been used,
     `free_copies` the first that is free again. `set` is the number of the last set of numbers.
 
-    In order (`turns`), the group of a turn is a list of splits; `positions` is the next one to be
-    given. So many splits are held, and that many warps have several (`is_diverged`: had some as the
-    turn began). So many instructions have been run, each once for its group, and that many warps
-    since memory was written (`idle`). A warp tells whether its group goes on, whether lanes have
-    arrived or left (`settles`), and the block after a jump. With `asks`, lanes are only asked if
-    they miss others. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted
-    from 1, or of none; it began after the turn `begun`. Groups have run in that many
-    `passes`. Of the places for bulk copies that many have been used. In a check, `lost` lanes had a
-    fault at their last access, and a product for addresses `overflows`; of other orders that many
-    turns have been `taken`.
+    In order (`turns`), `list` has the splits of a turn's group; `positions` is the next unused one.
+    `held` counts all splits, `apart` warps with several splits (`is_diverged`: there were some as
+    the turn began), `steps` instructions, each once for its group, and `idle` splits run since
+    memory was written. A warp sets `goes_on` if its group continues, `settles` if lanes have
+    arrived or left, and `jumped` to the block after a jump. With `asks`, it only tests for missing
+    lanes. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted from 1, or
+    of none; it began after the turn `begun`. `passes` counts the groups' runs, `bulk` the used
+    places for bulk copies. In a check, `lost` lanes had a fault at their last access, and a product
+    for addresses `overflows`; `taken` counts the turns of other orders.
     """
 
     next_block: u32

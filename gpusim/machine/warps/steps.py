@@ -60,7 +60,8 @@ class Touched(Record):
 class Told(Record):
     """An access to global memory, with at most four records of touched bytes.
 
-    It is true of the next one by the same lanes, as far apart, whole lines further.
+    It also describes the next access by the same lanes, at the same distances, moved by whole
+    lines.
     """
 
     lanes: u32
@@ -248,7 +249,7 @@ def _repeat(begin: int, times: u32) -> None:
 
 
 def keep_told(on: u32, slot: u32) -> None:
-    """Keep what was told last, of an access with that many lanes, with its distances."""
+    """Keep the last record of an access by these lanes, with its distances."""
     told, last = Told(slot + TOLD), Detail(NOW.details - DETAIL_BYTES)
     told.lanes = 0
     if last.touched <= _MOST_KEPT:

@@ -50,7 +50,7 @@ _NONE, _FAR = -1, 0x7FFFFFFF
 
 
 class Key(Record):
-    """Of a split: its position among all, and the turn in which it ran last, the upper half."""
+    """A split's position among all, and in the upper half the turn in which it ran last."""
 
     position: u32
     turn: u32
