@@ -316,7 +316,7 @@ def _traced_part(name: str, block: int) -> tuple[Trace, int]:
     return gpusim.trace(call.configured, *call.arguments), part
 
 
-# The letters of docs/model.md, and the keys of a device file that they are.
+# The symbols of docs/model.md, and their keys of a device file.
 LETTERS = {
     "t_launch": "interval_cycles.block_launch",
     "t_start": "latency_cycles.block_start",
@@ -384,13 +384,13 @@ LETTERS = {
 
 
 def letters() -> str:
-    """What the letters of the model's formulae are on an H200."""
+    """The symbols of the model's formulae, with their values on an H200."""
     facts = device.load("h200").facts
     rows = (
         (f"`{letter}`", f"{facts[key].value:g} {facts[key].unit}", f"`{key}`", KEYS[key].doc)
         for letter, key in LETTERS.items()
     )
-    return _table(("letter", "H200", "key", "what it is"), rows)
+    return _table(("symbol", "H200", "key", "what it is"), rows)
 
 
 # The keys of a device file that docs/memory.md speaks of.

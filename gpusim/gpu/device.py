@@ -304,7 +304,7 @@ class Latency:
     )
     constant: float = _latency("a constant loaded by LDC, in its cache", least=1)
     constant_l15: float = _latency(
-        "added to either on a hit in the L1.5", default=_as_measured(70.0)
+        "added to the latency of a constant on a hit in the L1.5", default=_as_measured(70.0)
     )
     special_register: float = _latency("S2R: thread index and the like", least=1)
     tensor: float = _latency(
@@ -418,7 +418,7 @@ class Interval:
     fma: float = _interval("FMA pipe of a scheduler: 32-bit floating point")
     imad: float = _interval("integer multiply and multiply-add of a scheduler")
     imad_wide: float = _interval(
-        "integer multiplication with 64-bit results of a scheduler", default=_calibrated(4)
+        "integer multiplication with 64-bit results, per scheduler", default=_calibrated(4)
     )
     fp64: float = _interval("64-bit floating point, per scheduler")
     xu: float = _interval("special functions and conversions, per scheduler")
@@ -450,7 +450,7 @@ class Interval:
         default=_as_measured(0.5),
     )
     uniform: float = _interval("uniform datapath of a scheduler; the ALU where there is none")
-    adu: float = _interval("special registers of the SM, and so constants", default=_calibrated(2))
+    adu: float = _interval("special registers and constants, per SM", default=_calibrated(2))
     lsu_scheduler: float = _interval(
         "port of a scheduler to memory, by a load that reads one register: its address"
     )
@@ -741,10 +741,10 @@ class Capacity:
         "smallest working set of a cyclic sweep that always misses, in L2 sizes", 0.91
     )
     l2_warm_kept_fraction: float = _part_of_before(
-        "largest footprint of the launch before that always hits, in L2 sizes", 0.56, 0.75
+        "largest footprint of the previous launch that always hits, in L2 sizes", 0.56, 0.75
     )
     l2_warm_lost_fraction: float = _part_of_before(
-        "smallest footprint of the launch before that always misses, in L2 sizes", 0.84, 0.91
+        "smallest footprint of the previous launch that always misses, in L2 sizes", 0.84, 0.91
     )
     l2_parts: int = _count(
         "L2 partitions, each with copies of the lines read by its SMs",

@@ -118,9 +118,9 @@ def thread_instructions_guard_on(tally: Tally) -> Array:
 
 @counter("branches", CODE, "smsp__sass_branch_targets.sum", _is_branch)
 def branches(tally: Tally) -> Array:
-    """Branch instructions of the machine, counted once per warp.
+    """Branch instructions of the machine code, counted once per warp.
 
-    Unrolling, guards and loops turned round take branches away.
+    Unrolling, predication and loop rotation remove branches.
     """
     return tally.masks.one
 
@@ -138,7 +138,7 @@ def divergent_branches(tally: Tally) -> Array:
 def source_branches(tally: Tally) -> Array:
     """Conditions in the source that a warp decided: if, while, for, and conditional expressions.
 
-    The source decides as often, with or without a branch in the machine code.
+    They do not depend on the branches of the machine code.
     """
     return tally.masks.any_on
 
@@ -147,7 +147,7 @@ def source_branches(tally: Tally) -> Array:
 def source_divergent_branches(tally: Tally) -> Array:
     """Conditions in the source on which lanes of a warp disagreed.
 
-    Lanes disagree by their values, with or without a branch in the machine code.
+    They do not depend on the branches of the machine code.
     """
     return tally.divergent
 
@@ -156,10 +156,10 @@ def source_divergent_branches(tally: Tally) -> Array:
 def shared_load_instructions(tally: Tally) -> Array:
     """Loads from shared memory, also where no lane takes part.
 
-    Loads of matrices are among them; Nsight Compute counts these apart, as
-    `smsp__inst_executed_op_ldsm.sum`.
-    A compiler keeps loaded and stored values in registers, joins neighbours to wide loads,
-    and predicates or branches around loads without a lane.
+    They include loads of matrices, a separate metric in Nsight Compute
+    (`smsp__inst_executed_op_ldsm.sum`).
+    A compiler keeps loaded and stored values in registers, merges adjacent loads into wide
+    ones, and predicates loads or branches around them.
     """
     return tally.masks.one
 
@@ -173,8 +173,8 @@ def shared_load_instructions(tally: Tally) -> Array:
 def shared_load_wavefronts(tally: Tally) -> Array:
     """Wavefronts of loads from shared memory.
 
-    Loads that a compiler removes or joins have none of their own; the wavefronts of the
-    remaining loads follow from their addresses.
+    A compiler removes and merges loads; the wavefronts of the remaining ones follow from their
+    addresses.
     """
     return tally.served.passes[0]
 
@@ -185,7 +185,7 @@ def shared_load_wavefronts(tally: Tally) -> Array:
 def shared_load_bank_conflicts(tally: Tally) -> Array:
     """Wavefronts of shared-memory loads above the least number needed: replays.
 
-    As many as the loads have that a compiler leaves.
+    A compiler removes and merges loads; only the remaining ones have conflicts.
     """
     return tally.served.conflicts
 
@@ -196,7 +196,7 @@ def shared_load_bank_conflicts(tally: Tally) -> Array:
 def shared_store_instructions(tally: Tally) -> Array:
     """Stores to shared memory, also where no lane takes part.
 
-    A guarded store is issued although no lane takes part, one that is branched around is not.
+    A predicated store is issued even if no lane takes part; a branch skips it.
     """
     return tally.masks.one
 
@@ -235,7 +235,7 @@ def shared_store_bank_conflicts(tally: Tally) -> Array:
 def global_load_instructions(tally: Tally) -> Array:
     """Loads from global memory, also where no lane takes part.
 
-    As with shared memory, a compiler decides between guard and branch.
+    As with shared memory, a compiler chooses between predication and a branch.
     """
     return tally.masks.one
 
@@ -246,8 +246,8 @@ def global_load_instructions(tally: Tally) -> Array:
 def global_load_requests(tally: Tally) -> Array:
     """Loads from global memory with at least one lane taking part.
 
-    Another thread's stores may come between, so that a compiler leaves loads apart as in
-    the source; a repeated load of unchanged data is removed.
+    A compiler keeps repeated loads if other threads may store between them, and removes
+    repeated loads of unchanged data.
     """
     return tally.masks.any_on
 
@@ -258,7 +258,7 @@ def global_load_requests(tally: Tally) -> Array:
 def global_load_sectors(tally: Tally) -> Array:
     """32-byte sectors that loads from global memory touch.
 
-    They follow from the addresses and masks of the loads that exist.
+    They follow from the addresses and masks of the loads.
     """
     return tally.served.sectors
 
@@ -267,7 +267,7 @@ def global_load_sectors(tally: Tally) -> Array:
 def global_store_instructions(tally: Tally) -> Array:
     """Stores to global memory, also where no lane takes part.
 
-    A guarded store is issued although no lane takes part, one that is branched around is not.
+    A predicated store is issued even if no lane takes part; a branch skips it.
     """
     return tally.masks.one
 
@@ -301,7 +301,7 @@ def global_store_sectors(tally: Tally) -> Array:
 def barriers(tally: Tally) -> Array:
     """Barriers of the block that a warp reached.
 
-    No compiler may merge, move or leave out a barrier.
+    No compiler may merge, move or remove a barrier.
     """
     return tally.masks.one
 
@@ -310,7 +310,7 @@ def barriers(tally: Tally) -> Array:
 def shuffles(tally: Tally) -> Array:
     """Shuffle instructions, counted once per warp.
 
-    They tie lanes together: no compiler may merge or part them.
+    They synchronise lanes: no compiler may merge or split them.
     """
     return tally.masks.one
 
@@ -321,7 +321,7 @@ def shuffles(tally: Tally) -> Array:
 def shared_atomics(tally: Tally) -> Array:
     """Atomic instructions on shared memory, counted once per warp.
 
-    A compiler may add up a warp's lanes first, and decides between guard and branch.
+    A compiler may add up a warp's lanes first, and chooses between predication and a branch.
     """
     return tally.masks.one
 
@@ -339,7 +339,7 @@ def shared_atomic_replays(tally: Tally) -> Array:
 def global_atomics(tally: Tally) -> Array:
     """Atomic instructions on global memory, counted once per warp.
 
-    A compiler may add up a warp's lanes first, and decides between guard and branch.
+    A compiler may add up a warp's lanes first, and chooses between predication and a branch.
     """
     return tally.masks.one
 
