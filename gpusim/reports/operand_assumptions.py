@@ -36,7 +36,7 @@ NOTES: Mapping[str, Callable[[Forecast], bool]] = {
     ),
     "the time that loops wait for by clock(), clock64() or %globaltimer is not in the "
     "duration": partial(_of_any, awaits_time),
-    "clusters of several waves are taken not to wait for the slowest of their blocks; of five such "
+    "clusters of several waves are taken not to wait for the slowest of their blocks; of four such "
     "launches on an H200 the slowest took 1.4 times as long as predicted": _has_waves_of_clusters,
 }
 
