@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typed_python import Linked
 
+from gpusim.machine.turns import Order
 from gpusim.machine.warps import convergence, scheduling, turns
 from gpusim.machine.warps.state import (
     ALL_LANES,
@@ -207,7 +208,7 @@ def test_compiled_code_leaves_the_memory_as_cpython_does(
     assert bytes(held[:BYTES]) == bytes(memory.held())
 
 
-SIZE, ENTRIES, GROUP, END = 2048, 1 << 15, 1 << 14, 1 << 16
+SIZE, ENTRIES, GROUP, END = 2048, 1 << 15, 3 << 13, 1 << 16  # GROUP: behind six warps
 LANES = st.lists(st.integers(1, ALL_LANES), min_size=1, max_size=3)
 
 
@@ -275,14 +276,20 @@ def in_order() -> Linked:
 
 
 @settings(max_examples=40)
-@given(LANES, st.integers(1, 2), st.booleans(), st.binary(min_size=16, max_size=16))
+@given(
+    LANES,
+    st.integers(1, 2),
+    st.booleans(),
+    st.sampled_from(Order),
+    st.binary(min_size=16, max_size=16),
+)
 def test_warps_take_turns_in_the_same_order(
-    in_order: Linked, lanes: list[int], blocks: int, awaits: bool, flags: bytes
+    in_order: Linked, lanes: list[int], blocks: int, awaits: bool, order: int, flags: bytes
 ) -> None:
     """Also where basic blocks wait for lanes, touch no memory, or swap."""
     launch(
         lanes, blocks, group=GROUP, keys_at=KEYS_AT, flags_at=END - 64, code_blocks=16,
-        awaits=awaits, most_steps=1000, most_idle=300,
+        awaits=awaits, order=order, most_steps=1000, most_idle=300,
     )  # fmt: skip
     memory.held()[END - 64 : END - 48] = bytes(flag & 7 for flag in flags)
     for number in range(len(lanes) * blocks):
