@@ -123,7 +123,7 @@ class KernelFault(GpusimError):
 
 
 class AssertionFault(KernelFault):
-    """An assertion of a kernel does not hold: its expression and file, "" where not known.
+    """A failed assertion of a kernel: its expression and file, "" where not known.
 
     `threads` are the linear numbers of block and thread of all that fail in the instruction.
     """

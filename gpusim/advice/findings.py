@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from gpusim.prediction.records import Prediction
 
 FEW_BLOCKS = "few-blocks"
-PLAYED = 5  # findings that are played again
-LEAST_GAIN = 0.01  # of the time: below, only defects are said that addresses and masks prove
+PLAYED = 5  # findings with simulated gains
+LEAST_GAIN = 0.01  # of the time: below, only defects proved by addresses and masks are reported
 CERTAIN = frozenset(
     {"bank-conflict", "uncoalesced", "divergence", "repeated-accesses", "narrow-loads", "atomics"}
 )
@@ -123,7 +123,7 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
     return [*(played[place] for place in order), *rest]
 
 
-# What the rules of a trace look at: its parts, those of all, and the words for both.
+# Quantities that rules of a trace examine: counters of a part and of the whole, and words.
 _CONFLICTS = ("shared_load_bank_conflicts", "shared_store_bank_conflicts")
 _WAVEFRONTS = ("shared_load_wavefronts", "shared_store_wavefronts")
 _LOOKED_AT = (

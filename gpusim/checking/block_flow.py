@@ -90,7 +90,7 @@ class BlockFlow(Generic[K]):
         warp = block.warps.setdefault(row[THREAD] >> 5, _Warp(known=block.known))
         entries = warp.lanes.setdefault(row[THREAD] & 31, [])
         if entries and len(row) <= HEARD and entries[-1][0] > row[MET]:
-            entries.pop()  # nobody else knows it
+            entries.pop()  # no other thread knows it
         entries.append((row[TIME], news))
         return news
 

@@ -123,7 +123,7 @@ class BulkFlights:
                 who, line = thread_named(flight.thread), flight.access.line
                 message = (
                     f"{who} copies from shared memory in line {line}, and the block ends without a "
-                    "wait for the copy: it may not have been done"
+                    "wait for the copy: it may be incomplete"
                 )
                 place = Place(line, COPIES["load"], who)
                 yield Finding("bulk-group", message, (place,), "shared", None)

@@ -9,7 +9,7 @@ from gpusim.typing import Array
 
 # Columns. KEY is the lookup key of a row; MET is when the thread met any other last, TURN counts
 # accesses to flags, also within one step; NARROW is 1 for flags of block scope, AWAITS for accesses
-# that wait for a value or swap it; from PAIRS on stands when the thread met each lane of its warp,
+# that wait for a value or swap it; from PAIRS on is when the thread met each lane of its warp,
 # where that differs by lane, and from HEARD on the latest known time of each warp of its block,
 # where barriers join some of them.
 KEY, THREAD, TIME, BARRIER, WARP_SYNC, MET, TURN, PLACE, NARROW, AWAITS, PAIRS = range(11)

@@ -23,7 +23,7 @@ EVERY_LANE = 0xFFFFFFFF
 Actions = Sequence[Callable[[Step, Batch], None] | None]
 
 
-# The lists of `Detection` by the action of their steps; of others there is nothing to be asked.
+# The lists of `Detection` by the action of their steps; no other steps are recorded.
 _DETECTED = {
     "access_global": "accesses",
     "access_shared": "accesses",

@@ -15,7 +15,7 @@ from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
 from gpusim.program.flow import loop_bodies
 from gpusim.program.uses import Slices
 
-# Of an access at a wrong index, and what it says after the lines of such accesses.
+# Rules of accesses at a wrong index, with their words after the lines of such accesses.
 FOLLOWING = {"bounds": "out of bounds", "misaligned": "misaligned"}
 
 

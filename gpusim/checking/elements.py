@@ -18,7 +18,7 @@ from gpusim.typing import Array
 FIELD_BITS = 8  # of a result, for one element: counted up to 255
 MOST_ELEMENTS = 2048  # are tested one by one
 MOST_SHOWN = 6
-LEAST_BYTES = 4  # of numbers whose sums come out right by chance too rarely to matter
+LEAST_BYTES = 4  # of a number: sums of wider ones are hardly ever right by chance
 WIDE = ("int64", "uint64")
 
 
@@ -28,7 +28,7 @@ def findings(setup: Setup) -> list[Finding]:
     wide = next((name for name in WIDE if name in entry.dtypes), None)
     if wide is None:
         return []
-    own = setup.dtype  # in code that is already compiled, where its sums tell enough
+    own = setup.dtype  # if wide enough: its code is already compiled
     dtype = own.name if own.kind in "iu" and own.itemsize >= LEAST_BYTES else wide
     if _is_whole(_launch(setup, setup.n, dtype)):
         return []

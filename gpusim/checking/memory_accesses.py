@@ -150,7 +150,7 @@ class MemoryAccesses:
     def _add_up(self, step: Step, batch: Batch, element: Array) -> None:
         """Follow the floating-point sum that a step adds to."""
         if step.registers is None:
-            return  # compiled code tells these by themselves
+            return  # compiled code reports these separately
         if step.pc in self._state.swaps:
             step = with_addends(step, self._state.program.instructions[self._state.swaps[step.pc]])
         memory, block = step.instruction.memory, np.zeros((1, 1, 1), np.int64)

@@ -46,7 +46,7 @@ NEVER = np.iinfo(np.int64).max  # the turn of a plain access
 FENCED, LOCKS = 1, 2  # acquisitions that need a fence: by flags, by locks
 WAITED_FOR = 3
 MOST_LATE_BYTES = 1 << 26
-_COLUMNS = [PLACE, THREAD, TIME, TURN, NARROW, AWAITS]  # of what was seen
+_COLUMNS = [PLACE, THREAD, TIME, TURN, NARROW, AWAITS]  # of `_seen`
 Known = tuple[KnownTimes | None, ...]
 
 
@@ -104,7 +104,7 @@ class Releases:
         self._scopes = (0, 1) if has_narrow else (1,)
         self._fenced: tuple[BlockFlow[Fenced], ...] = BlockFlow(), BlockFlow()
         self._has_fences = False
-        self._late: list[tuple[Any, ...]] = []  # what was recorded since the last question
+        self._late: list[tuple[Any, ...]] = []  # records since the last request for an order
         self._late_bytes = 0
         self._turn = 0
         self._seen = Ledger()  # acquisitions by place

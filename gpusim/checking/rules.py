@@ -312,8 +312,8 @@ RULES: dict[str, Rule] = {
         Rule(
             "uninitialised-copy",
             WARNING,
-            "a copy to the host from memory that nothing has written",
-            "copy what kernels have written, or set the memory first (cudaMemset)",
+            "a copy to the host from uninitialised memory",
+            "copy only initialised memory, or set it first (cudaMemset)",
         ),
         Rule(
             "copy-bounds",

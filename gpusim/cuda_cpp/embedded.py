@@ -26,7 +26,7 @@ def cuda_of(text: str, file: str) -> str:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} is not read as Python: {error}") from None
+        raise InputError(f"{file} cannot be parsed as Python: {error}") from None
     every = list(ast.walk(tree))
     documentation = {id(node.value) for node in every if isinstance(node, ast.Expr)}
     joined = [part for node in every if isinstance(node, ast.JoinedStr) for part in ast.walk(node)]
@@ -44,8 +44,8 @@ def cuda_of(text: str, file: str) -> str:
             lines += held.split("\n")
     if found and not lines:
         raise InputError(
-            f"{file}, line {found[0][0]}: a kernel's text is put together when the file runs; "
-            f"gpusim run -- python {file} sees it"
+            f"{file}, line {found[0][0]}: a kernel's text is assembled at run time; use "
+            f"gpusim run -- python {file}"
         )
     return "\n".join(lines)
 
@@ -58,7 +58,7 @@ def cuda_of_notebook(text: str, file: str) -> str:
     try:
         cells = [_lines(one) for one in json.loads(text)["cells"] if one["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"{file} is not read as a notebook") from None
+        raise InputError(f"{file} cannot be parsed as a notebook") from None
     python: list[str] = []
     cuda: list[str] = []
     for lines in cells:

@@ -236,7 +236,7 @@ class _Host:
             try:
                 self._run(part, env)
             except _Return:
-                continue  # an error's way out
+                continue  # an exit after an error
 
     def _for(self, node: Any, env: dict[str, Any]) -> None:
         """Follow the first iteration of a loop; what changes after it comes last."""

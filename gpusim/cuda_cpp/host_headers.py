@@ -45,7 +45,7 @@ TYPES = {"stdio.h": _FILE, "cstdio": f"{_FILE}namespace std {{ using ::FILE; }}\
 HOST_HEADERS = (*C.split(), *CPP.split(), *LIBRARIES.split(), *FRAMEWORKS.split())
 
 
-# Of these, those that headers for kernels include: `curand_kernel.h` has its types from there.
+# Some of these are included by headers for kernels: `curand_kernel.h` takes types from there.
 _OF_DEVICES_TOO = frozenset({"curand.h"})
 
 

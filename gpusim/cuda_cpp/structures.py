@@ -30,7 +30,7 @@ TYPES: Mapping[str, type[np.generic]] = {
     "int32_t": np.int32, "uint32_t": np.uint32, "int64_t": np.int64, "uint64_t": np.uint64,
     "float": np.float32, "double": np.float64, "half": np.float16, "__half": np.float16,
 }  # fmt: skip
-# Built-in vectors: x, y, z, w of a type, aligned to all of them unless they are three.
+# Built-in vectors: x, y, z, w of a type, aligned to their size, three to that of one.
 _VECTORS: Mapping[str, str] = {
     "char": "char", "uchar": "unsigned char", "short": "short", "ushort": "unsigned short",
     "int": "int", "uint": "unsigned", "long": "long", "ulong": "unsigned long",

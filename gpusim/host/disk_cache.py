@@ -22,8 +22,8 @@ from gpusim.errors import GpusimWarning
 from gpusim.host import temporary
 
 _DIGEST = 64
-# The folder is looked through about as often as so small a part of its size was stored, by chance:
-# a look at 15,000 entries takes 0.2 s.
+# The size is checked, at random, about once for each 1/_PART of the limit that is stored: a check
+# of 15,000 entries takes 0.2 s.
 _PART = 32
 
 

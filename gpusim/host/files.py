@@ -257,7 +257,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
         if path.exists() and not path.is_file():  # a pipe or a device has no old content
             path.write_bytes(held)
             return
-        target = path.resolve()  # a link goes on leading where it leads
+        target = path.resolve()  # a link keeps its target
         beside = target.with_name(f".{target.name}.part")
         try:
             with beside.open("wb") as file:

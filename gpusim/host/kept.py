@@ -14,7 +14,7 @@ Key = TypeVar("Key")
 Held = TypeVar("Held")
 
 MOST_KEPT = 16  # programs with results that are kept
-once = lru_cache(maxsize=MOST_KEPT)  # an analysis looks only once at each of the programs used last
+once = lru_cache(maxsize=MOST_KEPT)  # an analysis runs once for each recent program
 
 
 class Recent(OrderedDict[Key, Held]):

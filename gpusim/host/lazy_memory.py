@@ -24,4 +24,4 @@ def zeros(elements: int, dtype: Any) -> np.ndarray[Any, Any]:
     try:
         return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype)
     except OSError:
-        raise InputError(f"the system gives no {size:,} bytes of addresses (ulimit -v)") from None
+        raise InputError(f"no {size:,} bytes of address space are left (ulimit -v)") from None

@@ -22,7 +22,7 @@ from gpusim.errors import InputError
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
-Listener = Callable[[str], None]  # hears of each piece that is finished
+Listener = Callable[[str], None]  # is called for each finished piece
 
 
 def ignored(_: object) -> None:

@@ -90,7 +90,7 @@ _WHOLE_BITS = 0x4338 << 48
 _HALF_ROOT_BITS = 0x3FE6A09E667F3BCD  # of the square root of 1/2
 _EXPONENT = 52  # the lowest bit of a double's exponent
 
-# Terms of series in double precision: what they leave out is below 2^-42 of the result.
+# Terms of series in double precision: the error is below 2^-42 of the result.
 _EXP2 = tuple(math.log(2) ** k / math.factorial(k) for k in range(10))
 _LOG2 = tuple(2 / math.log(2) / (2 * k + 1) for k in range(8))
 _SINE = tuple((-1) ** k * math.pi ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(9))

@@ -307,14 +307,14 @@ class Program:
         return self.compiler or f"gpusim {__version__}"
 
 
-# Where bulk copies land: before a question for a phase, and after a wait for groups.
+# Points where bulk copies complete: before a test of a phase, and after a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
 BULK_STORE, PEER_COPY = "UBLKCP.STORE", "UBLKCP.PEER"
 WARPGROUP_WAIT, WARPGROUP_COMMIT = "WARPGROUP.DEPBAR", ".WARPGROUP_COMMIT"
-# Adds one in shared memory and gives nothing back: all lanes of one word at once.
+# Adds one in shared memory without a result: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
-# Swaps in shared memory if nothing has come between: tried for one lane of each word, in a loop
-# until all lanes are through.
+# Swaps in shared memory if the word is unchanged: tried for one lane of each word, in a loop until
+# all lanes have succeeded.
 SPIN = "ATOMS.CAST.SPIN"
 
 
@@ -524,7 +524,7 @@ def _together(unit: str, kind: str, **traits: Any) -> Op:
     return Op(unit, kind=kind, convergent=True, orders_lanes=True, **traits)
 
 
-# An instruction with neither destination nor sources stands for work with another's value:
+# An instruction with neither destination nor sources is a part of another's work:
 # the high half of a 64-bit addition, the steps of a library function before its last.
 OPS: dict[str, Op] = {
     "MOV": Op("alu", _move, uniform_twin="UMOV", is_copy=True, affine="sum", multiplied="always"),
@@ -627,7 +627,7 @@ OPS: dict[str, Op] = {
     "BAR": Op("adu", kind="barrier", timing="barrier", convergent=True),
     # Control.
     "BRA": Op("cbu", kind="branch", redirects=True, is_branch=True),
-    "BRA.DIV": Op("cbu", is_branch=True),  # asks whether lanes are together; taken by none
+    "BRA.DIV": Op("cbu", is_branch=True),  # tests whether lanes are together; never taken
     "EXIT": Op("cbu", kind="exit", redirects=True),
     "BSSY": Op("cbu", kind="bssy"),  # detail: number of the convergence barrier
     "BSYNC": Op("cbu", kind="bsync", redirects=True),
@@ -681,7 +681,7 @@ OPS |= {
     "ST": Op("lsu", kind="store", timing="global_store"),
     "ATOM": Op("lsu", kind="atomic", timing="global_atomic"),
     "bits.B2R.RESULT": Op("adu", as_detail_says),
-    "QSPC": Op("lsu", as_detail_says),  # the memory of an address; nobody has measured it
+    "QSPC": Op("lsu", as_detail_says),  # the memory of an address; unmeasured
     "MATCH.LANES": _together("vote", "match"),
     "REDUX.LANES": _together("vote", "reduce_lanes"),
     "BRA.APART": Op("cbu", kind="branch_if_apart", redirects=True, is_branch=True),
@@ -713,7 +713,7 @@ OPS |= {
     "BAR.SYNC": Op("adu", kind="named_barrier", timing="barrier", redirects=True),
     "BAR.ARV": Op("adu", kind="arrive"),
     # Bulk copies: detail is "load", "multicast", "peer", "store" or, as operation and type, a
-    # reduction. Their landing, where a phase or group is awaited.
+    # reduction. They complete where a phase or group is awaited.
     "UBLKCP.LOAD": Op("uniform", kind="bulk_copy", timing="bulk_load"),
     PEER_COPY: Op("uniform", kind="bulk_copy", timing="peer_copy"),
     BULK_STORE: Op("uniform", kind="bulk_copy", timing="bulk_store"),
@@ -751,8 +751,8 @@ OPS |= {
     # Detail: how many groups of products may be in flight.
     WARPGROUP_WAIT: Op("cbu", kind="warpgroup_wait", convergent=True),
     WARPGROUP_COMMIT: Op("none", kind="warpgroup_commit", issued=False, convergent=True),
-    # Rows of 16 bytes, and the exchange of them with fragments; detail of that: how many matrices,
-    # and whether they are transposed.
+    # Rows of 16 bytes, and their exchange with fragments, with the number of matrices, and whether
+    # they are transposed, as detail.
     "LDSM": Op("lsu", kind="load", timing="shared_load"),
     "STSM": Op("lsu", kind="store", timing="shared_store"),
     ".FRAGMENTS": Op("none", kind="rows_to_fragments", issued=False, convergent=True),

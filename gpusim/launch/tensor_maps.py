@@ -70,7 +70,7 @@ class TensorMap:
         inner = self.box[-1] * item
         if inner % UNIT or (self.swizzle and inner != self.swizzle):
             raise InputError(
-                f"a row of a box has a multiple of {UNIT} bytes, with a swizzle as many as that "
+                f"a row of a box has a multiple of {UNIT} bytes, or, with a swizzle, its bytes "
                 f"(narrower rows are not simulated): {self.box[-1]} elements have {inner}"
             )
         if len(shape) > 1 and shape[-1] * item % UNIT:

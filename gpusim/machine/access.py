@@ -33,7 +33,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
             value = _loaded(touched, position, memory)
             if instruction.dtype is not None:
                 value = value.astype(instruction.dtype, copy=False)
-            if context.on_fault is not None and np.any(asked & ~on):  # these go on with zeros
+            if context.on_fault is not None and np.any(asked & ~on):  # these continue with zeros
                 group.write(register, np.where(on, value, value.dtype.type(0)), asked)
             else:
                 group.write(register, value, on)
@@ -371,7 +371,7 @@ def _within(
 
 
 _NO_BYTES = (
-    ": the launch gives no dynamic shared memory (--shared-bytes, <<<grid, block, bytes>>> or "
+    ": the launch has no dynamic shared memory (--shared-bytes, <<<grid, block, bytes>>> or "
     "kernel[grid, block, stream, bytes])"
 )
 

@@ -53,7 +53,7 @@ def _of_floats(operation: str, kind: str, before: Array, given: Array) -> Array:
     is_old_nan, is_new_nan = ((one & ~sign) > _INFINITY[kind] for one in (old, new))
     if operation == "add":
         return _added(kind, old, new, is_old_nan)
-    # A negative zero is less than a positive one: the order of bits with the sign turned round.
+    # A negative zero is less than a positive one: the order of bits with the sign inverted.
     keys = [np.where(one & sign, ~one, one | sign) for one in (old, new)]
     is_old = is_new_nan | (_OPERATIONS[operation](*keys) == keys[0]) & ~is_old_nan
     found = np.where(is_old, old, new)

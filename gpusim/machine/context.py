@@ -155,5 +155,5 @@ class Context:
 
 # Runs an instruction for a group, given its lanes with a true predicate. A handler that may hold,
 # divide or move the group returns whether it did: then its splits know their pcs, and the next
-# group is chosen again. Otherwise the group goes on with the next instruction.
+# group is chosen again. Otherwise the group continues with the next instruction.
 Handler = Callable[[Context, Group, Instruction, Array], bool | None]

@@ -14,7 +14,7 @@ from gpusim.machine.value_divergence import agreed_words, diverge_by
 from gpusim.program.jumps import ROW_BYTES
 from gpusim.typing import Array
 
-TRAPPED = "the kernel gives up with a trap"
+TRAPPED = "the kernel ends with a trap"
 
 
 def source_branch(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
@@ -101,7 +101,7 @@ def jump(context: Context, group: Group, instruction: Instruction, on: Array) ->
     places = np.array(instruction.detail, dtype=np.int64)
     nowhere = on & (np.append(places, -1)[np.minimum(rows, len(places))] < 0)
     if nowhere.any():
-        return _end(context, group, instruction, on, nowhere, "a jump to where there is no code")
+        return _end(context, group, instruction, on, nowhere, "a jump to an address without code")
     wanted = np.unique(rows[np.broadcast_to(on, rows.shape)])
     context.report(group, instruction, on, taken=on)
     splits, which = batch.splits, group.which

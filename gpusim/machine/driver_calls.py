@@ -47,7 +47,7 @@ class FailedAssertionError(RefusedCallError):
 
     def __init__(self, expression: str, file: str) -> None:
         words = f": {expression} (in {file})" if expression else ""
-        super().__init__(f"an assertion does not hold{words}")
+        super().__init__(f"an assertion fails{words}")
         self.expression, self.file = expression, file
 
 
@@ -173,7 +173,7 @@ def _allocate(calls: _Calls, size: int, _: tuple[int, ...]) -> int:
 
 def _free(calls: _Calls, address: int, _: tuple[int, ...]) -> int:
     if address and not _heap(calls.context).take_back(address):
-        raise RefusedCallError("free of an address that malloc has not given, or of one twice")
+        raise RefusedCallError("free of an address that malloc did not return, or a double free")
     return address
 
 
@@ -193,7 +193,7 @@ def _set_condition(calls: _Calls, handle: int, position: tuple[int, ...]) -> int
             allocation.bytes_at(begin, len(word))[:] = word
             calls.context.changes.count += 1
             return handle
-    raise RefusedCallError(f"{handle:#x} is the handle of no condition of a graph")
+    raise RefusedCallError(f"{handle:#x} is not the handle of a graph's condition")
 
 
 def _fail(calls: _Calls, message: int, position: tuple[int, ...]) -> int:

@@ -111,7 +111,7 @@ def release(context: Context) -> None:
     live = splits.lanes(batch.rows)[:, row[first]]
     complete = np.repeat(~(named[first] & live & ~union).any(axis=(0, 2)), sizes)
     run = np.repeat(first, sizes)
-    # Splits at several instructions would not find each other there: they go on after them.
+    # Splits at several instructions do not run together: they continue after them.
     apart = np.isin(run, run[complete & (pc[order] != pc[run])])
     exchange = what[order] <= FIRST_EXCHANGE
     passing = np.flatnonzero(apart & ~exchange)

@@ -44,8 +44,8 @@ WAITING_FOR = {
     AT_WARP: "for lanes of the mask on line {}",
 }
 
-# One turn in this many goes to the warp that has waited longest, at any pc: a warp after
-# may wait for one that is ahead, in a way that `awaits` does not see.
+# One turn in this many goes to the warp that has waited longest, at any pc: a warp at a lower pc
+# may wait for one at a higher pc, undetected by `awaits`.
 FAIR_TURNS = 32
 
 

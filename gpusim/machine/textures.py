@@ -235,7 +235,7 @@ def _taps(texture: Texture, form: Fetch, axis: int, place: Array, size: int) -> 
         return Taps((_index(np.floor(at), size, mode, texture),), none)
     first = np.floor(at - 0.5)
     both = (_index(first, size, mode, texture), _index(first + 1, size, mode, texture))
-    # A coordinate that is clamped stands for one element.
+    # A clamped coordinate is one element.
     weight = np.where(both[0] == both[1], 0, _rounded((at - 0.5 - first) * WEIGHTS))
     return Taps(both, weight)
 

@@ -151,7 +151,7 @@ def live_registers(program: Program) -> list[int]:
     narrow = wide = 0
     for row, written in zip(program.instructions, written_bits(program), strict=True):
         width = _width(row)
-        narrow, wide = narrow & ~written, wide & ~written  # the last write says how wide it is
+        narrow, wide = narrow & ~written, wide & ~written  # the last write decides the width
         if width == 1:
             narrow |= written
         elif width == 2:

@@ -15,7 +15,7 @@ from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.typing import Array
 
-TRIES = np.array([1 << 20, 1 << 21], np.uint32)  # stack pointers: sums of them differ as they do
+TRIES = np.array([1 << 20, 1 << 21], np.uint32)  # trial stack pointers: sums with them differ alike
 
 
 class _Place(NamedTuple):

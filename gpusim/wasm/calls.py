@@ -65,7 +65,7 @@ class Calls(Expressions):
         if isinstance(node.func, ast.Subscript):
             return self._call_of_table(node, node.func)
         if not isinstance(node.func, ast.Attribute):
-            raise self.refuse("this is no translated function", node.func)
+            raise self.refuse("this is not a translated function", node.func)
         held = self.value(node.func.value)
         if isinstance(held.kind, ListOf):
             return self._list_method(node, held, node.func.attr)
@@ -82,7 +82,7 @@ class Calls(Expressions):
         try:
             functions = self.known(table.value)
         except KeyError:
-            raise self.refuse("this is no tuple of functions", table) from None
+            raise self.refuse("this is not a tuple of functions", table) from None
         called = [self.around.function(function, ()) for function in functions]
         keep, place = self.kept(self.value(table.slice, INT))
         keeps, given = [keep], []
@@ -185,12 +185,12 @@ class Calls(Expressions):
     def _extreme(self, node: ast.Call, op: ast.cmpop) -> Value:
         """Return the minimum or maximum of values, the first one at equality."""
         if len(node.args) < 2:
-            raise self.refuse("the extreme of a list is not translated", node)
+            raise self.refuse("the minimum or maximum of a list is not translated", node)
         best = self.value(node.args[0])
         for argument in node.args[1:]:
             other = self.value(argument)
             if other.kind != best.kind:
-                raise self.refuse(f"{best.kind} and {other.kind} have no common extreme", argument)
+                raise self.refuse(f"{best.kind} and {other.kind} have no common order", argument)
             keep, one = self.kept(best)
             keep_other, another = self.kept(other)
             test = self.compared(op, another, one, node)

@@ -143,7 +143,7 @@ class Expressions(Variables):
             return folded("f64.ne", value.code, "(f64.const 0)")
         if isinstance(value.kind, ListOf):
             return folded("i32.ne", self.length(value), "(i32.const 0)")
-        raise self.refuse(f"{value.kind} is neither true nor false", node)
+        raise self.refuse(f"{value.kind} has no truth value", node)
 
     def _short_circuit(self, op: ast.boolop, parts: list[str]) -> str:
         code = parts[-1]
@@ -168,7 +168,7 @@ class Expressions(Variables):
     def _name(self, node: ast.expr) -> Value:
         assert isinstance(node, ast.Name)
         if node.id not in self.variables:
-            raise self.refuse(f"{node.id} is no known variable, number or function", node)
+            raise self.refuse(f"{node.id} is not a known variable, number or function", node)
         return self.widened(self.get(node.id))
 
     @staticmethod
@@ -251,7 +251,7 @@ class Expressions(Variables):
 
     def _list(self, node: ast.List, wanted: Kind | None) -> Value:
         if node.elts or not isinstance(wanted, ListOf):
-            raise self.refuse("a list is made empty, of a kind that is said, or by [0] * n", node)
+            raise self.refuse("a list is [0] * n, or [] with an annotated type", node)
         return Value("(call $list (i32.const 0))", wanted)
 
     def _choice(self, node: ast.IfExp, wanted: Kind | None) -> Value:

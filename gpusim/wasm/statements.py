@@ -120,7 +120,7 @@ class Statements(Calls):
     def _assign_to_name(self, target: ast.Name, value: Value) -> str:
         if target.id not in self.variables:
             if value.kind == NONE:
-                raise self.refuse(f"what {target.id} may be besides None is not said", target)
+                raise self.refuse(f"{target.id} needs an annotation besides None", target)
             self.declare(target.id, value.kind)
         self._check_changes(target)
         return self.set(target.id, self.fitted(value, self.variables[target.id], target))
@@ -128,11 +128,11 @@ class Statements(Calls):
     def _check_changes(self, target: ast.Name) -> None:
         """Refuse a new value of a parameter with a width: CPython would not cut it."""
         if isinstance(self.variables.get(target.id), Integer):
-            raise self.refuse(f"{target.id} is a parameter of some width, and is kept", target)
+            raise self.refuse(f"{target.id} is a parameter with a width: not assignable", target)
 
     def _unpack(self, target: ast.Tuple, value: Value) -> str:
         if not isinstance(value.kind, TupleOf) or len(value.kind.elements) != len(target.elts):
-            raise self.refuse(f"{value.kind} has not as many elements", target)
+            raise self.refuse(f"{value.kind} has another number of elements", target)
         before, parts = self.parts(value)
         texts = [before]
         for one, kind in zip(target.elts, value.kind.elements, strict=True):
@@ -156,7 +156,7 @@ class Statements(Calls):
         keep, there, put = self._place(node.target)
         calls = any(isinstance(part, ast.Call) for part in ast.walk(node.value))
         if calls and isinstance(node.target, ast.Subscript):
-            raise self.refuse("what is called may change the place that is changed", node.value)
+            raise self.refuse("the called function may change the assigned element", node.value)
         made = self.combined(node.op, there, self.value(node.value), node, node.value)
         return f"{keep} {put(self.fitted(made, there.kind, node))}"
 

@@ -15,7 +15,7 @@ from gpusim.errors import OutOfBoundsError
 from gpusim.sass import wheels
 
 needs_nvcc = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
-NOT_GIVEN = "the launch gives no dynamic shared memory (--shared-bytes"
+NOT_GIVEN = "the launch has no dynamic shared memory (--shared-bytes"
 
 BODIES = {
     "a store": "s[t] = x[t]; __syncthreads(); y[t] = s[31 - t];",
@@ -63,7 +63,7 @@ def test_a_check_says_that_the_launch_gives_no_dynamic_shared_memory(body: str) 
 @needs_nvcc
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_a_trace_says_so_too(body: str) -> None:
-    with pytest.raises(OutOfBoundsError, match="gives no dynamic shared memory"):
+    with pytest.raises(OutOfBoundsError, match="has no dynamic shared memory"):
         gpusim.trace(kernel_of(body)[1, 32], *arrays())
 
 
@@ -72,7 +72,7 @@ def test_the_dialect_says_the_same(call: Callable[..., Any]) -> None:
     if call is gpusim.check:
         assert NOT_GIVEN in gpusim.check(reversed_in_shared[1, 32], *arrays())[0].message
     else:
-        with pytest.raises(OutOfBoundsError, match="gives no dynamic shared memory"):
+        with pytest.raises(OutOfBoundsError, match="has no dynamic shared memory"):
             gpusim.trace(reversed_in_shared[1, 32], *arrays())
 
 

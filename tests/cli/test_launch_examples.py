@@ -116,5 +116,5 @@ def test_strings_keep_their_lines_and_assembled_ones_are_named() -> None:
         "", "__global__ void k() {", "}", "// __global__ of another",
     ]  # fmt: skip
     assert cuda_of('"""__global__ in a docstring"""', "f.py") == ""
-    with pytest.raises(InputError, match=r"f\.py, line 1: a kernel's text is put together"):
+    with pytest.raises(InputError, match=r"f\.py, line 1: a kernel's text is assembled"):
         cuda_of('k = f"__global__ void k{1}() {{}}"', "f.py")

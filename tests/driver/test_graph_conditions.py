@@ -158,7 +158,7 @@ call("cuCtxSynchronize")
         *("cuGraphAddNode_v2 1", "cuGraphAddNode_v2 1"),
         *("cuGraphConditionalHandleCreate 1", "cuCtxSynchronize 719"),
     ]
-    assert "0x40 is the handle of no condition of a graph" in ran.err
+    assert "0x40 is not the handle of a graph's condition" in ran.err
 
 
 def test_memory_of_graphs_is_held_until_it_is_trimmed(host: Host) -> None:

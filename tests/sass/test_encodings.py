@@ -80,7 +80,7 @@ def test_a_notebook_has_the_kernels_of_its_cells_and_strings() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": [{}]}', '{"cells": 3}'])
 def test_a_file_that_is_no_notebook_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=r"n.ipynb is not read as a notebook"):
+    with pytest.raises(InputError, match=r"n.ipynb cannot be parsed as a notebook"):
         cuda_of_notebook(text, "n.ipynb")
 
 

@@ -103,4 +103,4 @@ def test_a_call_by_a_null_pointer_is_a_fault(
     path.write_text(POINTERS)
     given = ["--grid", "1", "--block", "32", "--arg", "float32[32]", "--arg", "0"]
     assert main(["check", "-G", f"{path}:apply", *given]) == 1
-    assert "line 9: a jump to where there is no code" in capsys.readouterr().out
+    assert "line 9: a jump to an address without code" in capsys.readouterr().out

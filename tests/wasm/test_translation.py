@@ -365,7 +365,7 @@ def with_a_foreign_number(a: int) -> int:
     [
         (
             with_a_comprehension,
-            "the extreme of a list is not translated",
+            "the minimum or maximum of a list is not translated",
             "max([b * b for b in range(a)])",
         ),
         (with_a_dictionary, "Dict is not translated", "{1: a}"),

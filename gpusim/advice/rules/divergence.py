@@ -16,7 +16,7 @@ from gpusim.tracing import lanes
 # has no lane for its body.
 DIVERGENT_FRACTION = 1 / 3
 IDLE_FRACTION = 1 / 4
-PREDICATED = 5  # times the cost that is worth saying: selects and guards of a few instructions
+PREDICATED = 5  # times the least cost of a finding: selects and guards of a few instructions
 
 
 @rule("divergence", removal="divergence")
@@ -109,7 +109,7 @@ def _wasted(evidence: Evidence, line: int) -> float:
 @rule("idle-lanes", removal="idle-lanes")
 def idle_lanes(evidence: Evidence) -> Iterable[Advice]:
     """Warps without a lane for the body of a condition, iteration after iteration."""
-    told: list[set[int]] = []  # warps active: conditions within each other are one cause
+    told: list[set[int]] = []  # warps active: nested conditions are one cause
     for line, decisions in evidence.decisions.items():
         numbers = {one.iteration for one in decisions}
         idle = [one for one in decisions if not one.passed]

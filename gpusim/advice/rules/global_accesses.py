@@ -16,7 +16,7 @@ from gpusim.tracing.execution import Execution
 SECTORS_ABOVE_LEAST = 1.5
 SYMPTOMS = frozenset({"long-scoreboard", "lg-throttle", "latency"})
 VECTOR_BYTES = 16  # of the widest load of a lane: CUDA's programming guide, 5.3.2
-OFTEN = 4  # executions by a warp from which repeated accesses are no chance
+OFTEN = 4  # executions by a warp, at least, for a finding
 
 
 def _least_sectors(execution: Execution) -> int:

@@ -206,7 +206,7 @@ class Access:
         )
         parts = [f"(local.set {held[11:-1]} ({scalar}.load (local.get $q)))"]
         if self.tried:
-            # What a lane that is not the first one finds is never the value that it expects.
+            # A lane that is not the first one never finds its expected value.
             count = "(call $counted (i64.extend_i32_u (local.get $q)))"
             other = f"({scalar}.xor {given[0]} ({scalar}.const -1))"
             parts.append(f"(local.set $x (i32.gt_s {count} (i32.const 1)))")

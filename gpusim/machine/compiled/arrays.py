@@ -24,8 +24,8 @@ from gpusim.typing import Array
 
 MOST_BYTES = 1 << 30  # of linear memory
 # A chunk costs a call of the host, 20 us, and 10 us more: as much as 40 to 60 KB of a whole array.
-# After chunks that are there, as many are brought at once, and after calls for one in eight of the
-# chunks, all of the array.
+# After some chunks as many are copied at once, and after calls for one in eight of the chunks, all
+# of the array.
 MOST_AT_ONCE = 64
 MOST_CALLS = 0.125  # of the number of chunks
 
@@ -181,7 +181,7 @@ def bring_arrays(
         least = CHUNKED.bytes if number < len(made.arrays) else CHUNKED.unnamed_bytes
         table[number] = one.start, size, writable, 0
         brought[number] = size, writable, 0, 0
-        # An array without elements has zeros: what is stored there is never requested.
+        # An array without elements has zeros: values stored there are never requested.
         if one.flat is not None and name in apart and size >= least:
             found.chunked[number] = chunks = Chunks(one, begin, number, there)
             table[number, 1:3], brought[number, 2:] = 0, (there, CHUNKED.bits)

@@ -30,10 +30,10 @@ from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
 
-# Of blocks that run at a time: their sums, and the progress that is told in between.
+# Of blocks that run at a time: their sums, and their warps, as progress is reported in between.
 MOST_SUMS_BYTES = 64 << 20
 MOST_WARPS = 1 << 17
-# Blocks that run before others may do so in threads: they tell how much one runs.
+# Blocks that run before others use several threads: they show the instructions of a block.
 FIRST_PART, LEAST_FIRST_WARPS = 16, 512
 MOST_RECORDED_WARPS = 32  # where all of their steps are kept
 

@@ -38,7 +38,7 @@ from gpusim.typing import Array
 # elements in linear memory.
 STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
 MOST_PROGRAMS = 256
-FIRST_LOOK = 1 << 14  # steps of a listener, at some 20,000 a second, before a look for progress
+FIRST_LOOK = 1 << 14  # steps of a listener, at some 20,000 a second, before progress is sampled
 NO_CELLS = Cells(0, 0, 0, 0, 0)
 
 _refused: Recent[Program, None] = Recent(MOST_PROGRAMS)

@@ -279,7 +279,7 @@ class Instance:
         assert self._progress is not None
         assert self._place is not None
         if self._place.records is not None:
-            raise LeftError("warps go round for long")
+            raise LeftError("warps iterate for long")
         try:
             if warp:
                 return self._progress.of_warp(self.memory, warp)

@@ -24,7 +24,7 @@ from gpusim.wasm.memory import offset
 IN, OUT = state.IN, state.OUT
 OPERAND_BYTES, OPERANDS = state.OPERAND_BYTES, state.OPERANDS
 SHARED_LIMIT, DYNAMIC_LIMIT = state.SHARED_LIMIT, 520
-CHUNKED = 1020  # the number of arrays that are brought in chunks
+CHUNKED = 1020  # the number of arrays copied in chunks
 LAST = TABLE + TABLE_BYTES  # the word of each bank
 WIDE_SLOT_BYTES, SLOT_BYTES = 400, 160  # of an access: distances of its addresses
 BANK_BYTES = 16  # of an entry: its place, where an index may begin and end

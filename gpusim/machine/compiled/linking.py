@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gpusim.machine.compiled import layout
 
-NAME = "gpusim"  # of what modules import
+NAME = "gpusim"  # of the imported functions
 PAGE = 1 << 16
 LEAST_PAGES = 2
 HOST = """(func $host (param i32 i32 i32 i32))

@@ -72,7 +72,7 @@ class BatchMemory:
             self.copies_at = _aligned(self.end, 64)
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
         self.group_at = self.most_steps = 0
-        self.first_look = 2**31 - 1  # steps before the first look for progress
+        self.first_look = 2**31 - 1  # steps before the first sample of progress
         self.is_last = True  # no other blocks join these
         if made.shared.in_order:
             self.group_at = _aligned(self.end, 64)
@@ -244,7 +244,7 @@ def bring_batch(memory: Array, place: BatchMemory, batch: Batch, watched: Collec
 def _bring_warps(place: BatchMemory, batch: Batch, warps: Array) -> None:
     """Copy the initial state of warps."""
     made, words, number = place.made, warps.view(np.int32), np.arange(place.held)
-    # A warp that begins again goes on to its row of the next block.
+    # A warp that begins again takes its row of the next block.
     words[:, layout.ROW // 4] = number - place.held
     words[:, layout.SUMS // 4] = place.sums_at + number * place.sum_bytes
     words[:, layout.LOCAL // 4] = place.local_at + number * 32 * place.local_bytes

@@ -17,7 +17,7 @@ from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.warps import state
 
-EVERY = f"(i32.load offset={layout.LANES} (local.get $W))"  # the lanes that a warp has
+EVERY = f"(i32.load offset={layout.LANES} (local.get $W))"  # the lanes of a warp
 
 
 class RecordCode:

@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 LEAST = 1_024  # records of a loop, with those of its accesses: a shorter one is kept whole
 KEPT = 64  # of whole iterations: twice as many are kept before, and after
-MOST_PERIODS = 32  # records or iterations after which all is alike again that are tried
+MOST_PERIODS = 32  # records or iterations of the longest period tried
 _ROW, _FIRST, _LAST = 1, 0, 1
 _LOWEST, _RUNS = 5, 7
 

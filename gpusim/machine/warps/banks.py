@@ -11,7 +11,7 @@ BANKS, BANK_BYTES = 32, 256  # of a bank's words, while they are counted
 _ONE = 1 << 32 | 1
 
 
-# Vector code of `compiled/runtime.wat`: these bodies are what it computes.
+# Vector code of `compiled/runtime.wat`: these bodies define its results.
 
 
 @external("rising")

@@ -24,7 +24,7 @@ from gpusim.machine.warps.state import (
 from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, TrapError, copy, i32, i64, u32
 
-MOST_BULK = 512  # copies of a batch that are on their way
+MOST_BULK = 512  # pending copies of a batch
 UNIT = 16  # bytes
 _RANK = RANK_SHIFT
 WIDE = 8  # of a barrier

@@ -32,7 +32,7 @@ LAST_TIME = 0xFFFFFE
 OTHERS = 0x3FFFFFFFF0  # block and thread
 BLOCKS = 0x3FFFFFC000
 OTHER_BLOCK, OTHER_WARP = 1 << BLOCK_SHIFT, 1 << 9  # the least difference
-LANES, WARPS, BLOCKS_TOO, IS_ATOMIC = 1, 2, 4, 8  # flags: who else did so, in no order
+LANES, WARPS, BLOCKS_TOO, IS_ATOMIC = 1, 2, 4, 8  # flags: the scope of other, unordered accesses
 SCOPES = LANES | WARPS | BLOCKS_TOO
 AFTER_STORE = MEETS_ATOMICS = 1 << 62
 ADDED_BYTES = 32

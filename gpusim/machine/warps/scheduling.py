@@ -22,7 +22,7 @@ from gpusim.wasm.integers import as_u32, trailing_zeros
 from gpusim.wasm.memory import Record, copy, fill, i32, i64, u32
 from gpusim.wasm.sources import external
 
-ENDED, STANDS_STILL, WAITS = range(3)  # how a batch ends, or a block until others go on
+ENDED, STANDS_STILL, WAITS = range(3)  # the end of a batch, or a block that waits for others
 _FNV_PRIME = 0x01000193
 
 
