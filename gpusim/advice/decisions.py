@@ -1,4 +1,4 @@
-"""Decisions of warps by source line: who passes a condition, in any compiled form.
+"""Decisions of warps by source line: the lanes that pass a condition, in any compiled form.
 
 The lowering's code keeps the conditions of the source, and can be run beside nvcc's code of a
 Python kernel. In other code a decision is a branch, or the guard of accesses that stand for a body.

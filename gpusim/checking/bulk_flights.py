@@ -40,7 +40,7 @@ _WAIT_FOR_PRODUCT = (
 class Begun(NamedTuple):
     """A copy as the machine reports it: sizes and places in bytes, its group or 0.
 
-    `block` is the one whose shared memory it is to or from, among those of the batch.
+    `block` is the block of its shared memory, as numbered in the batch.
     """
 
     number: int
@@ -72,7 +72,7 @@ def access_of(pc: int, row: Instruction) -> Access | None:
 
 @dataclass(frozen=True)
 class Flight:
-    """A copy on its way: its elements of shared memory, and when it began."""
+    """A copy in flight: its elements of shared memory, and when it began."""
 
     begun: Begun
     access: Access
@@ -92,7 +92,7 @@ class Flight:
 
 
 class BulkFlights:
-    """The bulk copies of a batch on their way, by number and by element of shared memory.
+    """The bulk copies of a batch in flight, by number and by element of shared memory.
 
     `copies` are the pcs of such instructions.
     """
@@ -117,7 +117,7 @@ class BulkFlights:
         return found
 
     def left(self) -> Iterator[Finding]:
-        """Yield the copies to global memory whose groups no thread has waited for."""
+        """Yield the copies to global memory that no thread has waited for."""
         for flight in self._flights.values():
             if flight.begun.group:
                 who, line = thread_named(flight.thread), flight.access.line

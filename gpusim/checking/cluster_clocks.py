@@ -40,7 +40,7 @@ class ClusterHeard:
 
 
 class ClusterClocks:
-    """The clocks of a batch's rows, whose blocks follow each other cluster by cluster.
+    """The clocks of a batch's rows; its blocks are in the order of their clusters.
 
     `known`, for each row, has the times up to which it knows accesses of each row of its cluster.
     `live`, (rows, 32), are the lanes that have not exited.

@@ -75,7 +75,7 @@ def _readings(part: Array) -> tuple[Array, Array]:
 
 
 def overflow(step: Step, threads: Array, *, signed: bool) -> Finding | None:
-    """Return the note for lanes whose product does not fit in 32 bits, None if all do."""
+    """Return the note for lanes with a product beyond 32 bits, None without any."""
     row, read = step.instruction, step.registers
     if read is None:
         return None

@@ -23,7 +23,7 @@ EVERY_LANE = (1 << 32) - 1
 class KnownTimes:
     """A node: `time` of all its threads, the `latest` of any, and parts known for longer.
 
-    A root may be a `version` of what a flag has released.
+    A root may be a `version` of a flag's released times.
     """
 
     __slots__ = ("latest", "parts", "time", "version")

@@ -32,7 +32,7 @@ class Ledger:
         self._parts.append(rows[np.argsort(rows[:, 0], kind="stable")])
 
     def find(self, keys: Array, last: int | None = None) -> tuple[Array, Array]:
-        """Return all rows whose first column is one of `keys`, and the index of each row's key.
+        """Return all rows with one of `keys` in the first column, and the index of each row's key.
 
         Of each part only the `last` ones with a key, if this is given.
         """

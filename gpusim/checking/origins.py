@@ -159,7 +159,7 @@ class Origins:
         known.put(places.reshape(-1), stored.at(done).flat)
 
     def _succeeded(self, step: Step, expected: tuple[int, ...]) -> Array:
-        """Return a mask of the lanes whose compare-and-swap has found the expected value."""
+        """Return a mask of the lanes with a successful compare-and-swap."""
         old, read = step.instruction.dst, step.registers
         if read is None or not set(old).isdisjoint(expected):
             return np.zeros(self._shape(step), dtype=bool)

@@ -101,7 +101,7 @@ def _is_run(elements: Array) -> bool:
 
 
 def _whole_segments(elements: Array) -> Array:
-    """Return where in a list of elements those of a whole segment begin, one after the other."""
+    """Return the positions in a list of elements where all of a segment follows in order."""
     if _is_run(elements):
         return np.arange(-int(elements[0]) % SEGMENT, len(elements) - SEGMENT + 1, SEGMENT)
     starts: Array = np.flatnonzero(elements & (SEGMENT - 1) == 0)

@@ -17,8 +17,8 @@ from gpusim.typing import Array
 class VectorClocks:
     """The vector clocks of a batch's rows, (rows, warps), and releases pending at barriers.
 
-    Releases at a barrier where nobody waited are kept for its next phase: phases of
-    one barrier come one after the other.
+    Releases at a barrier without waiting threads are kept for its next phase: phases of one barrier
+    come one after the other.
     """
 
     def __init__(self, rows: int, warps: int) -> None:

@@ -118,7 +118,7 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def _first_alternatives(text: str) -> str:
-    """Return a text without the lines of #else and #elif, whose brackets may not match."""
+    """Return a text without the lines of #else and #elif: their brackets may not match."""
     kept, lines = [True], []
     for line in text.split("\n"):
         directive = _DIRECTIVE.match(line)
@@ -213,7 +213,7 @@ class Statements:
         return made
 
     def _uniform(self, begin: int, body: range) -> set[str]:
-        """Return a kernel's parameters and what is computed from these and the block's number."""
+        """Return a kernel's parameters, and values computed from these and the block's number."""
         closing = begin - 1
         opening = self._opening.get(closing, 0)
         uniform = set(_UNIFORM)

@@ -239,7 +239,7 @@ class _Host:
                 continue  # an exit after an error
 
     def _for(self, node: Any, env: dict[str, Any]) -> None:
-        """Follow the first iteration of a loop; what changes after it comes last."""
+        """Follow the first iteration of a loop, and then its increment."""
         update = node.child_by_field_name("update")
         for child in [one for one in node.named_children if one != update]:
             (self.value if child.type.endswith("expression") else self._run)(child, env)
@@ -474,7 +474,7 @@ class _Host:
 
     def _keep(self, kernel: Any, grid: Any, block: Any, shared: Any, given: list[Any],
               line: int) -> None:  # fmt: skip
-        """Keep a launch whose grid and block are known."""
+        """Keep a launch with a known grid and block."""
         if not isinstance(kernel, KernelName):
             return
         shapes = [one if isinstance(one, Dim3) else Dim3(one) if _number(one) else None

@@ -52,7 +52,7 @@ _OF_DEVICES_TOO = frozenset({"curand.h"})
 def host_headers(folders: Sequence[str], headers: Sequence[Path] = ()) -> dict[str, str]:
     """Return the host headers by name, except headers in the user's own folders.
 
-    `headers` are CUDA's: what kernels need of them is taken from there.
+    `headers` are CUDA's: declarations for kernels are taken from there.
     """
     own = [Path(folder) for folder in folders]
     return {

@@ -112,8 +112,8 @@ def alignment(arch: int, element: str) -> Alignment:
 class MatrixProduct:
     """A matrix product: sizes of A (m by k) and B (k by n), types of A, B, and of C and D.
 
-    `operation` is that of single bits, "and" or "xor", whose results are counted. A sum of
-    integers wraps, or `saturates`.
+    `operation` is for single bits: "and" or "xor", then a count of ones. A sum of integers wraps,
+    or `saturates`.
     """
 
     m: int

@@ -470,7 +470,7 @@ def plain(function: Callable[..., Array]) -> Evaluate:
 
 
 def detailed(function: Callable[..., Array]) -> Evaluate:
-    """Return the evaluator of an op whose `detail` is the function's first argument."""
+    """Return the evaluator of an op with its `detail` as the function's first argument."""
 
     def evaluate(instruction: Instruction, *sources: Array) -> Array:
         return function(instruction.detail, *sources)

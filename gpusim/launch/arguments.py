@@ -47,8 +47,8 @@ class ArraySpec:
 def array_spec(shape: int | Sequence[int], dtype: Any) -> ArraySpec:
     """Return a stand-in for an array of `shape` (elements) and `dtype`, taking no memory.
 
-    It will do for `predict` wherever a kernel's control flow and addresses do not depend on
-    the array's elements. Raises InputError for an invalid shape or dtype.
+    It suffices for `predict` if a kernel's control flow and addresses do not depend on the array's
+    elements. Raises InputError for an invalid shape or dtype.
     """
     import numpy as np
 

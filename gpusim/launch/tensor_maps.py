@@ -1,7 +1,7 @@
 """Tensor maps: an array, a box of it, and how boxes lie in shared memory.
 
-CUDA's `CUtensorMap` has 128 bytes whose meaning is not documented. Here the first eight are the
-array's address, and the words after it are `TensorMap.words`.
+CUDA's `CUtensorMap` has 128 bytes of undocumented meaning. Here the first eight are the array's
+address, and the words after it are `TensorMap.words`.
 """
 
 from __future__ import annotations

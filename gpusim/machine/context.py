@@ -129,7 +129,7 @@ class Context:
             listener(step)
 
     def tell_opened(self, rows: Array, pcs: Array, *named: Array) -> None:
-        """Report to observers that warps waiting at a barrier go on.
+        """Report to observers that warps waiting at a barrier continue.
 
         Of barriers with a number `named` are the numbers, the threads waited for, and the lanes.
         """

@@ -90,7 +90,7 @@ class Interpreter:
     def run(self, instructions: int) -> bool:
         """Run about that many instructions; return whether the batch has finished.
 
-        It stops early if the batch repeats itself for ever, until memory changes.
+        It stops early if the batch repeats itself as long as memory is unchanged.
         """
         stop = self.context.executed + instructions
         while len(self.batch.splits):
@@ -116,7 +116,7 @@ class Interpreter:
             self._run_group(self._unfolded(group))
 
     def _unfolded(self, group: Group) -> Group:
-        """Return a group of a folded batch as one of all its blocks, in the midst of its turn."""
+        """Return a group of a folded batch, within its turn, as one of all its blocks."""
         batch, copies = self.batch, self.batch.placement.copies
         batch.splits.pc[group.which] = group.pc
         begins = np.arange(copies)[:, None] * len(batch.splits)

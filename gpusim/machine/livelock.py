@@ -41,7 +41,7 @@ class LivelockDetector:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether the batch repeats itself, until memory changes or for ever."""
+        """Whether the batch repeats itself, at least until memory changes."""
         return self.since == self._changes.count
 
     def begin_again(self, executed: int) -> None:

@@ -35,7 +35,7 @@ class Stored:
 
 
 class PendingCopies:
-    """The copies of a batch on their way; `lanes` is the number of its lanes.
+    """The pending copies of a batch; `lanes` is the number of its lanes.
 
     It is 0 where a program has none: compilers wait by the same instructions for loads.
     """
@@ -46,7 +46,7 @@ class PendingCopies:
 
     @property
     def stored(self) -> Sequence[Stored]:
-        """The values on their way, in the order of their copies, a word after the other."""
+        """The pending values, in the order of their copies, a word after the other."""
         return self._pending
 
     @property
@@ -104,9 +104,9 @@ class Bulk:
     """A copy of a warp, by its row, between `place` in a block's shared memory and an array.
 
     One to global memory has the number of its group, above 0, in place of a barrier, and its
-    `reduction`, if any. The other kind lands in `block`; without an array its source begins at
-    `begin` in the shared memory of its warp's block. With a tensor map it is of a `box` of the
-    array.
+    `reduction`, if any. A copy to shared memory has its destination in `block`; without an array
+    its source begins at `begin` in the shared memory of its warp's block. With a tensor map it is
+    of a `box` of the array.
     """
 
     row: int
@@ -132,13 +132,13 @@ class Bulk:
 
 @dataclass
 class BulkCopies:
-    """The bulk copies of a batch on their way, the number of groups of each row, and of copies."""
+    """The pending bulk copies of a batch, the number of groups of each row, and of copies."""
 
     pending: list[Bulk] = field(default_factory=list)
     groups: dict[int, int] = field(default_factory=dict)
     count: int = 0
 
     def take(self, which: list[Bulk]) -> list[Bulk]:
-        """Return some of the copies, which are no longer on their way."""
+        """Return some of the copies, which are no longer pending."""
         self.pending = [one for one in self.pending if one not in which]
         return which

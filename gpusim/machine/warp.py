@@ -58,7 +58,7 @@ def _report_missing(
 
 
 def elect(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Give the number of the lowest active lane, and tell each lane whether it is elected.
+    """Set the number of the lowest active lane, and in each lane whether it is elected.
 
     Seen on an H200; PTX leaves the choice of `elect.sync` open.
     """

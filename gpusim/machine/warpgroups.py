@@ -1,7 +1,7 @@
-"""Matrix products of warpgroups (`wgmma`), whose factors are read from shared memory at once.
+"""Matrix products of warpgroups (`wgmma`): factors are read from shared memory at once.
 
-Hardware may read them, and write the results, until the product's group is awaited. Compilers use
-none of a product's registers before.
+Hardware may read them, and write the results, until the product's group is awaited. Compiled code
+uses no register of a product before that.
 """
 
 from __future__ import annotations

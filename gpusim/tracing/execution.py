@@ -126,7 +126,7 @@ def _accesses(
     cc_major: int,
     program: Program,
 ) -> Iterable[dict[str, Any]]:
-    """Yield what an Execution has of each access of one instruction to memory."""
+    """Yield the fields of an Execution for each access of one instruction to memory."""
     found = row.memory
     assert found is not None
     addresses = np.array([entry.addresses for entry in entries])

@@ -85,7 +85,7 @@ class Image:
         self._add_part(slots)
 
     def add_columns(self, cls: type, columns: Mapping[str, Array]) -> Array:
-        """Place objects of a class, whose fields are finished `columns`; return their addresses."""
+        """Place objects of a class with finished `columns` as fields; return their addresses."""
         self._add_part(self._finished())
         layout, count = self._layouts.of(cls), len(next(iter(columns.values())))
         addresses = self.end + layout.size * np.arange(count)

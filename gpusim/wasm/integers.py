@@ -1,4 +1,4 @@
-"""Integers of some width, and their bits: what CPython computes here is one instruction there.
+"""Integers of some width, and their bits: each function is one instruction of WebAssembly.
 
 An `int` of translated code has 64 bits: where a value may be larger, `as_i64` cuts it.
 """

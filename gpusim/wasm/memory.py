@@ -23,7 +23,7 @@ _buffer: Any = memoryview(bytearray())
 
 
 class TrapError(Exception):
-    """The end of a run that cannot go on; compiled, it is a trap."""
+    """A run cannot continue; in compiled code it is a trap."""
 
 
 def use(buffer: Any) -> None:
@@ -50,8 +50,8 @@ def fill(at: int, byte: int, count: int) -> None:
 class Record:
     """Annotated fields, one after the other without gaps, from an address on.
 
-    A field is an integer of this module, or the address of another record. What is stored is cut
-    to the field's size.
+    A field is an integer of this module, or the address of another record. Stored values are cut to
+    the field's size.
     """
 
     address: int

@@ -32,7 +32,7 @@ AXES = "xyz"
 
 @dataclass(frozen=True)
 class Options:
-    """What the code of a program does besides running it, as `translator.translated` says."""
+    """Options of a program's code beside its execution, as in `translator.translated`."""
 
     pairs: bool
     counting: bool
@@ -43,7 +43,7 @@ class Options:
 
 
 class Places:
-    """The registers, constants and sums of a program, and what its translation depends on.
+    """The registers, constants and sums of a program, and the inputs of its translation.
 
     `at` is the end of a warp's memory so far, `cell` that of the launch's; `functions` are those
     that accesses call, by name.

@@ -1,4 +1,4 @@
-"""Code that records what instructions do: for a log, for streams and for a check."""
+"""Code that records instructions: for a log, for streams and for a check."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Records:
     def steps(
         self, program: Program, made: Translation, placement: Placement, shift: int, *, whole: bool
     ) -> Iterator[Steps]:
-        """Yield the steps, in batches of records taken at a time, which are given up.
+        """Yield the steps, in batches of records taken at a time, which are then dropped.
 
         If not `whole`, iterations that are alike are omitted.
         """

@@ -1,7 +1,7 @@
 """Barriers of a block with a result, or with a number (`bar.sync`).
 
 A named barrier opens when as many threads have come as it is given, or all of the block where it is
-given none; a warp that comes whole counts for 32 threads (PTX ISA, bar).
+given none; a warp that arrives as a whole counts for 32 threads (PTX ISA, bar).
 """
 
 from __future__ import annotations

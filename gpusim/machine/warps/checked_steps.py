@@ -1,7 +1,7 @@
 """Steps of a check, recorded as warps run them: lanes and operands.
 
-Warps take turns (`turns.py`): what the splits of a group do in one pass is one step of all. Lanes
-with a faulting access skip it, and load zeros.
+Warps take turns (`turns.py`): an instruction of all splits of a group in one pass is one step.
+Lanes with a faulting access skip it, and load zeros.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def check(warp: Warp, pc: u32, active: u32, on: u32, able: u32, operands: u32) -
 
 
 def opens(warp: Warp) -> None:
-    """Write down the splits of a block whose barrier opens, with the block of code of each."""
+    """Record the splits of a block as its barrier opens, with the block of code of each."""
     for _ in range(LAUNCH.warps):
         for number in range(warp.splits):
             split = warp.split(number)

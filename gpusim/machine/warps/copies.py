@@ -1,8 +1,8 @@
 """Asynchronous copies to shared memory: a queue of each warp.
 
-As in NumPy (`machine/pending_copies.py`), values lie in their place once the lanes that issued
-their copy have waited for its group. A copy is an entry of a pool; a launch with more copies on
-their way than the pool has entries traps: it is NumPy's.
+As in NumPy (`machine/pending_copies.py`), values are stored once the lanes that issued their copy
+have waited for its group. A copy is an entry of a pool; a launch with more copies on their way than
+the pool has entries traps: it is NumPy's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Queue(Record):
 
 @external("below")
 def below(one: u32, other: u32, more: i32) -> u32:
-    """Return the lanes whose numbers at an address, and some more, are below those at another."""
+    """Return the lanes where the number at an address, plus `more`, is below the other's."""
     mask = 0
     for lane in range(32):
         is_below = Word(one + 4 * lane).value + more < Word(other + 4 * lane).value
@@ -130,7 +130,7 @@ def land_copies(warp: Warp, on: u32, allowed: i32) -> None:
 
 
 def _land(queue: Queue, one: Copy, on: u32, allowed: i32) -> None:
-    """Set a copy's values for the lanes whose group has to be there."""
+    """Set a copy's values for the lanes with a completed group."""
     left = one.lanes & on & below(one.address + _GROUPS, queue.address + _GROUPS, allowed)
     one.lanes = one.lanes & ~left
     while left:

@@ -1,9 +1,9 @@
 """Race detection at each access: the last writer and reader of each element.
 
 They are packed as by `checking/element_access.py` {time 24 bits, block 24, thread 10, flags 4}, in
-cells {writer, reader}. What a rule might report traps: the launch then runs again, to write its
-steps down. Bit 62 of an atomic says that a barrier of its block stands between a plain store and
-it: for other blocks that store is unordered.
+cells {writer, reader}. A possible finding traps: the launch then runs again, with its steps
+recorded. Bit 62 of an atomic says that a barrier of its block stands between a plain store and it:
+for other blocks that store is unordered.
 
 Bit 62 of a reader says that all such readers may meet atomics in any order: volatile loads, and
 loads of a value that a compare-and-swap compares.
@@ -222,7 +222,7 @@ def shares(writer: i64, mine: i64, element: i64, lowest: Long) -> None:
 
 
 def swapped(on: u32, size: u32, results: u32) -> u32:
-    """Return the lanes whose compare-and-swap, of that many bytes, found the value it expected."""
+    """Return the lanes with a successful compare-and-swap of `size` bytes."""
     done = 0
     left = on
     while left:

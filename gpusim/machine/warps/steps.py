@@ -1,7 +1,7 @@
 """Records of steps for observers: of each run of a basic block, and of some instructions.
 
-These are instructions that may be off, decide, or access memory. Of an access the module counts
-what the memory hierarchy does with it, and the bytes that it touches.
+These are guarded instructions, decisions and accesses to memory. For an access the module records
+its work for the memory hierarchy, and the bytes that it touches.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _sort(on: u32) -> int:
 
 
 def accessed(pc: u32, on: u32, width: u32, times: u32, kind: u32, wants_touched: u32) -> None:
-    """Record an access by lanes whose places are set, to memory behind the L1.
+    """Record an access to memory through the L1, by lanes with known places.
 
     Lanes access `width` bytes, or `times` words side by side in local memory.
     """

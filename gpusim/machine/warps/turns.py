@@ -555,7 +555,7 @@ def _next_warp(listed: Listed) -> Listed:
 
 
 def _arrange_jumped() -> None:
-    """Let lanes that have jumped stand after all others, target by target, unless all are at one.
+    """Move lanes that have jumped to the end, target by target, unless all have one target.
 
     The target of lanes that stay is the block of code after the jump.
     """
