@@ -28,7 +28,7 @@ from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 from gpusim.typing import Array
 
 LARGEST_ELEMENT = 8
-WIDEST_ACCESS = 16  # bytes
+WIDEST_ACCESS, WORD = 16, 4  # bytes
 
 
 class Values(NamedTuple):
@@ -136,7 +136,7 @@ class Layout:
         end = max((one.stop for one in self.allocations.values()), default=FIRST_ADDRESS)
         shared = self.program.addressable_shared(self.launch.dynamic_shared_bytes)
         sizes = {
-            "global": end - self.first_address,
+            "global": -(-(end - self.first_address) // WORD) * WORD,  # swaps may overhang
             "shared": -(-shared // WIDEST_ACCESS) * WIDEST_ACCESS,  # loads may overhang
             "local": self.program.local_bytes,
         }

@@ -58,6 +58,7 @@ class CompiledCheck:
             or state.has_many_narrow
             or state.launch.blocks >= MOST_BLOCKS
             or state.program.mask_registers
+            or state.bytes_loaded
         )
 
     def detection(self) -> tuple[Detection, Cells] | None:

@@ -132,11 +132,15 @@ class MemoryAccesses:
     def _swapped(self, step: Step, touch: ElementAccess, copies: int) -> ElementAccess | None:
         """Return the elements that an access needs: only the changed part of a swapped word.
 
-        A load of a word for the comparison of such a swap needs none.
+        A load of a word for the comparison of such a swap needs none, an atomic load of a byte
+        needs that byte.
         """
-        if step.pc not in self._state.partial:
-            return None if step.pc in self._state.guesses else touch
-        bits = _changed_bits(step)
+        if step.pc in self._state.guesses:
+            return None
+        if step.pc in self._state.bytes_loaded:
+            bits = _bits_of_byte(step, self._state.bytes_loaded[step.pc])
+        else:
+            bits = _changed_bits(step) if step.pc in self._state.partial else None
         if bits is None:
             return touch
         if copies == 1:
@@ -242,6 +246,14 @@ class MemoryAccesses:
     def ask(self, step: Step, batch: Batch) -> None:
         """Report behaviour that is undefined in C."""
         self._state.tell(undefined(step, batch.threads))
+
+
+def _bits_of_byte(step: Step, register: int) -> Array | None:
+    """Return the bits of two bytes that lanes need: a register holds the address of one."""
+    if step.registers is None:
+        return None
+    odd = np.ascontiguousarray(step.registers(register)).view(np.uint32) & 1
+    return np.where(odd, 0xFF00, 0xFF).astype(np.uint16)
 
 
 def _changed_bits(step: Step) -> Array | None:

@@ -36,6 +36,7 @@ from gpusim.program.polling import (
     unmet_polls,
     waits,
 )
+from gpusim.program.rounded_loads import rounded_loads
 from gpusim.typing import Array
 
 INDEPENDENT_THREADS = 7  # the first compute capability with independent thread scheduling
@@ -73,6 +74,7 @@ class CheckState:
         self.swaps = swapped_sums(program)
         self.partial = partial_swaps(program)
         self.guesses = frozenset[int]().union(*self.partial.values())
+        self.bytes_loaded = rounded_loads(program)
         made = (access_of(pc, row) for pc, row in enumerate(rows))
         bulk = {access.pc: access for access in made if access is not None}
         if any(row.memory is not None and row.memory.is_word_of_cluster for row in rows):

@@ -99,6 +99,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 old = storage.update_atomically(
                     elements, where, str(instruction.detail), values, bool(instruction.dst)
                 )
+                flat.keep()
                 # A failed lock attempt changes nothing; no snapshot exists before it is kept.
                 same = before is not None and np.array_equal(before, elements[where])
                 context.changes.count += not same
@@ -333,9 +334,8 @@ def _found(
             if not mine.any():
                 continue
         allocation.fill(index, mine, _memory(instruction))
-        touched.append(
-            LaneElements(generic_addressing.elements(allocation, _memory(instruction)), index, mine)
-        )
+        elements = generic_addressing.elements(allocation, _memory(instruction))
+        touched.append(LaneElements(elements, index, mine, allocation.beyond))
         good = good | mine
     return touched, good
 

@@ -7,6 +7,7 @@ is a fault that names the nearest one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from gpusim.launch.arguments import NullPointer
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.storage import Allocation, Lanes, Misfit, element_index
+from gpusim.program.polling import swaps_of_parts
+from gpusim.program.rounded_loads import rounded_loads
 from gpusim.typing import Array
 
-WORD = np.dtype(np.uint32)
+WORD, BYTE = np.dtype(np.uint32), np.dtype(np.uint8)
 
 
 def lanes_of(group: Group) -> Lanes:
@@ -50,14 +53,52 @@ def places(
         first = int(np.broadcast_to(addresses, shape)[position])
         found = _holder(context, first, memory)
         if found is None:
-            wrong = where & _lies_nowhere(context, np.broadcast_to(addresses, shape), memory)
-            context.fault(_nowhere(context, group, instruction, addresses, wrong, first))
-            left = left & ~wrong
+            part = _part(context, group, instruction, addresses)
+            wanted = memory if part is None else replace(memory, dtype=BYTE, count=1)
+            needed = np.broadcast_to(addresses if part is None else part, shape)
+            at = int(needed[position])
+            around = _holder(context, at, wanted)
+            if around is None:
+                wrong = where & _lies_nowhere(context, needed, wanted)
+                context.fault(_nowhere(context, group, instruction, needed, wrong, at))
+                left = left & ~wrong
+            else:
+                mine = left & (addresses == first)
+                mine = mine & (needed >= around.start) & (needed < around.stop)
+                yield around.around(first, item), mine, np.zeros_like(addresses)
+                left = left & ~mine
             continue
         last = found.stop - memory.width_bytes
         inside = (addresses >= found.start) & (addresses <= last)
         yield found, left & inside, element_index(addresses, found.start, item)
         left = left & ~inside
+
+
+def _part(
+    context: Context, group: Group, instruction: Instruction, addresses: Array
+) -> Array | None:
+    """Return the address of the byte that each lane needs; None where it needs all of the access.
+
+    A swap needs the part of a word that it changes. What a load before it needs is not known, nor
+    for a swap that changes nothing: a byte in an array.
+    """
+    program = context.batch.program
+    swaps, loads = swaps_of_parts(program), rounded_loads(program)
+    if group.pc in loads:
+        return np.asarray(addresses | (group.read(loads[group.pc], np.uint32) & 1))
+    if group.pc not in swaps and not any(group.pc in guesses for guesses in swaps.values()):
+        return None
+    nearest = addresses
+    for one in context.allocations.values():
+        begins = (addresses < one.start) & (one.start < addresses + WORD.itemsize)
+        nearest = np.where(begins, one.start, nearest)
+    if group.pc not in swaps:
+        return nearest
+    expected, new = (group.read(register, np.uint32) for register in instruction.src[1:])
+    changed = expected ^ new
+    lowest = changed & (~changed + np.uint32(1))
+    byte = sum(lowest > limit for limit in (0xFF, 0xFFFF, 0xFFFFFF))
+    return np.where(lowest == 0, nearest, addresses + byte)
 
 
 def _holder_of_all(context: Context, addresses: Array, memory: Memory) -> Allocation | None:

@@ -20,6 +20,13 @@ class LaneElements:
     elements: Array | None
     index: Array
     mine: Array
+    beyond: tuple[Array, Array] | None = None
+
+    def keep(self) -> None:
+        """Let an array have the elements of an access beyond its end."""
+        if self.beyond is not None:
+            array, copy = self.beyond
+            array[:] = copy
 
     def loaded(self, position: int) -> Array | None:
         """Return the elements at `position` after each lane's first one."""

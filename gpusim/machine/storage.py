@@ -35,7 +35,8 @@ class Allocation:
     Elements of a strided array may precede the first one and have gaps: memory from `start` on is
     `elements` elements long; `flat` are these, None for an array that has none. They may be a lazy
     `copy` from byte `after` on. A `heap` records the allocated ones. Constant memory has an
-    allocation where code takes its address.
+    allocation where code takes its address. Of a copy `around` an access, `beyond` are the bytes of
+    the array, and the same bytes of the copy.
     """
 
     name: str
@@ -48,6 +49,17 @@ class Allocation:
     behind: int = 0
     heap: Heap | None = None
     is_constant: bool = False
+    beyond: tuple[Array, Array] | None = None
+
+    def around(self, address: int, size: int) -> Allocation:
+        """Return a copy of an access that begins before the array or ends after it, with zeros."""
+        if self.flat is None:
+            return self
+        first, last = max(address, self.start), min(address + size, self.stop)
+        copy, held = np.zeros(size, np.uint8), self.bytes_at(first - self.start, last - first)
+        part = copy[first - address : last - address]
+        part[:] = held
+        return replace(self, flat=copy, start=address, copy=None, beyond=(held, part))
 
     @property
     def is_read_only(self) -> bool:

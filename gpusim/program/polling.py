@@ -119,15 +119,20 @@ def optimistic_loads(program: Program) -> frozenset[int]:
 
 @once
 def partial_swaps(program: Program) -> Mapping[int, frozenset[int]]:
+    """Return the swaps of parts of words, where accesses are not all of whole words."""
+    every = (row.memory for row in program.instructions)
+    is_any = any(one is not None and one.dtype.itemsize < WORD for one in every)
+    return swaps_of_parts(program) if is_any else {}
+
+
+@once
+def swaps_of_parts(program: Program) -> Mapping[int, frozenset[int]]:
     """Return the compare-and-swaps of a word that change a part of it, with their guesses, by pc.
 
     The new word is put together from the old one and a narrower value: atomics of 8 and 16 bits.
-    The guesses are the loads of the word in the swap's line. Where all accesses are of whole words
-    there are none.
+    The guesses are the loads of the word in the swap's line.
     """
     rows = program.instructions
-    if not any(row.memory is not None and row.memory.dtype.itemsize < WORD for row in rows):
-        return {}
     held = {one for row in rows if row.memory is not None for one in row.dst}
     makers: dict[int, list[Instruction]] = defaultdict(list)
     for row in rows:
