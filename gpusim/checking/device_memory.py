@@ -176,7 +176,7 @@ class DeviceMemory:
         if first is not None:
             yield from self._said(
                 "uninitialised-copy",
-                f"{work.text} copies {missing:,} uninitialised bytes, from byte "
+                f"{work.text} reads {missing:,} uninitialised bytes, from byte "
                 f"{first:,} of an allocation of {size_of:,} bytes on",
             )
 

@@ -133,10 +133,10 @@ def test_copies_to_the_host_ask_for_values_and_copies_within_pass_them_on() -> N
 
     assert not missing(BEGIN, 100)
     assert missing(BEGIN, SIZE) == [
-        "work on 1 copies 300 uninitialised bytes, from byte 100 of an allocation of 400 bytes on"
+        "work on 1 reads 300 uninitialised bytes, from byte 100 of an allocation of 400 bytes on"
     ]
     assert not missing(2 * BEGIN + 50, 100)
-    assert "copies 1 uninitialised bytes" in missing(2 * BEGIN + 49, 2)[0]
+    assert "reads 1 uninitialised bytes" in missing(2 * BEGIN + 49, 2)[0]
     memory.launched_unseen()
     assert not missing(2 * BEGIN, SIZE)
 

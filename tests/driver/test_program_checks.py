@@ -109,7 +109,7 @@ launch("scale", 1, 64, z, x, C.c_int(51))
     ran = Host(tmp_path, capfd).run(text, "check", "--json", "--out", str(out))
     document = json.loads(out.read_text())
     assert [one["rule"] for one in document["findings"]] == ["uninitialised-copy"]
-    assert "takes 4 bytes" in document["findings"][0]["message"]
+    assert "reads 4 uninitialised bytes" in document["findings"][0]["message"]
     first, second = (one["check"]["findings"] for one in document["launches"])
     assert first == []
     assert [(one["rule"], one["index"]) for one in second] == [("uninitialised", 50)]

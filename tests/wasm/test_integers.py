@@ -189,5 +189,5 @@ def keeps(value: u32) -> int:
 
 def test_a_parameter_of_some_width_is_not_assigned_to() -> None:
     """Interpreted, it would not be cut."""
-    with pytest.raises(NotTranslatedError, match="a parameter of some width"):
+    with pytest.raises(NotTranslatedError, match="a parameter with a width"):
         functions_of({"keeps": keeps}, ())
