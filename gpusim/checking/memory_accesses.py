@@ -104,6 +104,7 @@ class MemoryAccesses:
         touch, access = self._state.touch(step, batch, element, copies), self._state.access(step)
         if step.pc in self._state.of_unknown_arrays:
             self._state.coverage.not_compared[ARRAYS] += len(touch.element) * touch.blocks
+        begun: Array | bool = False
         if access.kind == "store":
             batch.origins.store(step, "shared", touch, len(shadow.writer))
         else:
@@ -115,7 +116,11 @@ class MemoryAccesses:
             if self._state.layout.own_shared < elements:
                 never &= self._state.layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
-        part = self._swapped(step, touch, copies)
+            if step.pc in self._state.partial and step.registers is not None:
+                begun = never & (
+                    batch.origins.carried("shared", touch, len(shadow.writer)).bits == 0
+                )
+        part = self._swapped(step, touch, copies, begun)
         if part is None:
             return
         self._state.visit(step, batch, part, access, element)
@@ -129,9 +134,12 @@ class MemoryAccesses:
         if access.is_asynchronous:
             self._copies.begin(step, batch, touch, access, batch.on_their_way)
 
-    def _swapped(self, step: Step, touch: ElementAccess, copies: int) -> ElementAccess | None:
+    def _swapped(
+        self, step: Step, touch: ElementAccess, copies: int, begun: Array | bool = False
+    ) -> ElementAccess | None:
         """Return the elements that an access needs: only the changed part of a swapped word.
 
+        The elements `begun` by a swap have their first value, which may be the same bits.
         A load of a word for the comparison of such a swap needs none, an atomic load of a byte
         needs that byte.
         """
@@ -148,7 +156,7 @@ class MemoryAccesses:
         words = Spread(step, (copies, len(step.rows), 32)).flat(bits)
         each = self._state.layout.element_bytes[memory_of(self._state.access(step)).space]
         parts = np.ascontiguousarray(words).view(f"u{each}")
-        which = np.flatnonzero(parts)
+        which = np.flatnonzero((parts != 0) | begun)
         return touch.take(which) if len(which) else None
 
     def _add_up(self, step: Step, batch: Batch, element: Array) -> None:

@@ -42,6 +42,11 @@ CLEAN = {
         if (x[t] == 3) any.store(true, memory_order_relaxed);
         __syncthreads();
         y[t] = found;""",
+    "bool_unset_beside_a_store": """__shared__ bool first, found;
+        if (t == 0) ref<bool>(found).store(false, memory_order_relaxed);
+        if (t == 1) first = true;
+        __syncthreads();
+        y[t] = found + first;""",
     "bool_set_by_a_store": """__shared__ bool first, found;
         if (t == 0) { found = false; first = true; }
         __syncthreads();
