@@ -25,8 +25,11 @@ class Meetings:
         batch.clocks.sync_warp(step, self._state.time(step.pc))
 
     def gather(self, step: Step, batch: Batch) -> None:
-        """Report a mask of machine code that names exited lanes."""
+        """Report a mask of machine code that names exited lanes, unless the next step does so."""
         batch.clocks.sync_warp(step, self._state.time(step.pc))
+        program, following = self._state.program, step.pc + 1
+        if following in program.masks or following in program.mask_registers:
+            return
         if step.mask is not None and step.instruction.detail != "all":
             outside = self._barriers.outside(step, step.mask)
             self._state.tell(outside or self._barriers.named_in_vain(step, batch.clocks))

@@ -74,6 +74,8 @@ COALESCED = (
     "y[t] = v;"
 )
 OF_A_PARAMETER = "y[t] = __shfl_sync(n, v, 0) + __shfl_sync(~0u, v, 0);"
+# With several shuffles nvcc collects the lanes before each of them, off the usual path.
+HALF_OF_THE_LANES = "if (v < 16) for (int j = 8; j; j /= 2) v += __shfl_down_sync(~0u, v, j, 16);"
 ORDERED = "__shared__ int s[64]; s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 16];"
 LOW = "__shared__ int s[64]; if (v < 16) { s[t] = v; __syncwarp(0xffffu); y[t] = s[t ^ 8]; }"
 OTHER_MASKS = (
@@ -192,3 +194,10 @@ def test_barriers_in_several_sides_of_a_branch_order_the_lanes_of_all(form: str)
 
 def test_barriers_of_other_masks_in_both_sides_of_a_branch_do_not_order_them() -> None:
     assert {one.rule for one in checked(OTHER_MASKS).errors} == {"warp-race"}
+
+
+def test_a_mask_with_absent_lanes_counts_each_call_once() -> None:
+    """16 lanes make 4 shuffles each."""
+    (mask,) = checked(f"{HALF_OF_THE_LANES} y[t] = v;", block=32).errors
+    assert "names lane 16, but that lane does not arrive" in mask.message
+    assert mask.count == 2 * 16 * 4
