@@ -44,6 +44,8 @@ LOCAL = {
     "lowering/selection/division.py": "the steps that a division and a remainder share",
     "lowering/selection/fuse.py": "the operations that one instruction joins",
     "lowering/selection/memory.py": "the instructions that are chosen for each space",
+    "program/polling.py": "how nvcc puts together the word around an atomic of 8 or 16 bits",
+    "program/rounded_loads.py": "how nvcc moves an address that it rounds down",
     "program/verify.py": "which instructions have a target, and which name a barrier",
     "machine/storage.py": "atomic operations, which are details of an op",
     "machine/compiled/accesses.py": "the kinds of access that are written out as WebAssembly",
@@ -86,7 +88,7 @@ def test_no_module_keeps_a_set_of_ops_of_its_own() -> None:
     for package in ("lowering", "program", "machine", "tracing", "checking", "prediction"):
         for path in sorted((PACKAGE / package).rglob("*.py")):
             for members in collections(ast.parse(path.read_text(encoding="utf-8"))):
-                ops = [member for member in members if member in NAMES]
+                ops = [one for one in members if one in NAMES or one.startswith("bits.")]
                 if len(ops) > 1:
                     keepers[path.relative_to(PACKAGE).as_posix()] = ops
     assert {name: ops for name, ops in keepers.items() if name not in LOCAL} == {}

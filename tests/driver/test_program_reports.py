@@ -62,7 +62,7 @@ def test_kernels_have_the_same_sum_and_their_interval_in_all_tables() -> None:
     [kernels] = [one["time_us"] for one in document["work"] if one["kind"] == "kernels"]
     assert kernels == document["kernels"][0]["kernel_us"] == 20
     assert document["kernels"][0]["interval_us"] == [18, 24]
-    assert re.search(r"scale\(float\*, int\) +2 +20\.00 +100%", shown)
+    assert re.search(r"scale\(float\*, int\) +2 +20\.00 +100 %", shown)
     assert "kernels 20.0 us" in shown
     assert "90 % interval of the kernels' time: 18.0 to 24.0 us" in shown
 
