@@ -104,7 +104,7 @@ def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
         axes.set_xticks(range(0, last + 2, WARP_SIZE // 2))
         axes.set_yticks([place + 0.5 for place in range(len(steps))], [_label(s) for s in steps])
         axes.tick_params(length=0)
-        axes.set_xlabel("element of shared memory (of a shuffle: thread), and thread in the strip")
+        axes.set_xlabel("lines: element of shared memory (shuffles: thread);  strip: thread")
         title(
             axes,
             f"{trace.kernel}, block {trace.block_index}: additions by thread",
@@ -117,7 +117,7 @@ def plot_tree(trace: Trace, *, theme: str = "light") -> Any:
 
 def _label(step: TreeStep) -> str:
     adding = len({addition.thread for addition in step.additions})
-    return f"line {step.line}\n{adding} add" if adding > 1 else f"line {step.line}\n1 adds"
+    return f"line {step.line}\n{adding} addition{'s' if adding > 1 else ''}"
 
 
 def _colour(thread: int, ink: Any) -> str:
