@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import program_verifier as machine
+import ssa_verifier as ssa
+
 from gpusim.compiler.ir import Function
 from gpusim.isa.ops import Program
 from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering import lower
-from gpusim.lowering.analysis import verify as ssa
 from gpusim.lowering.code import Code
 from gpusim.lowering.machine_code.link import link
-from gpusim.program import verify as machine
 
 # Until they are rematerialised, what addresses count from stands in no block.
 UNPLACED = ssa.NOWHERE | {"pointer", "shared_base"}

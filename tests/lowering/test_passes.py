@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ir_threads import run
+from ssa_verifier import verify
 from verified import Verifier
 
 from gpusim import catalogue, cuda
@@ -34,7 +35,6 @@ from gpusim.lowering.analysis.def_use import definitions
 from gpusim.lowering.analysis.evaluate import evaluate
 from gpusim.lowering.analysis.known_bits import zero_bits
 from gpusim.lowering.analysis.loops import natural_loops
-from gpusim.lowering.analysis.verify import verify
 from gpusim.lowering.code import Code, Row
 from gpusim.lowering.machine_code.list_scheduling import list_scheduling
 from gpusim.lowering.passes.fold import fold

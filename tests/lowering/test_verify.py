@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import program_verifier as machine
 import pytest
+import ssa_verifier as ssa
 from verified import verified
 
 from gpusim import catalogue
@@ -15,8 +17,6 @@ from gpusim.compiler.build import build
 from gpusim.compiler.ir import BOOL, INT32, UINT32, Array, Block, Function, Value, constant
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.grid import ComputeCapability
-from gpusim.lowering.analysis import verify as ssa
-from gpusim.program import verify as machine
 
 OUT = Array("out", "global", INT32)
 

@@ -1,7 +1,4 @@
-"""The verifier of the SSA form: invariants of the form between passes.
-
-For tests, after each pass; the product does not run it.
-"""
+"""The verifier of the SSA form: invariants of the form between passes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The verifier of a `Program` of either generator: the machine's preconditions, for tests.
-
-The product does not run it.
-"""
+"""The verifier of a `Program` of either generator: the machine's preconditions."""
 
 from __future__ import annotations
 
