@@ -46,7 +46,6 @@ LOCAL = {
     "lowering/selection/memory.py": "the instructions that are chosen for each space",
     "program/polling.py": "how nvcc puts together the word around an atomic of 8 or 16 bits",
     "program/rounded_loads.py": "how nvcc moves an address that it rounds down",
-    "program/verify.py": "which instructions have a target, and which name a barrier",
     "machine/storage.py": "atomic operations, which are details of an op",
     "machine/compiled/accesses.py": "the kinds of access that are written out as WebAssembly",
     "machine/compiled/register_types.py": "the kinds with a word among their results",
