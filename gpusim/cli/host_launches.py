@@ -25,6 +25,7 @@ from gpusim.launch.description import Origin
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
     from gpusim.cuda_cpp.signature import Declared
+    from gpusim.cuda_cpp.structures import Structures
     from gpusim.launch.configured import MachineCode
     from gpusim.sass.kernels import CodeFile, CudaSource
 
@@ -315,8 +316,10 @@ def _as_options(
         options["shared_bytes"] = named.shared.written
     parameters = parameters_of(kernel)
     unknown = _unknown_elements(named)
+    known = getattr(getattr(kernel, "file", None), "structures", {})
     pairs = [
-        (one, _argument(one, value, unknown)) for one, value in _pairs(parameters, named.arguments)
+        (one, _argument(one, value, unknown, known))
+        for one, value in _pairs(parameters, named.arguments)
     ]
     if pairs:
         options["arg"] = [f"{one.name}={text}" for one, text in pairs if text]
@@ -351,7 +354,7 @@ def _pairs(
         yield from zip(members, known, strict=True)
 
 
-def _argument(parameter: Parameter, value: object, unknown: str) -> str:
+def _argument(parameter: Parameter, value: object, unknown: str, known: Structures) -> str:
     """Return an argument as `--arg` has it, of its type's example where nothing else is known."""
     if not parameter.example:
         return ""
@@ -363,7 +366,7 @@ def _argument(parameter: Parameter, value: object, unknown: str) -> str:
         kind = dtype_of(parameter.type)
         if isinstance(value, Pointer) and value.bytes is not None and value.bytes.whole > 0:
             return f"{kind}[{_elements(value.bytes, kind)}]"
-        components = components_of(parameter.type)
+        components = components_of(parameter.type, known)
         return f"{kind}[{unknown if components == 1 else f'{components}*{unknown}'}]"
     if isinstance(value, Number):
         if dtype_of(parameter.type).startswith("float"):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusim.cuda_cpp.example_instances import block_constants, body_in, shape
+from gpusim.cuda_cpp.example_instances import block_constants, body_in, shape, tile_parameters
+from gpusim.cuda_cpp.structures import TYPES, Structures, size_of
 
 if TYPE_CHECKING:
     from gpusim.cuda import Kernel
@@ -63,8 +64,6 @@ def dtype_of(ctype: str) -> str:
 
     Unknown numbers are int32, unknown elements float32.
     """
-    from gpusim.cuda_cpp.structures import TYPES
-
     name = _base(ctype)
     for known, bits in _BITS.items():
         if known in name:
@@ -75,13 +74,10 @@ def dtype_of(ctype: str) -> str:
     return np.dtype(found).name if found is not None else unknown
 
 
-def components_of(ctype: str) -> int:
-    """Return the numbers in an element of `float4*`, `uchar4*` or another type of vectors."""
-    from gpusim.cuda_cpp.structures import TYPES
-
-    name = _base(ctype)
-    is_vector = name not in TYPES and name[:-1] in TYPES and name[-1:] in "234"
-    return int(name[-1]) if is_vector else 1
+def components_of(ctype: str, known: Structures) -> int:
+    """Return the elements of `dtype_of` in one of a pointer's: `float4*`, or a structure's."""
+    bytes_ = size_of(_base(ctype), known)
+    return max(1, -(-bytes_ // np.dtype(dtype_of(ctype)).itemsize))
 
 
 def _base(ctype: str) -> str:
@@ -159,7 +155,8 @@ def example_of(kernel: Kernel | MachineCode) -> Example:
     """Return an example of a launch."""
     body = body_of(kernel)
     grid, block = shape(body, text_of(kernel))
-    given = {one.name: one.example for one in parameters_of(kernel)}
+    tiles = tile_parameters(body, block)
+    given = {one.name: tiles.get(one.name, one.example) for one in parameters_of(kernel)}
     return Example(grid, block, given, _DYNAMIC_BYTES if _DYNAMIC.search(body) else "")
 
 

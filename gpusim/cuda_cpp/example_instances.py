@@ -20,6 +20,9 @@ _SIZES = (
     r"__shared__[^;]*\b{name}\b|\+=\s*{name}\b"
     r"|blockIdx\s*\.\s*\w\s*\*\s*{name}\b|\b{name}\s*\*\s*blockIdx\b"
 )
+# A shared array with numbers as its sizes, and the thread's index along an axis.
+_SHARED = re.compile(r"__shared__[^;\[]*?(\w+)\s*((?:\[\s*\d+\s*\])+)\s*;")
+_THREAD_INDEX = re.compile(r"\b(\w+)\s*=\s*threadIdx\s*\.\s*[xy]\s*[;,]")
 _SQUARE_GRID = re.compile(r"\bblockIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 _SQUARE_BLOCK = re.compile(r"\bthreadIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 
@@ -41,10 +44,12 @@ def example_instance(name: str, parameters: Sequence[str], text: str) -> str:
 def shape(body: str, text: str = "") -> tuple[str, str]:
     """Return a grid and a block with the dimensions that a kernel requests.
 
-    The block has the sizes of the text's constants for it, where a GPU can run that.
+    The block has the sizes of the text's constants for it, else of a shared array with an element
+    for each thread, where a GPU can run that.
     """
     is_square = _SQUARE_BLOCK.search(body) is not None
-    sizes = sorted(set(block_constants(text, body).values()), reverse=True)[: 1 + is_square]
+    constants = sorted(set(block_constants(text, body).values()), reverse=True)[: 1 + is_square]
+    sizes = constants or _shared_sizes(body, 1 + is_square)
     sizes = sizes * 2 if is_square and len(sizes) == 1 else sizes
     is_possible = sizes and 0 < prod(sizes) <= MOST_THREADS
     block = "x".join(map(str, sizes)) if is_possible else BLOCKS[is_square]
@@ -64,6 +69,24 @@ def block_constants(text: str, body: str) -> dict[str, int]:
         for name, value in whole_numbers(text).items()
         if _OF_BLOCK.search(name) and re.search(_SIZES.format(name=name), body)
     }
+
+
+def _shared_sizes(body: str, dimensions: int) -> list[int]:
+    """Return the sizes of the smallest shared array that the thread's index is an index of."""
+    threads = "|".join([r"threadIdx\s*\.\s*[xy]", *_THREAD_INDEX.findall(body)])
+    found = []
+    for array, sizes in _SHARED.findall(body):
+        if re.search(rf"\b{array}(?:\s*\[\s*(?:{threads})\s*\]){{{dimensions}}}", body):
+            numbers = [int(one) for one in re.findall(r"\d+", sizes)]
+            found.append([min(numbers)] * dimensions if dimensions > 1 else numbers[:1])
+    return min(found, default=[])
+
+
+def tile_parameters(body: str, block: str) -> dict[str, str]:
+    """Return the words that a block's index is multiplied with, as its threads along the axis."""
+    sizes = dict(zip("xyz", block.split("x"), strict=False))
+    products = r"blockIdx\s*\.\s*(?P<axis>[xyz])\s*\*\s*(?P<word>\w+)"
+    return {found["word"]: sizes.get(found["axis"], "1") for found in re.finditer(products, body)}
 
 
 def body_in(text: str, name: str) -> str:

@@ -23,10 +23,12 @@ from gpusim.cuda_cpp.host_values import (
     Pointer,
     array_sizes,
     bytes_of,
+    converted,
     size_of,
     text_of,
     whole,
 )
+from gpusim.cuda_cpp.structures import structures
 from gpusim.host.files import to_bytes
 
 MOST_CALLS = 12  # within each other
@@ -34,6 +36,9 @@ MOST_STEPS = 20_000
 OPEN, UNKNOWN_SIZE = "unknown", 1024  # of a number that nothing gives
 _ALLOCATES = re.compile(r"cuda(Malloc(Managed|Host|Async)?|HostAlloc|MallocFromPoolAsync)")
 _FLOATS = re.compile(rb"\d\.|\(\s*(?:float|double)\s*\)|\b(?:float|double)\s*[(>]")
+_CASTS = re.compile(
+    r"(?:static|reinterpret|const)_cast\s*<(.*)>|(?:std::)?(?:size_t|u?int\d+_t|int|unsigned|long)"
+)
 _LAUNCHES = re.compile(r"<<<|cudaLaunch(Cooperative)?Kernel\b")
 _VECTORS = ("vector", "device_vector", "host_vector", "universal_vector")
 
@@ -78,8 +83,7 @@ def launches(
     """Return the launches of some kernels; `names` are texts for constants of the source."""
     if not _LAUNCHES.search(text):
         return []
-    root = parsed(to_bytes(text), file)
-    return _Host(root, frozenset(kernels), names or {}).all()
+    return _Host(text, file, frozenset(kernels), names or {}).all()
 
 
 class _Return(Exception):
@@ -92,7 +96,10 @@ class _Return(Exception):
 class _Host:
     """Follows host code, and keeps the launches that it comes to."""
 
-    def __init__(self, root: Any, kernels: frozenset[str], names: Mapping[Root, str]) -> None:
+    def __init__(
+        self, text: str, file: str, kernels: frozenset[str], names: Mapping[Root, str]
+    ) -> None:
+        self.structures = structures(text)
         self._kernels, self._names = kernels, names
         self._functions: dict[str, Any] = {}
         self._templates: dict[str, list[str]] = {}
@@ -103,7 +110,7 @@ class _Host:
         self._called: set[str] = set()
         self._depth = self._steps = 0
         self._block: Any = None  # of the launch that is read
-        self._declare(root)
+        self._declare(parsed(to_bytes(text), file))
 
     def all(self) -> list[HostLaunch]:
         """Return the launches, those of `main` first."""
@@ -288,7 +295,7 @@ class _Host:
             env[name] = [self.value(one, env) for one in value.named_children]
         elif inner.type == "array_declarator":
             sizes = [self.value(one, env) for one in array_sizes(inner)]
-            env[name] = Pointer(ctype, bytes_of(sizes, ctype))
+            env[name] = Pointer(ctype, bytes_of(sizes, ctype, self.structures))
         elif inner.type == "pointer_declarator" or "*" in ctype:
             made = self.value(value, env)
             env[name] = made if isinstance(made, Pointer | KernelName) else Pointer(ctype)
@@ -303,7 +310,7 @@ class _Host:
     def _vector(self, ctype: str, node: Any, env: dict[str, Any]) -> Pointer:
         base = ctype.partition("<")[2].rpartition(">")[0]
         given = [self.value(one, env) for one in _given(node)]
-        return Pointer(base, bytes_of(given[:1], base) if given else None)
+        return Pointer(base, bytes_of(given[:1], base, self.structures) if given else None)
 
     def _dim3(self, node: Any, env: dict[str, Any]) -> Any:
         if node is not None and node.type not in _LISTS and node.type != "function_declarator":
@@ -380,7 +387,7 @@ class _Host:
         base = text.partition("[")[0].lstrip("*").strip()
         held = env.get(base, self._globals.get(base))
         ctype = held.ctype if isinstance(held, Pointer) else held if isinstance(held, str) else text
-        return Number.of(size_of(ctype))
+        return Number.of(size_of(ctype, self.structures))
 
     def _template(self, node: Any, env: dict[str, Any]) -> Any:
         name = text_of(node.child_by_field_name("name")).rpartition("::")[2]
@@ -419,6 +426,8 @@ class _Host:
         name = text_of(function)
         if function.type == "field_expression":
             return self.value(function, env)
+        if cast := _CASTS.fullmatch(name):
+            return converted(given[0] if len(given) == 1 else None, cast[1] or name)
         if name in ("dim3", "make_uint3"):
             return self._dim3(arguments, env)
         if name in self._macros and self._macros[name][0]:
@@ -453,7 +462,7 @@ class _Host:
             return None
         if name in ("malloc", "calloc", "aligned_alloc"):
             sizes = given[-2:] if name == "calloc" else given[-1:]
-            return Pointer("", bytes_of(sizes, "char"))
+            return Pointer("", bytes_of(sizes, "char", self.structures))
         numbers = [one for one in given if isinstance(one, Number)]
         if len(numbers) == len(given) and (made := called(name, numbers)) is not None:
             return made

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from gpusim.cuda_cpp import structures
 from gpusim.cuda_cpp.host_numbers import Number, operation
-from gpusim.cuda_cpp.structures import TYPES
+from gpusim.cuda_cpp.structures import Structures
 
+UNKNOWN_BYTES = 4
 WHOLE = re.compile(r"\b(?:int|unsigned|size_t|long|short|u?int\d+_t|auto|const|constexpr|bool)\b")
 
 
@@ -47,7 +49,9 @@ class Dim3:
 
 
 class Host(Protocol):
-    """Host code as its operators see it."""
+    """Host code as its operators see it, with the structures that its file defines."""
+
+    structures: Structures
 
     def value(self, node: Any, env: dict[str, Any]) -> Any:
         """Return the value of an expression, None for an unknown one."""
@@ -137,7 +141,11 @@ def unary(host: Host, node: Any, env: dict[str, Any]) -> Any:
 def cast(host: Host, node: Any, env: dict[str, Any]) -> Any:
     """Return a value of another type."""
     made = host.value(node.child_by_field_name("value"), env)
-    ctype = text_of(node.child_by_field_name("type"))
+    return converted(made, text_of(node.child_by_field_name("type")))
+
+
+def converted(made: Any, ctype: str) -> Any:
+    """Return a value as one of another type."""
     if isinstance(made, Number) and "*" not in ctype and WHOLE.search(ctype):
         return whole(made) if not made.is_literal else made
     return made
@@ -163,7 +171,7 @@ def new(host: Host, node: Any, env: dict[str, Any]) -> Any:
     ctype = text_of(node.child_by_field_name("type"))
     sizes = node.child_by_field_name("declarator")
     given = [] if sizes is None else [host.value(one, env) for one in array_sizes(sizes)]
-    return Pointer(ctype, bytes_of(given, ctype))
+    return Pointer(ctype, bytes_of(given, ctype, host.structures))
 
 
 def whole(number: Number) -> Number:
@@ -172,9 +180,9 @@ def whole(number: Number) -> Number:
     return number.copied() if is_whole else Number.of(number.whole)
 
 
-def bytes_of(sizes: Sequence[Any], ctype: str) -> Number | None:
+def bytes_of(sizes: Sequence[Any], ctype: str, known: Structures) -> Number | None:
     """Return the bytes of an array of a type; None if a size is unknown."""
-    made: Number | None = Number.of(size_of(ctype))
+    made: Number | None = Number.of(size_of(ctype, known))
     for one in sizes:
         if made is None or not isinstance(one, Number):
             return None
@@ -204,16 +212,8 @@ def _is_of_floats(node: Any) -> bool:
     )
 
 
-def size_of(ctype: str) -> int:
+def size_of(ctype: str, known: Structures) -> int:
     """Return the bytes of a type, 4 for an unknown one."""
-    import numpy as np
-
-    name = " ".join(
-        re.sub(r"\b(?:const|volatile|struct|static|unsigned(?=\s+\w))\b|[&]", " ", ctype).split()
-    )
-    if name.endswith("*"):
-        return 8
-    found = TYPES.get(name) or TYPES.get(name.removeprefix("std::"))
-    if found is None and (vector := re.fullmatch(r"(\w+?)([234])", name)) and vector[1] in TYPES:
-        return np.dtype(TYPES[vector[1]]).itemsize * int(vector[2])
-    return np.dtype(found).itemsize if found is not None else 4
+    words = re.sub(r"\b(?:const|volatile|struct|static)\b|[&]", " ", ctype).split()
+    name = " ".join(words).removeprefix("std::")
+    return structures.size_of(name, known) or UNKNOWN_BYTES

@@ -37,6 +37,13 @@ _VECTORS: Mapping[str, str] = {
     "longlong": "long long", "ulonglong": "unsigned long long", "float": "float",
     "double": "double",
 }  # fmt: skip
+# Bytes of the types of CUDA's libraries that kernels take by pointer: sizeof by NVRTC 13.5.
+_OF_LIBRARIES: Mapping[str, int] = {
+    "curandState": 48, "curandStateXORWOW": 48, "curandStateMRG32k3a": 48,
+    "curandStatePhilox4_32_10": 64, "curandStateSobol32": 140, "curandStateSobol64": 536,
+    "curandStateScrambledSobol32": 140, "curandStateScrambledSobol64": 536,
+    "cuComplex": 8, "cuFloatComplex": 8, "cuDoubleComplex": 16,
+}  # fmt: skip
 _VECTOR = re.compile(rf"({'|'.join(_VECTORS)})([1-4])$")
 _ALIGN = r"(?:__align__|__builtin_align__|alignas)\s*\(\s*(?P<align>\d+)\s*\)\s*"
 _STRUCT = re.compile(rf"\b(?:struct|class)\s+(?:{_ALIGN})?(?P<name>\w+)?\s*\{{")
@@ -179,7 +186,7 @@ def members(
 def size_of(ctype: str, known: Structures) -> int:
     """Return the bytes of a type, 0 where they are not known."""
     shape = _shape("", ctype.removeprefix("struct "), known, _MOST_DEPTH)
-    return 0 if shape is None else shape.size
+    return _OF_LIBRARIES.get(ctype.removesuffix("_t"), 0) if shape is None else shape.size
 
 
 def _shape(name: str, ctype: str, known: Structures, depth: int) -> _Shape | None:

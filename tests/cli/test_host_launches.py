@@ -761,3 +761,40 @@ def test_a_function_of_python_that_nothing_calls_has_sizes_of_its_own(
     )
     found = described(run, tmp_path / "mine.py", text)[0]["launch"]
     assert (found["grid"], found["block"], found["n"]) == ("ceil(n/256)", "256", "65536")
+
+
+SIZED = """
+#include <curand_kernel.h>
+struct Body { float x, y, z, mass; double charge; };
+__global__ void moved(Body *bodies, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) bodies[i].charge = bodies[i].mass;
+}
+__global__ void begin(curandState *states)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    curand_init(7, i, 0, &states[i]);
+}
+int main()
+{
+    int side = 64;
+    size_t count = static_cast<size_t>(side) * static_cast<size_t>(side);
+    Body *bodies;
+    curandState *states;
+    cudaMalloc(reinterpret_cast<void **>(&bodies), count * sizeof(Body));
+    cudaMalloc(&states, size_t(count) * sizeof(curandState));
+    moved<<<count / 128, 128>>>(bodies, int(count));
+    begin<<<2, 64>>>(states);
+}
+"""
+
+
+def test_arrays_have_the_bytes_of_structures_and_casts_keep_sizes(run: Run, tmp_path: Path) -> None:
+    """A Body takes 24 bytes, six floats; a curandState 48."""
+    file = tmp_path / "sized.cu"
+    file.write_text(SIZED)
+    _, out, _ = run("list", str(file))
+    assert "n=64 args=bodies=float32[n*n*6],n=n*n" in " ".join(out.split())
+    assert "args=states=float32[n*n*12]" in out
+    assert run("check", f"{file}:moved", "-n", "32")[0] == 0

@@ -118,3 +118,32 @@ def test_strings_keep_their_lines_and_assembled_ones_are_named() -> None:
     assert cuda_of('"""__global__ in a docstring"""', "f.py") == ""
     with pytest.raises(InputError, match=r"f\.py, line 1: a kernel's text is assembled"):
         cuda_of('k = f"__global__ void k{1}() {{}}"', "f.py")
+
+
+@needs_compiler
+def test_a_block_has_the_threads_of_a_shared_array_and_its_tile(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "row.cu"
+    file.write_text("""
+__global__ void row(const float *x, float *y, int tile) {
+  __shared__ float sums[96];
+  int t = threadIdx.x;
+  sums[t] = x[blockIdx.x * tile + t];
+  __syncthreads();
+  if (t == 0) y[blockIdx.x] = sums[95];
+}
+__global__ void turned(const float *x, float *y, int n) {
+  __shared__ float s[8][9];
+  int i = threadIdx.x, row = blockIdx.y * 8 + threadIdx.y;
+  s[threadIdx.y][i] = x[row * n + blockIdx.x * 8 + i];
+  __syncthreads();
+  y[(blockIdx.x * 8 + threadIdx.y) * n + blockIdx.y * 8 + i] = s[i][threadIdx.y];
+}
+""")
+    commands = [
+        one["command"] for one in json.loads(run("list", str(file), "--json")[1])["kernels"]
+    ]
+    assert "--block 96 " in commands[0]
+    assert "--arg tile=96" in commands[0]
+    assert "--block 8x8 " in commands[1]
+    for one in commands:
+        assert run("check", *shlex.split(one)[2:])[0] == 0
