@@ -447,27 +447,7 @@ class _Host:
                 shared = given[4] if len(given) > 4 else None
                 self._keep(given[0], given[1], given[2], shared, given[3], line)
             return None
-        if _ALLOCATES.fullmatch(name) and len(given) > 1:
-            if isinstance(given[0], Pointer) and isinstance(given[1], Number):
-                given[0].bytes = given[1]
-            return None
-        if name == "cudaMallocPitch" and len(given) > 3 and isinstance(given[0], Pointer):
-            numbers = [one for one in given[2:4] if isinstance(one, Number)]
-            if len(numbers) == 2:
-                given[0].bytes = operation("*", *numbers, is_whole=True)
-            return None
-        if name == "cudaHostGetDevicePointer" and len(given) > 1:
-            if isinstance(given[0], Pointer) and isinstance(given[1], Pointer):
-                given[0].bytes = given[1].bytes
-            return None
-        if name in ("malloc", "calloc", "aligned_alloc"):
-            sizes = given[-2:] if name == "calloc" else given[-1:]
-            return Pointer("", bytes_of(sizes, "char", self.structures))
-        numbers = [one for one in given if isinstance(one, Number)]
-        if len(numbers) == len(given) and (made := called(name, numbers)) is not None:
-            return made
-        pointers = [one for one in given if isinstance(one, Pointer)]
-        return pointers[0] if len(pointers) == len(given) == 1 else None
+        return _of_library(name, given)
 
     def _launch(self, node: Any, function: Any, syntax: Any, arguments: Any,
                 env: dict[str, Any]) -> None:  # fmt: skip
@@ -494,6 +474,31 @@ class _Host:
             self._found.append(
                 HostLaunch(kernel, shapes[0], shapes[1], held, now, line, self._constants)
             )
+
+
+def _of_library(name: str, given: Sequence[Any]) -> Any:
+    """Return what a function of CUDA's or C's library returns; its arrays have their bytes."""
+    if _ALLOCATES.fullmatch(name) and len(given) > 1:
+        if isinstance(given[0], Pointer) and isinstance(given[1], Number):
+            given[0].bytes = given[1]
+        return None
+    if name == "cudaMallocPitch" and len(given) > 3 and isinstance(given[0], Pointer):
+        numbers = [one for one in given[2:4] if isinstance(one, Number)]
+        if len(numbers) == 2:
+            given[0].bytes = operation("*", *numbers, is_whole=True)
+        return None
+    if name == "cudaHostGetDevicePointer" and len(given) > 1:
+        if isinstance(given[0], Pointer) and isinstance(given[1], Pointer):
+            given[0].bytes = given[1].bytes
+        return None
+    if name in ("malloc", "calloc", "aligned_alloc"):
+        sizes = given[-2:] if name == "calloc" else given[-1:]
+        return Pointer("", bytes_of(sizes, "char", {}))
+    numbers = [one for one in given if isinstance(one, Number)]
+    if len(numbers) == len(given) and (made := called(name, numbers)) is not None:
+        return made
+    pointers = [one for one in given if isinstance(one, Pointer)]
+    return pointers[0] if len(pointers) == len(given) == 1 else None
 
 
 def _number(value: Any) -> bool:
