@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from gpusim.prediction.sweeps.jobs import Job
 
 # Members by the destination of their options.
-MEMBERS = ("n", "grid", "block", "shared_bytes")
+MEMBERS = ("n", "grid", "block", "shared_bytes", "cluster")
 OF_THE_CATALOGUE = {"--op": "op", "--dtype": "dtype", "--input": "input", "--coarse": "coarse"}
 OF_FILES = {
-    "--arg": "arg", "--shared-bytes": "shared_bytes", "--uninitialised": "uninitialised",
+    "--arg": "arg", "--shared-bytes": "shared_bytes", "--cluster": "cluster",
+    "--uninitialised": "uninitialised",
 }  # fmt: skip
 
 # Of a launch of host code that is run, beyond which its size is halved; threads may each go through
@@ -200,7 +201,8 @@ class FileLaunch(ResolvedLaunch):
 
         block = inputs.sizes(self.chosen.block, "the block")
         grid = grid_of(self.chosen.grid, sizes_given(self.chosen))
-        return self.kernel[grid, block, 0, self._dynamic_bytes]
+        cluster = inputs.sizes(self.chosen.cluster or "1", "the cluster")
+        return self.kernel[grid, block, 0, self._dynamic_bytes, cluster]
 
     @property
     def _dynamic_bytes(self) -> int:
@@ -394,6 +396,7 @@ def completed(
         members.get("grid"),
         members.get("block"),
         members.get("shared_bytes"),
+        members.get("cluster"),
         arguments={name: member for name, (_, member) in zip(order, given, strict=True)},
         device=device_member(chosen),
     )

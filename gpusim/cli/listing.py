@@ -57,7 +57,7 @@ def _list_file(chosen: Namespace) -> int:
 def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileKernel:
     """Return a kernel with its parameters and its launch, or with the reason for none."""
     from gpusim.cli.launch_examples import command_line, parameters_of
-    from gpusim.cli.launches import completed, example_words
+    from gpusim.cli.launches import MEMBERS, completed, example_words
     from gpusim.reports.kernels import FileKernel
 
     try:
@@ -69,10 +69,10 @@ def _described(name: str, kernel: Callable[[], Any], chosen: Namespace) -> FileK
         return FileKernel(name, error=str(error).partition("\n")[0])
     options = {
         one: value
-        for one in ("grid", "block", "n", "shared_bytes", "arg")
+        for one in ("grid", "block", "n", "shared_bytes", "cluster", "arg")
         if (value := getattr(complete, one, None)) is not None
     }
-    members = [description.n, description.grid, description.block, description.shared_bytes]
+    members = [getattr(description, one) for one in MEMBERS]
     held = [one for one in (*members, *description.arguments.values()) if one is not None]
     sources = {one.source for one in held}
     source = description.origin if len(sources) > 1 else "".join(sources)

@@ -162,8 +162,8 @@ ALIASES = {"--out": "-o", "-n": "--n"}
 # The groups of options in the help, by flag; others is beside them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "launch": (
-        "-n", "--block", "--grid", "--arg", "--shared-bytes", "--op", "--dtype", "--input",
-        "--coarse", "--passes", "--waves", "--tune", "--max-registers", "--max-shared",
+        "-n", "--block", "--grid", "--cluster", "--arg", "--shared-bytes", "--op", "--dtype",
+        "--input", "--coarse", "--passes", "--waves", "--tune", "--max-registers", "--max-shared",
     ),
     "GPU": ("--device", "--cc", "--l2", "--without", "--set"),
     "machine code": ("--code", "-O", "-G", "-I", "-D", "--std"),
@@ -290,6 +290,7 @@ _SHARED = (
     Option("-n", "number of elements: 4096, 2^20, 1e6", "N"),
     Option("--block", "threads per block: 256, or 16x16", "THREADS"),
     Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS"),
+    Option("--cluster", "blocks of a thread block cluster: 4 or 2x2 (the kernel's)", "BLOCKS"),
     Option("--op", "sum, max or min, where the kernel can", "OP"),
     Option("--dtype", "type of the elements: int32, float32, ...", "TYPE"),
     Option("--input", "input numbers, .npy, .csv or text, in place of a sample", "FILE"),
@@ -346,9 +347,9 @@ _SHARED = (
 SHARED = {one.flag: one for one in _SHARED}
 COMPILING = "-I -D --std"
 # How a launch is described, of a catalogue kernel or the user's.
-LAUNCHING = "-n --block --grid --op --dtype --input --coarse --arg --shared-bytes"
+LAUNCHING = "-n --block --grid --cluster --op --dtype --input --coarse --arg --shared-bytes"
 # How the launch of the user's kernel is described beside its size and its block.
-OWN = f"--grid --arg --shared-bytes {COMPILING}"
+OWN = f"--grid --cluster --arg --shared-bytes {COMPILING}"
 DISTRIBUTION = "--workers --dask --no-cache"
 
 

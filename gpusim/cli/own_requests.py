@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 WAVES = "waves"  # a choice of a number of blocks
 
 # Options read from the command line; only some are offered, the rest is the catalogue's.
-TAKEN = ("grid", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse")
+TAKEN = (
+    "grid", "cluster", "arg", "shared_bytes", "include", "define", "std", "op", "dtype", "coarse",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ COMMAND = Command(
         Option("--timeline", "draw the stalls of the warps of the SM's first block over time"),
         "--perfetto",
         Option("--why", "ablations: simulate again without each relevant mechanism, one by one"),
-        "--grid --op --dtype --coarse --arg --shared-bytes",
+        "--grid --cluster --op --dtype --coarse --arg --shared-bytes",
         COMPILING,
         "--code --step-limit --check --all --format --json --sarif",
     ),

@@ -41,7 +41,7 @@ KEYS = {
     "coarse": "coarse", "args": "arg", "shared-bytes": "shared_bytes", "include": "include",
     "define": "define", "std": "std", "device": "device", "code": "code", "l2": "l2",
     "passes": "passes", "step-limit": "step_limit", "uninitialised": "uninitialised",
-    "lenient": "lenient",
+    "lenient": "lenient", "cluster": "cluster",
 }  # fmt: skip
 LISTS = ("arg", "include", "define", "uninitialised")
 OF_A_LAUNCH = ("name", "kernel", "limits", *KEYS)

@@ -36,7 +36,7 @@ MAX_BYTES = 1 << 26  # of any source
 # Keys of the comment, by the destination of the option with that meaning.
 KEYS = {
     "grid": "grid", "block": "block", "n": "n", "shared-bytes": "shared_bytes", "args": "arg",
-    "kernel": "kernel",
+    "cluster": "cluster", "kernel": "kernel",
 }  # fmt: skip
 _COMMENT = re.compile(r"^[ \t]*(?://|#)[ \t]*gpusim:[ \t]*(\S.*)$", re.MULTILINE)
 _NEXT_KERNEL = re.compile(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,7 +58,7 @@ def prepared(
 
     A launch that is not `cooperative` has no workspace for barriers of the whole grid.
     """
-    code, module, bound = _code(function, launch), function.module, _Bound()
+    code, module, bound = function.code.in_clusters(launch.cluster), function.module, _Bound()
     given = list(_given(function, held, arena, bound))
     variables = module.arrays(code)
     for name, region in variables.items():
@@ -99,20 +98,12 @@ def prepared(
     )
 
 
-def _code(function: Function, launch: Launch) -> Code:
-    """Return a kernel's machine code, for blocks in clusters or without."""
-    code = function.code
-    if launch.cluster == code.kernel.cluster:
-        return code
-    return replace(code, kernel=replace(code.kernel, cluster=launch.cluster))
-
-
 def program(function: Function, code: Code, given: list[Given]) -> Program:
     """Return the kernel as a program; its bank of constants is the module's memory."""
     parameters = tuple(
         (one.name, one.offset, one.size, isinstance(one.value, np.ndarray)) for one in given
     )
-    key = prod(code.kernel.cluster) > 1, parameters
+    key = code.kernel.is_in_clusters, parameters
     made = function.programs.get(key)
     if made is None:
         made = translated(code, given, InitialMemory({}, b"", {}))

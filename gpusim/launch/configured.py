@@ -49,15 +49,14 @@ class ConfiguredKernel:
 
 
 def configured(kernel: Launchable, configuration: Any) -> ConfiguredKernel:
-    """Return a kernel with grid, block and, if given, stream and dynamic shared bytes."""
-    if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+    """Return a kernel with grid, block and, if given, stream, dynamic shared bytes and cluster."""
+    if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 5:
         raise LaunchError(
-            f"launch {kernel.__name__} with [grid, block] or "
-            "[grid, block, stream, dynamic_shared_bytes]"
+            f"launch {kernel.__name__} with [grid, block], [grid, block, stream, "
+            "dynamic_shared_bytes] or [grid, block, stream, dynamic_shared_bytes, cluster]"
         )
-    grid, block, *rest = configuration
-    dynamic = rest[1] if len(rest) == 2 else 0
-    return ConfiguredKernel(kernel, Launch.of(grid, block, dynamic))
+    given = dict(enumerate(configuration))
+    return ConfiguredKernel(kernel, Launch.of(given[0], given[1], given.get(3, 0), given.get(4, 1)))
 
 
 class MachineCode(ABC):

@@ -53,6 +53,7 @@ class LaunchDescription:
     grid: Member | None = None
     block: Member | None = None
     shared_bytes: Member | None = None
+    cluster: Member | None = None
     arguments: Mapping[str, Member] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
     device: Member | None = None
@@ -72,6 +73,7 @@ class LaunchDescription:
             grid=_same_or(self.grid, other.grid),
             block=_same_or(self.block, other.block),
             shared_bytes=_same_or(self.shared_bytes, other.shared_bytes),
+            cluster=_same_or(self.cluster, other.cluster),
             arguments=arguments,
             device=self.device or other.device,
         )
@@ -104,8 +106,8 @@ class LaunchDescription:
         """Return it, ready for JSON."""
         members = {
             name: None if one is None else one.to_dict()
-            for name in ("n", "grid", "block", "shared_bytes", "device")
-            if (one := getattr(self, name)) is not None or name != "shared_bytes"
+            for name in ("n", "grid", "block", "shared_bytes", "cluster", "device")
+            if (one := getattr(self, name)) is not None or name not in ("shared_bytes", "cluster")
         }
         given = {name: one.to_dict() for name, one in self.arguments.items()}
         return {"kernel": self.kernel, **members, "arguments": given, "data": dict(self.data)}

@@ -130,11 +130,16 @@ class Launch:
 
     @classmethod
     def of(
-        cls, grid: int | Sequence[int], block: int | Sequence[int], dynamic_shared_bytes: int = 0
+        cls,
+        grid: int | Sequence[int],
+        block: int | Sequence[int],
+        dynamic_shared_bytes: int = 0,
+        cluster: int | Sequence[int] = 1,
     ) -> Launch:
         """Return the launch; LaunchError where no GPU would accept it."""
         dynamic = whole_number(dynamic_shared_bytes, "dynamic shared memory")
-        launch = cls(dim3(grid, "the grid"), dim3(block, "the block"), dynamic)
+        of_blocks = dim3(cluster, "the cluster")
+        launch = cls(dim3(grid, "the grid"), dim3(block, "the block"), dynamic, of_blocks)
         for size, limit, axis in zip(launch.block, MAX_BLOCK, "xyz", strict=True):
             if size > limit:
                 raise LaunchError(f"a block has at most {limit} threads in {axis}, not {size}")

@@ -49,6 +49,7 @@ class Launch(TypedDict):
     grid: Member | None
     block: Member | None
     shared_bytes: NotRequired[Member]
+    cluster: NotRequired[Member]
     device: Member | None
     arguments: dict[str, Member]
     data: dict[str, str]

@@ -117,6 +117,11 @@ class KernelCode:
     masks: Mapping[int, int | None] = field(default_factory=dict)
 
     @property
+    def is_in_clusters(self) -> bool:
+        """Whether several blocks are a cluster."""
+        return self.cluster != NO_CLUSTER
+
+    @property
     def parameters_end(self) -> int:
         """Where in bank 0 the last parameter ends."""
         return max((one.offset + one.size for one in self.parameters), default=0)

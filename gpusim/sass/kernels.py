@@ -39,7 +39,7 @@ from gpusim.isa.lines import Call
 from gpusim.isa.ops import CONSTANT_BANK, BankLayout, Program
 from gpusim.launch.arguments import ArraySpec, NullPointer
 from gpusim.launch.configured import MachineCode
-from gpusim.launch.grid import ComputeCapability, Launch
+from gpusim.launch.grid import NO_CLUSTER, ComputeCapability, Launch
 from gpusim.launch.prepared import Prepared
 from gpusim.sass import arguments, arrays, compiler, cubin, listing, symbols, variables, wheels
 from gpusim.sass.arguments import Given
@@ -658,6 +658,8 @@ class CodeKernel(MachineCode):
     def prepare(self, launch: Launch, args: Sequence[Any], cc: ComputeCapability) -> Prepared:
         """Return the kernel with its arguments as it runs on a GPU of `cc`."""
         code = self.code(cc)
+        if launch.cluster != NO_CLUSTER:
+            code = code.in_clusters(launch.cluster)
         launch = replace(launch, cluster=code.kernel.cluster)
         parameters = code.kernel.parameters
         declared = self._declared(code)
@@ -710,7 +712,8 @@ class CodeKernel(MachineCode):
     ) -> Program:
         """Return the kernel as a program, cached by the kinds of its arguments."""
         pointers = tuple(n for n, v in bound.items() if isinstance(v, POINTERS))
-        key = (cc, pointers, tuple(one[:3] for one in given), held.constants)
+        kinds = tuple(one[:3] for one in given)
+        key = (cc, code.kernel.is_in_clusters, pointers, kinds, held.constants)
         if key not in self._programs:
             self._programs[key] = translated(code, given, held)
         return self._programs[key]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim.errors import LaunchError
 from gpusim.isa.lines import Call, SourceLine
 from gpusim.isa.ops import (
     AWAIT_BULK,
@@ -23,6 +24,7 @@ from gpusim.isa.ops import (
     Program,
     as_detail_says,
 )
+from gpusim.launch.grid import Dim3
 from gpusim.sass import bank_words
 from gpusim.sass.accessed_arrays import accessed_arrays, constant_indices
 from gpusim.sass.bank_words import CONSTANTS, ON_DEMAND, PARAMETERS
@@ -91,6 +93,22 @@ class Code:
     def registers(self) -> int:
         """The registers that a thread is given, at least 16."""
         return max(LEAST_REGISTERS, self.kernel.registers)
+
+    def in_clusters(self, cluster: Dim3) -> Code:
+        """Return the code for a launch in clusters of a size that its launch gives.
+
+        LaunchError where its __cluster_dims__ are another size.
+        """
+        own = self.kernel.cluster
+        if cluster == own:
+            return self
+        if self.kernel.is_in_clusters:
+            sizes = [" x ".join(map(str, one)) for one in (own, cluster)]
+            raise LaunchError(
+                f"{self.name} has __cluster_dims__ of {sizes[0]} blocks; its clusters cannot be "
+                f"{sizes[1]}"
+            )
+        return replace(self, kernel=replace(self.kernel, cluster=cluster))
 
     @property
     def window(self) -> int:
@@ -187,7 +205,7 @@ def translate(code: Code, layout: BankLayout, pointers: Mapping[tuple[int, int],
     0. Raises UnknownFormError for an instruction that the table does not know.
     """
     rows = list(without_padding(code.section.rows))
-    clusters = prod(code.kernel.cluster) > 1
+    clusters = code.kernel.is_in_clusters
     context = Context(code.window, code.section.labels, code.cubin.arch, clusters)
     found = list(decoded(rows, context))
     if clusters:
@@ -294,7 +312,7 @@ class _Translation:
                 if isinstance(mask, str) and step in self.webs.reached
             },
             lost_masks=frozenset(step for step, mask in masks.items() if mask is None),
-            clusters=prod(kernel.cluster) > 1,
+            clusters=kernel.is_in_clusters,
         )
 
     def _joining(self) -> frozenset[int]:

@@ -10,6 +10,7 @@ from conftest import Run
 
 from gpusim.cli.references import Reference
 from gpusim.errors import InputError
+from gpusim.sass import wheels
 
 PYTHON = """
 from gpusim import cuda
@@ -77,3 +78,37 @@ def test_a_word_that_is_no_key_is_refused_with_its_line(tmp_path: Path) -> None:
     file.write_text("\n// gpusim: gird=4\n__global__ void k() {}\n")
     with pytest.raises(InputError, match=r"line 2: 'gird=4' .*did you mean grid"):
         _ = Reference.of(f"{file}:k").launch
+
+
+CLUSTERS = """
+__global__ void ranks(int *out) {
+    unsigned rank, size;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    if (size == 4) __syncthreads();
+    out[blockIdx.x] = rank;
+}
+"""
+
+
+@pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+@pytest.mark.parametrize(("written", "options"), [("", ("--cluster", "2x2")), ("cluster=4", ())])
+def test_a_launch_has_the_clusters_of_its_option_or_its_comment(
+    run: Run, tmp_path: Path, written: str, options: tuple[str, ...]
+) -> None:
+    """In clusters of four blocks each of 16 warps meets its barrier."""
+    file = tmp_path / "ranks.cu"
+    file.write_text(f"// gpusim: grid=8x2 block=32 args=int32[8] {written}\n{CLUSTERS}")
+    code, out, err = run("trace", str(file), "--json", *options)
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["launch"]["cluster"]["value"] == (options[1] if options else "4")
+    assert found["counters"]["barriers"]["value"] == 16
+    assert run("trace", str(file), "--cluster", "3", "--json")[0] == 2
+
+
+def test_a_kernel_of_the_catalogue_takes_no_cluster(run: Run) -> None:
+    """Its launch is its own rule's: one sentence, exit code 2."""
+    code, _, err = run("trace", "reduce3", "--cluster", "2")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--cluster cannot be given here" in err

@@ -137,6 +137,24 @@ def test_blocks_know_their_place_in_clusters(
         assert found == [x % 2 + 2 * y, 6, x % 2, y, 3, x // 2, 0, 2, z]
 
 
+@pytest.mark.parametrize(("cluster", "ranks"), [(1, "000000"), (2, "010101"), (3, "012012")])
+def test_a_launch_gives_a_kernel_without_cluster_dims_its_clusters(
+    cluster: int, ranks: str
+) -> None:
+    """The size and rank of each block: the code of one kernel serves all sizes."""
+    out = np.zeros(6, np.uint32)
+    kernel("alone")[6, 32, 0, 0, cluster](out)
+    assert out.tolist() == [10 * cluster + int(rank) for rank in ranks]
+
+
+def test_a_launch_cannot_give_clusters_other_than_the_kernels_own() -> None:
+    """The size of `__cluster_dims__` may be given again; another one is refused."""
+    ints = np.arange(6 * 64, dtype=np.int32)
+    kernel("ring")[6, 64, 0, 0, 3](ints, np.zeros_like(ints))
+    with pytest.raises(LaunchError, match="ring has __cluster_dims__ of 3 x 1 x 1 blocks"):
+        kernel("ring")[6, 64, 0, 0, 2](ints, np.zeros_like(ints))
+
+
 def test_clusters_run_alike_in_compiled_code_and_in_numpy() -> None:
     """Results and counters are the same, block by block."""
     launches = (("ring", 12, 64), ("histogram", 8, 128), ("leavers", 4, 96), ("alone", 5, 32))
