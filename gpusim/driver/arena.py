@@ -115,11 +115,10 @@ class Arena:
         self._next += skipped + size + APART
         return begin + skipped
 
-    def map(self, address: int, size: int) -> Region:
-        """Let reserved addresses be an allocation; what their memory takes is counted elsewhere."""
-        begin = address - BEGIN
+    def place(self, address: int, size: int, kind: int) -> Region:
+        """Let reserved addresses be an allocation."""
         self.freed.pop(address, None)
-        return self._add(Region(address, size, MAPPED, self._bytes[begin : begin + size]))
+        return self._add(Region(address, size, kind, self.bytes_at(address, size)))
 
     def unmap(self, address: int) -> None:
         """Let there be no allocation at a reserved address."""
@@ -156,14 +155,11 @@ class Arena:
         return region
 
     def _give_back(self, region: Region) -> None:
-        """Let the system have pages that nothing else lies in; they are zeros afterwards."""
+        """Let the system have the pages, where nothing else lies: they are zeros afterwards."""
         offset = region.address - BEGIN
-        region.bytes[: mmap.PAGESIZE] = 0
-        region.bytes[-mmap.PAGESIZE :] = 0
-        first = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
-        last = (offset + region.size) // mmap.PAGESIZE * mmap.PAGESIZE
-        if last > first:
-            self._held.madvise(mmap.MADV_REMOVE, first, last - first)
+        first = offset // mmap.PAGESIZE * mmap.PAGESIZE
+        last = -(-(offset + region.size) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._held.madvise(mmap.MADV_REMOVE, first, last - first)
         self._free.append((offset, -(-region.size // ALIGNMENT) * ALIGNMENT + APART))
 
     def at(self, address: int) -> Region | None:

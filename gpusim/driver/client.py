@@ -337,13 +337,24 @@ class Client:
                 self._tell(self._memory.host_touched(address, writes=bool(writes), clock=clock))
         return Reply()
 
-    def _written(self, request: Request) -> Reply:
-        """Take note of device memory that the host has written, in the place of kernels."""
-        for address, count in zip(request.numbers[::2], request.numbers[1::2], strict=True):
-            self._repeats.changed(address)
-            if self._memory is not None:
-                self._memory.set_values(address, count)
+    def _note(self, request: Request) -> Reply:
+        """Take note of memory that the program allocates, writes and frees by itself, in order."""
+        for kind, address, extent in _NOTE.iter_unpack(request.held):
+            _NOTED[kind](self, address, extent)
         return Reply()
+
+    def _has_values(self, address: int, size: int) -> None:
+        self._repeats.changed(address)
+        if self._memory is not None:
+            self._memory.set_values(address, size)
+
+    def _allocated(self, address: int, size: int) -> None:
+        self._enter(self.arena.place(address, size, arena.DEVICE))
+
+    def _freed_by_program(self, address: int, _: int) -> None:
+        self.arena.free(address)
+        if self._memory is not None:
+            self._memory.remove(address)
 
     def _guarded(self, _: Request) -> Reply:
         """Return the pages that the host must not touch yet."""
@@ -812,6 +823,12 @@ _MAPPINGS: Mapping[str, Callable[..., None]] = {
     "unmap": VirtualMemory.unmap,
     "access": VirtualMemory.set_access,
 }
+_NOTE = struct.Struct("<QQQ")  # kind, address and size, by `native/wire.h`
+_NOTED: Sequence[Callable[[Client, int, int], None]] = (
+    Client._has_values,
+    Client._allocated,
+    Client._freed_by_program,
+)
 _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "allocate": Client._allocate,
     "free": Client._free,
@@ -827,7 +844,7 @@ _SERVED: Mapping[str, Callable[[Client, Request], Reply]] = {
     "set": Client._set,
     "assign": Client._assign,
     "touched": Client._touch,
-    "written": Client._written,
+    "notes": Client._note,
     "guarded": Client._guarded,
     "misfit": Client._misfit,
     "runtime": Client._begin_runtime,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.driver import status
-from gpusim.driver.arena import Arena, OutOfMemoryError
+from gpusim.driver.arena import MAPPED, Arena, OutOfMemoryError
 from gpusim.driver.status import RefusedError
 
 
@@ -162,7 +162,7 @@ class VirtualMemory:
         for address, size in wanted.items():
             if address not in self._allocations:
                 self._allocations.add(address)
-                self._arena.map(address, size)
+                self._arena.place(address, size, MAPPED)
 
     def _runs(self) -> Iterator[tuple[int, int]]:
         begin = end = 0

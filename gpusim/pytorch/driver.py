@@ -61,5 +61,7 @@ def start() -> tuple[int, int]:
     return addresses[0], addresses[1]
 
 
-has_values = _cuda.gpusimHasValues
-has_values.argtypes = (ctypes.c_uint64, ctypes.c_size_t)
+# Notes that the driver tells with its next request: values in memory, its allocation and its end.
+has_values, allocated, freed = _cuda.gpusimHasValues, _cuda.gpusimAllocated, _cuda.gpusimFreed
+has_values.argtypes = allocated.argtypes = (ctypes.c_uint64, ctypes.c_size_t)
+freed.argtypes = (ctypes.c_uint64,)

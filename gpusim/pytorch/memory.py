@@ -1,6 +1,7 @@
-"""Device memory for tensors: taken from the driver, kept for later tensors of the same size.
+"""Device memory for tensors: kept for later tensors of the same size.
 
 Under `gpusim check` nothing is kept: each tensor has memory of its own, without values at first.
+Small tensors take it from reserved addresses, without a call of the simulator for each.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ BEGIN, END = driver.start()
 MOST_KEPT = 1 << 30  # bytes of freed memory
 _OUT_OF_MEMORY = 2
 _LEAST = 16  # bytes, so that a tensor without elements has a place
+_RESERVED, _SMALL = 64 << 20, 1 << 20  # bytes of addresses, and of a tensor at most in them
+_ALIGNMENT, _APART = 512, 8192  # so that an access behind a tensor meets no other
 _data_ptr = torch._C.TensorBase.data_ptr
 
 
@@ -24,6 +27,12 @@ class Use:
     """Bytes of tensors, bytes kept for later tensors, and the peak of tensors' bytes."""
 
     allocated = kept = peak = 0
+
+
+class _Reserved:
+    """Addresses that no tensor has had."""
+
+    begin = end = 0
 
 
 _kept: dict[int, list[int]] = {}
@@ -103,7 +112,7 @@ def give_back() -> None:
     """Free the memory that is kept for later tensors."""
     for addresses in _kept.values():
         for address in addresses:
-            driver.status("cuMemFree_v2", ctypes.c_uint64(address))
+            driver.freed(address)
         addresses.clear()
     Use.kept = 0
 
@@ -123,6 +132,28 @@ def _block(size: int) -> Any:
 
 
 def _taken(size: int) -> int:
+    wanted = -(-size // _ALIGNMENT) * _ALIGNMENT + _APART
+    if size <= _SMALL and (_Reserved.end - _Reserved.begin >= wanted or _reserve()):
+        address = _Reserved.begin
+        _Reserved.begin += wanted
+        driver.allocated(address, size)
+        return address
+    return _from_driver(size)
+
+
+def _reserve() -> bool:
+    address = ctypes.c_uint64()
+    failed = driver.status(
+        "cuMemAddressReserve", ctypes.byref(address), ctypes.c_size_t(_RESERVED), *_ANYWHERE
+    )
+    _Reserved.begin, _Reserved.end = address.value, address.value + _RESERVED * (not failed)
+    return not failed
+
+
+_ANYWHERE = ctypes.c_size_t(0), ctypes.c_uint64(0), ctypes.c_uint64(0)
+
+
+def _from_driver(size: int) -> int:
     address = ctypes.c_uint64()
     wanted = "cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size)
     if driver.status(*wanted) == _OUT_OF_MEMORY:
@@ -146,7 +177,7 @@ def _buffer_type(size: int) -> Any:
 def _lose(address: int, size: int) -> None:
     Use.allocated -= size
     if driver.CHECKS_MEMORY or Use.kept + size > MOST_KEPT:
-        driver.status("cuMemFree_v2", ctypes.c_uint64(address))
+        driver.freed(address)
     else:
         _kept.setdefault(size, []).append(address)
         Use.kept += size

@@ -120,3 +120,24 @@ def test_planted_faults_are_found_at_their_lines(
 def line(text: str) -> int:
     """Return the number of the line with a text."""
     return next(number for one, number in LINES.items() if text in one)
+
+
+FREED = """
+@triton.jit
+def reads(p, o, behind):
+    tl.store(o, tl.load(p + behind))
+freed = torch.ones(100, device="cuda")
+address = freed.data_ptr()
+del freed
+p, o = torch.ones(100, device="cuda"), torch.empty(1, device="cuda")
+reads[(1,)](p, o, (address - p.data_ptr()) // 4)
+"""
+
+
+def test_memory_of_a_small_tensor_is_freed_with_it_in_the_order_of_the_program(
+    programs: Programs,
+) -> None:
+    ran = programs.run(FREED, "check")
+    (launch,) = ran.launches
+    assert [one["rule"] for one in launch["check"]["findings"]] == ["use-after-free"]
+    assert "byte 0 of a freed allocation of 400 bytes" in ran.err

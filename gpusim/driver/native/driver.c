@@ -261,7 +261,17 @@ API int gpusimShareMemory(u64 range[2]) {
 }
 API int gpusimHasValues(u64 address, size_t size) {
   READY;
-  gpusim_keep_written(address, size);
+  gpusim_note(HAS_VALUES, address, size);
+  return SUCCESS;
+}
+API int gpusimAllocated(u64 address, size_t size) {
+  READY;
+  gpusim_note(ALLOCATED, address, size);
+  return SUCCESS;
+}
+API int gpusimFreed(u64 address) {
+  READY;
+  gpusim_note(FREED, address, 0);
   return SUCCESS;
 }
 static int give_back(u64 address, int kind, stream_t stream, int is_asynchronous) {

@@ -127,34 +127,39 @@ __attribute__((destructor)) static void tell_touched(void) {
   gpusim_ask("touched", known, count, NULL, 0, NULL, 0, NULL, NULL);
 }
 
-// ---- Bytes that the host has written, by its own word
+// ---- Allocations and written bytes, by the program's own word
 
-enum { MOST_WRITTEN = 32 };
-static u64 written[2 * MOST_WRITTEN];
-static unsigned written_count;
+enum { MOST_NOTES = 512, MOST_COMPARED = 32 };
+static struct note { u64 kind, address, size; } notes[MOST_NOTES];
+static unsigned note_count;
+static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
 
-static void tell_written(void) {
-  u64 known[2 * MOST_WRITTEN];
-  unsigned count = 2 * written_count;
-  if (!count) return;
-  memcpy(known, written, count * sizeof *known);
-  written_count = 0;
-  gpusim_ask("written", known, count, NULL, 0, NULL, 0, NULL, NULL);
+static void tell_notes(void) {
+  struct note known[MOST_NOTES];
+  pthread_mutex_lock(&noting);
+  unsigned count = note_count;
+  memcpy(known, notes, count * sizeof *known);
+  note_count = 0;
+  pthread_mutex_unlock(&noting);
+  if (count) gpusim_ask("notes", NULL, 0, known, count * sizeof *known, NULL, 0, NULL, NULL);
 }
 
-void gpusim_keep_written(u64 address, size_t size) {
-  for (unsigned k = 0; k < written_count; k++)
-    if (written[2 * k] == address && written[2 * k + 1] >= size) return;
-  if (written_count == MOST_WRITTEN) tell_written();
-  written[2 * written_count] = address, written[2 * written_count + 1] = size;
-  written_count++;
+void gpusim_note(int kind, u64 address, size_t size) {
+  struct note one = {(u64)kind, address, size};
+  int is_known = 0;
+  if (note_count == MOST_NOTES) tell_notes();
+  pthread_mutex_lock(&noting);
+  for (unsigned k = note_count; k-- && k + MOST_COMPARED >= note_count && !is_known;)
+    is_known = !memcmp(&notes[k], &one, sizeof one);
+  if (!is_known && note_count < MOST_NOTES) notes[note_count++] = one;
+  pthread_mutex_unlock(&noting);
 }
 
 int gpusim_ask(const char *name, const u64 *numbers, unsigned count, const void *bytes, size_t size,
                u64 *out, unsigned outs, char **text, size_t *length) {
   if (!gpusim_is_connected()) return NOT_INITIALIZED;
   tell_touched();
-  tell_written();
+  tell_notes();
   struct request head = {.count = count, .thread = (uint32_t)syscall(SYS_gettid), .size = size};
   strncpy(head.name, name, sizeof head.name - 1);
   struct reply answer;

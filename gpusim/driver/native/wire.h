@@ -45,8 +45,10 @@ INSIDE void *gpusim_at(u64 address);
 INSIDE void gpusim_share(u64 address, size_t size, int is_shared);
 INSIDE void gpusim_share_all(void);
 
-// Bytes of device memory that the host has written: told with the next request.
-INSIDE void gpusim_keep_written(u64 address, size_t size);
+// Notes of programs that take device memory from reserved addresses, and compute on it by themselves:
+// told in their order with the next request.
+enum { HAS_VALUES, ALLOCATED, FREED };
+INSIDE void gpusim_note(int kind, u64 address, size_t size);
 
 // Where the host's accesses are checked: keeps it from memory that work on streams still touches,
 // as the simulator knows; an access is let through, and told with the next request.
