@@ -28,6 +28,8 @@ from gpusim.cli.references import Reference
 from gpusim.cli.timing import device_of
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from gpusim.checking.findings import Findings
     from gpusim.cuda import Kernel
     from gpusim.launch.configured import MachineCode
@@ -96,6 +98,15 @@ def print_findings(findings: Findings | None, *, whole: bool) -> None:
     from gpusim.reports.checking import check_report
 
     print_lines(lambda width: check_report(findings, width, whole=whole))
+
+
+def lines_after(findings: Findings | None, width: int, *, whole: bool) -> list[Text]:
+    """Return the report of --check as the end of another one: unless `whole` a row for each."""
+    if findings is None:
+        return []
+    from gpusim.reports.checking import check_report, short_report
+
+    return [*(check_report(findings, width) if whole else short_report(findings, width))]
 
 
 def exit_code(findings: Findings, *, strict: bool) -> int:

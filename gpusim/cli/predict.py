@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusim.cli.check import also_checked, print_findings, with_findings
+from gpusim.cli.check import also_checked, lines_after, with_findings
 from gpusim.cli.findings_formats import chosen_format, print_advice
 from gpusim.cli.launches import resolved
 from gpusim.cli.options import (
@@ -62,8 +62,14 @@ def predict(chosen: Namespace) -> int:
     elif kind != "text":
         print_advice(found, made.first.prepared.source_file, findings, kind)
     else:
-        print_lines(lambda width: prediction_report(answer, width, whole=chosen.all))
-        print_findings(findings, whole=chosen.all)
+        print_lines(
+            lambda width: prediction_report(
+                answer,
+                width,
+                whole=chosen.all,
+                after=lines_after(findings, width, whole=chosen.all),
+            )
+        )
     return code
 
 

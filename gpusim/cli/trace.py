@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusim.cli import output
-from gpusim.cli.check import also_checked, print_findings, with_findings
+from gpusim.cli.check import also_checked, lines_after, with_findings
 from gpusim.cli.findings_formats import chosen_format, print_advice
 from gpusim.cli.launches import CatalogueLaunch, ResolvedLaunch, resolved
 from gpusim.cli.options import (
@@ -27,7 +28,10 @@ from gpusim.cli.progress import Patience
 from gpusim.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from gpusim.advice.records import Advice
+    from gpusim.checking.findings import Findings
     from gpusim.gpu.device import Device
     from gpusim.launch.events import Observer
     from gpusim.tracing.records import Trace
@@ -58,16 +62,31 @@ def trace(chosen: Namespace) -> int:
     if kind != "text":
         print_advice(made.findings, made.source_file, findings, kind)
         return code
-    if line is not None:
-        from gpusim.reports.accesses import line_report
+    print_lines(partial(_report, chosen, made, remark, findings, line, warp))
+    return code
 
-        print_lines(lambda width: line_report(made, line, warp, width, whole=chosen.all))
-    else:
+
+def _report(
+    chosen: Namespace,
+    made: Trace,
+    remark: str,
+    findings: Findings | None,
+    line: int | None,
+    warp: int | None,
+    width: int,
+) -> Iterator[Text]:
+    """Yield the report of a trace or of one of its lines, with the findings of --check."""
+    whole = chosen.all
+    after = lines_after(findings, width, whole=whole)
+    if line is None:
         from gpusim.reports.trace import trace_report
 
-        print_lines(lambda width: trace_report(made, width, remark, whole=chosen.all))
-    print_findings(findings, whole=chosen.all)
-    return code
+        yield from trace_report(made, width, remark, whole=whole, after=after)
+    else:
+        from gpusim.reports.accesses import line_report
+
+        yield from line_report(made, line, warp, width, whole=whole)
+        yield from after
 
 
 def answered(chosen: Namespace) -> tuple[Trace, str]:

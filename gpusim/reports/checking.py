@@ -19,12 +19,15 @@ from gpusim.reports.columns import Column, Columns
 from gpusim.reports.excerpts import SCREEN, height, others
 from gpusim.reports.generators import made_by
 from gpusim.reports.launches import description_lines
-from gpusim.reports.layout import BAD, DIM, TITLE, command_lines, linked, plural, size
+from gpusim.reports.layout import BAD, DIM, TITLE, command_lines, heading, linked, plural, size
 
 MOST_SHOWN = 100
 MOST_ROWS = 10  # of further findings on one screen
+MOST_BESIDE = 6  # of findings after another report
 ROWS_FRAME = 4  # lines around these rows
 STYLES = {ERROR: BAD, WARNING: "bold yellow", NOTE: "bold cyan"}
+IN_FULL = "  in full: --all"
+SOME = "in this launch with these inputs"
 NONE = "no hazards found in this launch with these inputs"
 
 
@@ -34,21 +37,32 @@ def check_report(findings: Findings, width: int, *, whole: bool = True) -> Itera
     Unless `whole`, it fits on one screen: the first finding of each rule in full, and a row for
     each of the others.
     """
-    before = [*_heading(findings, width)]
+    before, after = [*_heading(findings, width)], [Text(""), *_coverage(findings, width)]
     yield from before
-    if not findings:
-        for number, part in enumerate(wrap(f"{NONE}: {findings.coverage}", width)):
-            yield Text(part if number else f"\n{part}", "green")
-        return
-    coverage = wrap(f"in this launch with these inputs: {findings.coverage}", width)
-    shown = list(findings[:MOST_SHOWN])
-    room = sys.maxsize if whole else SCREEN - height(before, width) - len(coverage) - 1
-    yield from _findings(shown, findings.source_file, width, room)
+    if findings:
+        room = sys.maxsize if whole else SCREEN - height([*before, *after], width)
+        yield from _findings(findings[:MOST_SHOWN], findings.source_file, width, room)
     left = len(findings) - MOST_SHOWN
     if left > 0:
         yield Text(f"\nand {plural(left, 'more finding')} (--json shows all)", DIM)
-    for number, part in enumerate(coverage):
-        yield Text(part if number else f"\n{part}", DIM)
+    yield from after
+
+
+def short_report(findings: Findings, width: int) -> Iterator[Text]:
+    """Yield the lines that end another report on its screen: a row for each finding."""
+    yield heading("Check").append("  ").append_text(_counts(findings))
+    if findings:
+        yield from _rows(findings[:MOST_BESIDE], "severity").lines(width)
+        yield from others(len(findings) - MOST_BESIDE, "finding")
+        yield Text(IN_FULL, DIM)
+    yield from _coverage(findings, width)
+
+
+def _coverage(findings: Findings, width: int) -> Iterator[Text]:
+    """Yield the numbers of accesses that were compared."""
+    words, style = (SOME, DIM) if findings else (NONE, "green")
+    for part in wrap(f"{words}: {findings.coverage}", width):
+        yield Text(part, style)
 
 
 def _findings(shown: Sequence[Finding], source_file: str, width: int, room: int) -> Iterator[Text]:
@@ -71,13 +85,13 @@ def _findings(shown: Sequence[Finding], source_file: str, width: int, room: int)
     yield Text("")
     yield from _rows(rest[:MOST_ROWS]).lines(width)
     yield from others(len(rest) - MOST_ROWS, "finding")
-    yield Text("  in full: --all", DIM)
+    yield Text(IN_FULL, DIM)
 
 
-def _rows(findings: Sequence[Finding]) -> Columns:
+def _rows(findings: Sequence[Finding], title: str = "further") -> Columns:
     """Return a row for each finding: its severity and rule, its lines, and its count."""
     made = Columns(
-        Column("  further", "left"), Column("rule", "left"), Column("lines"), Column("times"),
+        Column(f"  {title}", "left"), Column("rule", "left"), Column("lines"), Column("times"),
         Column("", "left", "fold"),
     )  # fmt: skip
     for one in findings:
@@ -119,7 +133,7 @@ def explored_report(explored: Explored, width: int, *, whole: bool = True) -> It
         else:
             yield from _rows(one.findings[:MOST_ROWS]).lines(width)
     if not whole and len(smallest) > 1:
-        yield Text("  in full: --all", DIM)
+        yield Text(IN_FULL, DIM)
 
 
 def _heading(findings: Findings, width: int) -> Iterator[Text]:
@@ -133,12 +147,17 @@ def _heading(findings: Findings, width: int) -> Iterator[Text]:
         yield Text("--lenient: locks and flags acquire without a fence after them", DIM)
     if findings.order is not None:
         yield Text(f"--order {findings.order}: warps and blocks run in random order", DIM)
+    yield _counts(findings)
+
+
+def _counts(findings: Findings) -> Text:
+    """Return the number of findings of each severity."""
     counts = Text()
     for severity in SEVERITIES:
         count = len(findings.of(severity))
         style = STYLES[severity] if count else DIM
         counts.append(", " if counts else "").append(plural(count, severity), style)
-    yield counts
+    return counts
 
 
 def finding_lines(finding: Finding, source_file: str, width: int) -> Iterator[Text]:

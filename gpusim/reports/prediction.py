@@ -71,13 +71,15 @@ def prediction_document(answer: Answer) -> dict[str, Any]:
     return document
 
 
-def prediction_report(answer: Answer, width: int, *, whole: bool = True) -> Iterator[Text]:
-    """Yield the lines of the report, none wider than `width`.
+def prediction_report(
+    answer: Answer, width: int, *, whole: bool = True, after: Sequence[Text] = ()
+) -> Iterator[Text]:
+    """Yield the lines of the report, none wider than `width`; `after` comes last.
 
     Unless `whole`, it fits on one screen: the heaviest source lines and the first rows of tables.
     """
     first = answer.forecast.first
-    before, findings = [*_launch(answer, width)], [*_findings(answer, width, whole)]
+    before, findings = [*_launch(answer, width)], [*_findings(answer, width, whole), *after]
     stalls = [*_stalls(first, width, whole)]
     shown = first.timeline
     asked = [] if shown is None else [*timeline_lines(shown, width, whole=whole)]
@@ -92,7 +94,7 @@ def prediction_report(answer: Answer, width: int, *, whole: bool = True) -> Iter
     yield from [*before, *bounds, *stalls, *asked]
     left = room - height([*stalls, *bounds, *memory, *classes], width)
     lines = [*_lines(answer.forecast, width, left, whole)]
-    gives_way = bool(asked and answer.ablations)  # to both of what is requested
+    gives_way = bool(asked and (answer.ablations or after))  # to what is requested
     if whole or not gives_way or height(lines, width) <= left:
         yield from lines
     yield from [*memory, *classes, *findings]

@@ -43,14 +43,20 @@ LINES_NOTE = "on: predicated-on, pass: passing the condition, threads per warp"
 
 
 def trace_report(
-    trace: Trace, width: int, remark: str = "", *, whole: bool = True
+    trace: Trace,
+    width: int,
+    remark: str = "",
+    *,
+    whole: bool = True,
+    after: Sequence[Text] = (),
 ) -> Iterator[Text]:
-    """Yield the lines of the report, none wider than `width`; a remark comes last.
+    """Yield the lines of the report, none wider than `width`; a remark and `after` come last.
 
     Unless `whole`, it fits on one screen: counters without their names in Nsight Compute, the
     heaviest source lines, and tables without their last rows.
     """
-    before, findings = [*_totals(trace, width, whole)], [*_findings(trace, width, remark, whole)]
+    before = [*_totals(trace, width, whole)]
+    findings = [*_findings(trace, width, remark, whole), *after]
     room = sys.maxsize if whole else SCREEN - height([*before, *findings], width)
     parts: list[list[Text]] = [
         [*iteration_lines(trace, width, whole=whole)],

@@ -21,7 +21,15 @@ kernel = "reduce2"
 n = 4096
 limits = { bank_conflicts = 0, time_us = 1 }
 """
-OF_A_KERNEL = ["run {} --check", "trace {}", "check {}", "lower {}", "predict {}"]
+OF_A_KERNEL = [
+    "run {} --check",
+    "trace {}",
+    "trace {} --check",
+    "check {}",
+    "lower {}",
+    "predict {}",
+    "predict {} --check",
+]
 OF_SOME = [
     "list",
     "devices",
