@@ -360,6 +360,23 @@ def test_sectors_that_the_l2_reads_are_the_sum_of_their_parts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "sizes"),
+    [
+        ((), "Counted for n 65,536: accesses of L1 and of shared memory. "
+             "Predicted for n 16,777,216: hit rates, L2 and DRAM."),
+        (("-n", "65536"), ""),
+    ],
+)  # fmt: skip
+def test_the_memory_hierarchy_names_the_sizes_of_its_numbers(
+    tmp_path: Path, words: tuple[str, ...], sizes: str
+) -> None:
+    path = tmp_path / "sizes.html"
+    assert main(["report", "reduce3", *words, "--out", str(path)]) == 0
+    found = [text for text in Read(path.read_text("utf-8")).text_of("p") if "Counted" in text]
+    assert found == ([sizes] if sizes else [])
+
+
+@pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("-O0",), "code of -O0 is not predicted"),

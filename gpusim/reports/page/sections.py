@@ -95,6 +95,7 @@ class Section:
     source: tuple[SourceRow, ...]
     code_columns: CountColumns
     code: tuple[CodeRow, ...]
+    sizes: str
     levels: tuple[Level, ...]
     beside: tuple[Level, ...]
     fetches: tuple[Table, ...]
@@ -124,6 +125,7 @@ def section(subject: Subject, characters: int, spans: int) -> Section:
         source=source,
         code_columns=code_columns,
         code=code,
+        sizes=_sizes_of_levels(trace, forecast),
         levels=main,
         beside=beside,
         fetches=tuple(_memory(first.traffic.fetches)) if first is not None else (),
@@ -141,16 +143,28 @@ def _launch(trace: Trace, forecast: Forecast | None) -> str:
         f"compute capability {trace.cc}, {made_by(trace.compiler, trace.lowering)}"
         f"{f' (not nvcc: {trace.fallback})' if trace.fallback else ''}"
         f"{'' if about is None or not said_of(about) else f'; {said_of(about)}'}"
-        f"{_size_of_times(trace, forecast)}"
+        f"{f'; times: n {timed:,}' if (timed := _size_of_times(trace, forecast)) else ''}"
     )
 
 
-def _size_of_times(trace: Trace, forecast: Forecast | None) -> str:
-    """Return the n of predicted times where it is not that of the counters, else ""."""
+def _size_of_times(trace: Trace, forecast: Forecast | None) -> int | None:
+    """Return the n of predicted times where it is not that of the counters."""
     if forecast is None or trace.description is None or forecast.job.description is None:
-        return ""
+        return None
     traced, timed = trace.description.n, forecast.job.description.n
-    return "" if traced == timed or timed is None else f"; times: n {int(timed.value):,}"
+    return None if traced == timed or timed is None else int(timed.value)
+
+
+def _sizes_of_levels(trace: Trace, forecast: Forecast | None) -> str:
+    """Return the n of each part of the memory hierarchy where counters have another n, else ""."""
+    timed = _size_of_times(trace, forecast)
+    if timed is None or trace.description is None or trace.description.n is None:
+        return ""
+    counted = int(trace.description.n.value)
+    return (
+        f"Counted for n {counted:,}: accesses of L1 and of shared memory. "
+        f"Predicted for n {timed:,}: hit rates, L2 and DRAM."
+    )
 
 
 def _remark(advice: Advice) -> Remark:
