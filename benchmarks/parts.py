@@ -173,7 +173,6 @@ def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
     from gpusim import machine
     from gpusim.codegen.programs import prepare
     from gpusim.machine.compiled import modules
-    from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
     from validate.others.compare import configured
 
@@ -181,7 +180,7 @@ def _evaluated(launch: Any, kind: str) -> dict[str, Any]:
     prepare(kernel, launch.copied(), cc)
 
     def run(*, is_fast: bool) -> tuple[float, Any, Counters]:
-        arguments, counters = launch.copied(), Counters(cc, LastCopies())
+        arguments, counters = launch.copied(), Counters(cc)
         prepared = prepare(kernel, arguments, cc)
         with _environment("GPUSIM_FAST", str(int(is_fast))):
             started = time.process_time()
@@ -292,7 +291,6 @@ def _counted(launch: Any, code: str) -> dict[str, Any]:
     """Return the rate of a launch with every counter on, and the slowdown by counting."""
     from gpusim import machine
     from gpusim.codegen.programs import prepare
-    from gpusim.tracing.copies import LastCopies
     from gpusim.tracing.counting import Counters
     from validate.others.compare import configured
 
@@ -306,7 +304,7 @@ def _counted(launch: Any, code: str) -> dict[str, Any]:
 
     traced, plain = [], []
     for _ in range(REPEATS):
-        counters = Counters(cc, LastCopies())
+        counters = Counters(cc)
         traced.append(seconds(counters))
         plain.append(seconds())
     instructions = counters.named(counters.by_pc.sum(axis=0))["instructions"]

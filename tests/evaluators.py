@@ -14,7 +14,6 @@ from gpusim.launch.events import Observer, Ran
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
 from gpusim.machine.compiled import modules
-from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
 HOPPER = ComputeCapability(9, 0)
@@ -48,7 +47,7 @@ def evaluated(
 ) -> tuple[list[Any], Counters, bool]:
     """Return the arguments after a launch, its counters, and whether it ran in compiled code."""
     given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
-    counters, went = Counters(HOPPER, LastCopies()), Went()
+    counters, went = Counters(HOPPER), Went()
     with pytest.MonkeyPatch.context() as patched:
         runs_in(patched, evaluator)
         prepared = prepare(kernel[grid, block], given, HOPPER, code=code)

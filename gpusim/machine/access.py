@@ -15,7 +15,7 @@ from gpusim.isa.ops import LOCAL_HIGH, OPS, RANK_SHIFT, SHARED_HIGH, SPIN, Instr
 from gpusim.machine import async_copies, generic_addressing, storage
 from gpusim.machine.context import Context
 from gpusim.machine.group import Group
-from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
+from gpusim.machine.lane_elements import LaneElements
 from gpusim.machine.livelock import BEGIN
 from gpusim.typing import Array
 
@@ -40,9 +40,7 @@ def load(context: Context, group: Group, instruction: Instruction, on: Array) ->
     context.report(group, instruction, on, addresses)
 
 
-def _loaded(
-    touched: Sequence[LaneElements | UniformLaneElements], position: int, memory: Memory
-) -> Array:
+def _loaded(touched: Sequence[LaneElements], position: int, memory: Memory) -> Array:
     """Return the elements that lanes load, at `position` after their first ones."""
     value = np.zeros((1, 1, 1), dtype=memory.dtype)
     for number, one in enumerate(touched):
@@ -85,12 +83,11 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
         # Block after block, also where all do the same.
         every = np.ones((group.batch.placement.copies, 1, 1), dtype=bool)
         if context.listeners and _adds_floats(instruction):
-            first, added = _loaded([one.apart() for one in touched], 0, memory), given[0]
+            first, added = _loaded(touched, 0, memory), given[0]
         result: Array | None = None
         for one in touched:
-            flat = one.apart()
-            elements = flat.elements
-            index, taking, _, *operands = np.broadcast_arrays(flat.index, flat.mine, every, *given)
+            elements = one.elements
+            index, taking, _, *operands = np.broadcast_arrays(one.index, one.mine, every, *given)
             values = [operand[taking].astype(memory.dtype, copy=False) for operand in operands]
             old = None
             if elements is not None:
@@ -99,7 +96,7 @@ def atomic(context: Context, group: Group, instruction: Instruction, on: Array) 
                 old = storage.update_atomically(
                     elements, where, str(instruction.detail), values, bool(instruction.dst)
                 )
-                flat.keep()
+                one.keep()
                 # A failed lock attempt changes nothing; no snapshot exists before it is kept.
                 same = before is not None and np.array_equal(before, elements[where])
                 context.changes.count += not same
@@ -229,7 +226,7 @@ def _touched(
     addresses: Array,
     on: Array,
     part: Array | None = None,
-) -> tuple[list[LaneElements | UniformLaneElements], Array]:
+) -> tuple[list[LaneElements], Array]:
     """Return the memories that lanes touch, and the lanes without a fault.
 
     `part` is the index of the shared memory that each lane touches, its own block's if not given.
@@ -258,8 +255,6 @@ def _touched(
     if not bytes_each.size:
         return [LaneElements(None, index, on)], on
     index = storage.element_index(addresses, 0, item) if memory.base else index
-    if memory.space == "shared" and batch.placement.folded and len(index) == len(on) == 1:
-        return [UniformLaneElements(bytes_each.view(memory.dtype), index, on)], on
     elements = bytes_each.reshape(-1).view(memory.dtype)
     # Owners are few where all lanes of a block share one: they are added up before the lanes.
     return [LaneElements(elements, owner * (bytes_each.shape[-1] // item) + index, on)], on
@@ -267,7 +262,7 @@ def _touched(
 
 def _anywhere(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[LaneElements | UniformLaneElements], Array]:
+) -> tuple[list[LaneElements], Array]:
     """Return the memories of lanes by generic address: each memory has a window."""
     window = addresses >> np.int64(32)
     layout = context.batch.program.layout
@@ -278,7 +273,7 @@ def _anywhere(
     if group.batch.launch.cluster_blocks > 1:
         on = on & ~_has_no_block(context, group, instruction, within, on & shared)
         part, inside = _in_cluster(group, within - start)
-    touched: list[LaneElements | UniformLaneElements] = []
+    touched: list[LaneElements] = []
     good = np.zeros_like(on)
     for space, mine, places in (
         ("shared", on & shared, inside),
@@ -321,10 +316,10 @@ def _has_no_block(
 
 def _found(
     context: Context, group: Group, instruction: Instruction, addresses: Array, on: Array
-) -> tuple[list[LaneElements | UniformLaneElements], Array]:
+) -> tuple[list[LaneElements], Array]:
     """Return the arrays at the addresses; lanes without one are faults."""
     on = _aligned(context, group, instruction, addresses, on)
-    touched: list[LaneElements | UniformLaneElements] = []
+    touched: list[LaneElements] = []
     good = np.zeros_like(on)
     for allocation, mine, index in generic_addressing.places(
         context, group, instruction, addresses, on

@@ -106,7 +106,6 @@ class Group:
 
     def write(self, register: int, value: Array, on: Array) -> None:
         """Set a register for the lanes that are on."""
-        self.batch.values_written[value.dtype.kind == "f"] += value.size
         everyone = self.is_full if on is self.mask else np.count_nonzero(on) == on.size
         if not self.is_all:
             old = value if everyone else self.read(register, value.dtype)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpusim.launch.tensor_maps import Box
-from gpusim.machine.lane_elements import LaneElements, UniformLaneElements
+from gpusim.machine.lane_elements import LaneElements
 from gpusim.machine.storage import Allocation
 from gpusim.typing import Array
 
@@ -57,22 +57,21 @@ class PendingCopies:
     def begin(
         self,
         lanes: Array,
-        touched: Sequence[LaneElements | UniformLaneElements],
+        touched: Sequence[LaneElements],
         values: Sequence[Array],
     ) -> None:
         """Take the values that lanes, (copies, rows, 32), are to store to elements."""
         for one in touched:
-            flat = one.apart()
-            if flat.elements is None:
+            if one.elements is None:
                 continue
             for position, value in enumerate(values):
                 index, given, taking, lane = np.broadcast_arrays(
-                    flat.index + position, value, flat.mine, lanes
+                    one.index + position, value, one.mine, lanes
                 )
                 which = lane[taking]
                 self._pending.append(
                     Stored(
-                        flat.elements, index[taking], given[taking], which, self._committed[which]
+                        one.elements, index[taking], given[taking], which, self._committed[which]
                     )
                 )
 

@@ -182,8 +182,6 @@ class Batch:
                 (len(blocks), warps, WARP_SIZE, -(-program.local_bytes // 16) * 16), dtype=np.uint8
             )
         self.clock = 0
-        # Integers and floats written to registers, one for all blocks, or lanes, with the same.
-        self.values_written = [0, 0]
         self.bulk_copies = BulkCopies()
         self.copies = PendingCopies(len(blocks) * warps * WARP_SIZE if _copies(program) else 0)
 

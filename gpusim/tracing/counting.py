@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -12,62 +11,14 @@ import numpy as np
 
 from gpusim.host.kept import Recent
 from gpusim.isa.ops import Program
-from gpusim.launch.events import Observer, Placement, Ran, Step, Sums
+from gpusim.launch.events import Observer, Ran, Step, Sums
 from gpusim.launch.grid import ComputeCapability, Launch
-from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counters import COUNTERS, CounterSpec
-from gpusim.tracing.tally import Access, Seen, SummedTally, Tally
+from gpusim.tracing.tally import SummedTally, Tally
 from gpusim.typing import Array
 
-MOST_WAITING_BYTES = 1 << 22  # of masks and addresses not yet added up
 Wanted = tuple[int, ...]  # numbers of counters
 MIXED = np.int64(0x9E3779B97F4A7C15 - (1 << 64))  # odd, so that no bit of a number gets lost
-
-
-@dataclass
-class _Batch:
-    """Sums of one batch: by counter (copies or 1, rows), and steps not yet added, by pc."""
-
-    placement: Placement
-    rows: Array
-    columns: dict[int, Array] = field(default_factory=dict)
-    times: dict[tuple[Tally, Wanted], dict[int, int]] = field(default_factory=dict)
-    waiting_bytes: int = 0
-    by_pc: Counter[tuple[int, int]] = field(default_factory=Counter)  # over all rows, by counter
-
-    def moved_to(self, placement: Placement) -> None:
-        """Go on with the same blocks unfolded."""
-        copies, warps = len(placement.blocks), placement.warps_per_block
-        self.placement = placement
-        for number, known in self.columns.items():
-            full = np.broadcast_to(known, (copies, warps))
-            self.columns[number] = full.reshape(1, copies * warps).copy()
-
-    def total(self, value: Array) -> int:
-        """Return the sum of numbers over all blocks."""
-        return int(value.sum()) * (self.placement.copies if len(value) == 1 else 1)
-
-    def add(self, values: dict[int, Array]) -> None:
-        """Add numbers of the rows to counters'."""
-        count, rows = self.placement.rows, self.rows
-        rise = _rise(rows)
-        for number, value in values.items():
-            known = self._column(number, len(value))
-            if rise:
-                known[:, slice(None) if len(rows) == count else rows] += value
-                continue
-            for copy in range(len(known)):  # parts of one warp
-                np.add.at(known[copy], rows, value[copy if len(value) > 1 else 0])
-
-    def _column(self, number: int, copies: int) -> Array:
-        """Return a counter's sums, with at least `copies` copies."""
-        known = self.columns.get(number)
-        if known is None:
-            known = np.zeros((copies, self.placement.rows), dtype=np.int64)
-        elif len(known) < copies:
-            known = np.repeat(known, copies, axis=0)
-        self.columns[number] = known
-        return known
 
 
 @dataclass(frozen=True)
@@ -128,10 +79,6 @@ MOST_PROGRAMS = 64
 _LINEAR: Recent[Any, _Linear] = Recent(MOST_PROGRAMS)
 
 
-def _rise(rows: Array) -> bool:
-    return len(rows) == 1 or bool((rows[1:] > rows[:-1]).all())
-
-
 @lru_cache(maxsize=MOST_PROGRAMS)
 def _wanted(program: Program, _: int) -> tuple[list[CounterSpec], list[Wanted]]:
     """Return the counters known of a program and, by pc, the numbers of the counters it changes.
@@ -150,12 +97,11 @@ def _wanted(program: Program, _: int) -> tuple[list[CounterSpec], list[Wanted]]:
 class Counters(Observer):
     """Counts every step. Blocks with the same table of warps and counters share one table."""
 
-    def __init__(self, cc: ComputeCapability, copies: LastCopies) -> None:
+    def __init__(self, cc: ComputeCapability) -> None:
         self.specs = list(COUNTERS.values())
         self._wanted: list[Wanted] = []
-        self._seen = Seen(cc.major, copies)
-        self._batches: dict[int, _Batch] = {}
-        self._current: _Batch | None = None
+        self._cc_major = cc.major
+        self._batches: dict[int, Array] = {}  # (counters, warps)
         self._tables: dict[int, int] = {}
         self.tables: list[Array] = []
 
@@ -168,24 +114,21 @@ class Counters(Observer):
         self.table_of_block = np.zeros(launch.blocks, dtype=np.int32)
 
     def step(self, step: Step) -> None:
-        """Count one step: its tally is computed when the batch is added up."""
+        """Count one step."""
         wanted = self._wanted[step.pc]
         if not wanted:
             return
-        batch = self._current
-        if batch is None or batch.rows is not step.rows or batch.placement is not step.placement:
-            batch = self._current = self._batch(step)
-        tally = self._seen.tally(step)
-        times = batch.times.get((tally, wanted))
-        if times is not None:
-            times[step.pc] = times.get(step.pc, 0) + 1
-            return
-        batch.times[tally, wanted] = {step.pc: 1}
-        if tally.access is not None and tally.access.is_large:
-            self._work_out(tally, tally.access, wanted)
-        batch.waiting_bytes += tally.nbytes
-        if batch.waiting_bytes > MOST_WAITING_BYTES:
-            self._add_up(batch)
+        placement, tally = step.placement, Tally(step, self._cc_major)
+        first = int(placement.blocks[0])
+        table = self._batches.get(first)
+        if table is None:
+            shape = len(self.specs), len(placement.blocks) * self.warps
+            table = self._batches[first] = np.zeros(shape, dtype=np.int64)
+        warps = self.warps * np.arange(placement.copies)[:, None] + step.rows
+        for number in wanted:
+            value = np.broadcast_to(self.specs[number].count(tally), warps.shape).astype(np.int64)
+            np.add.at(table[number], warps.reshape(-1), value.reshape(-1))
+            self.by_pc[step.pc, number] += value.sum()
 
     def ran(self, ran: Ran) -> None:
         """Count the sums of compiled code: each counter is a linear function of them."""
@@ -196,17 +139,7 @@ class Counters(Observer):
         width = len(linear.matrix)
         found = _product(tables[:, :, :width].reshape(-1, width), linear.matrix)
         found = found.reshape(len(tables), self.warps, len(self.specs))
-        blocks = ran.placement.blocks
-        batch = self._batches.get(int(blocks[0]))
-        if batch is None:
-            self._keep(found, blocks, ran.table_of_block)
-            return
-        self._add_up(batch)
-        if batch.placement is not ran.placement:
-            batch.moved_to(ran.placement)
-        batch.rows = np.arange(ran.placement.rows)
-        of_rows = found[ran.table_of_block].reshape(1, -1, len(self.specs))
-        batch.add({number: of_rows[:, :, number] for number in range(len(self.specs))})
+        self._keep(found, ran.placement.blocks, ran.table_of_block)
 
     def _linear(self, sums: Mapping[int, Sums]) -> _Linear:
         """Return the counters as functions of a table of sums, kept for each program."""
@@ -215,67 +148,13 @@ class Counters(Observer):
             _LINEAR[key] = _Linear.of(sums, self._wanted, self.specs)
         return _LINEAR[key]
 
-    def _work_out(self, tally: Tally, access: Access, wanted: Wanted) -> None:
-        """Compute the counters of an access while its addresses are still in the cache."""
-        for number in wanted:
-            self.specs[number].count(tally)
-        access.forget()
-
-    def _batch(self, step: Step) -> _Batch:
-        """Return a step's batch, after adding up steps of other rows."""
-        start = int(step.placement.blocks[0])
-        batch = self._batches.get(start)
-        if batch is None:
-            batch = self._batches[start] = _Batch(step.placement, step.rows)
-        if batch.placement is not step.placement:
-            self._add_up(batch)
-            batch.moved_to(step.placement)
-        if batch.rows is not step.rows:
-            if not np.array_equal(batch.rows, step.rows):
-                self._add_up(batch)
-            batch.rows = step.rows
-        return batch
-
-    def _add_up(self, batch: _Batch) -> None:
-        """Add pending steps to the sums: numbers shared by several steps are computed once."""
-        values: dict[int, Array] = {}
-        sums: dict[int, int] = {}
-        of_counter: Counter[tuple[int, int]] = Counter()
-        for (tally, wanted), times in batch.times.items():
-            every = sum(times.values())
-            for number in wanted:
-                value = self.specs[number].count(tally)
-                key = id(value)
-                if key not in values:
-                    values[key], sums[key] = value, batch.total(value)
-                of_counter[key, number] += every
-                for pc, often in times.items():
-                    batch.by_pc[pc, number] += sums[key] * often
-        of_rows: dict[int, Array] = {}
-        for (key, number), every in of_counter.items():
-            value = values[key] * np.int64(every)
-            of_rows[number] = of_rows[number] + value if number in of_rows else value
-        batch.add(of_rows)
-        batch.times.clear()
-        batch.waiting_bytes = 0
-
     def batch_end(self, blocks: Array) -> None:
         """Add a batch to the launch."""
-        self._current = None
-        batch = self._batches.pop(int(blocks[0]), None)
-        if batch is None:
-            return
-        self._add_up(batch)
-        for place, total in batch.by_pc.items():
-            self.by_pc[place] += total
-        folded = batch.placement.folded
-        same = folded and all(len(known) == 1 for known in batch.columns.values())
-        tables = np.zeros((1 if same else len(blocks), self.warps, len(self.specs)), dtype=np.int64)
-        for number, known in batch.columns.items():
-            tables[:, :, number] = known if folded else known.reshape(len(blocks), self.warps)
-        self._keep(tables, blocks, np.zeros(len(blocks), np.int64) if same else None)
+        table = self._batches.pop(int(blocks[0]), None)
+        if table is not None:
+            self._keep(table.T.reshape(len(blocks), self.warps, -1), blocks)
 
-    def _keep(self, tables: Array, blocks: Array, table_of_block: Array | None) -> None:
+    def _keep(self, tables: Array, blocks: Array, table_of_block: Array | None = None) -> None:
         """Give blocks their tables: one each, or those of their numbers."""
         mixed = _mixed(tables.reshape(len(tables), -1))
         first, which = _different(tables.reshape(len(tables), -1), mixed)

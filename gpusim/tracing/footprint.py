@@ -13,7 +13,6 @@ from gpusim.isa.ops import ANY_ARRAY, OPS, Instruction, Program
 from gpusim.launch.events import Observer, Ran, Step
 from gpusim.launch.grid import Launch
 from gpusim.machine.storage import Allocation
-from gpusim.tracing.copies import LastCopies
 from gpusim.typing import Array
 
 Place = tuple[int, str, str]  # line, access, array
@@ -46,8 +45,7 @@ class Footprints(Observer):
     The operating system allocates only touched pages: a 32nd of the footprint, for each line.
     """
 
-    def __init__(self, allocations: Mapping[str, Allocation], copies: LastCopies) -> None:
-        self._copies = copies
+    def __init__(self, allocations: Mapping[str, Allocation]) -> None:
         extents = [one.extent for one in allocations.values()]
         self._first = np.int64(min((e.start for e in extents), default=0)) >> SECTOR_BITS
         self._sectors = {name: self._range(one.extent) for name, one in allocations.items()}
@@ -74,14 +72,9 @@ class Footprints(Observer):
         marks = self._marks[step.pc]
         if marks is None:
             return
-        addresses, moved = self._copies.of(step)
-        sectors = (addresses >> SECTOR_BITS) - self._first
-        if not step.on.all():
-            sectors, on = np.broadcast_arrays(sectors, step.on)
-            sectors = sectors[on]
-        if len(moved) > 1:
-            sectors = _once(sectors) + (moved[:, 0] >> SECTOR_BITS)
-        marks[sectors] = True
+        assert step.addresses is not None
+        addresses, on = np.broadcast_arrays(step.addresses, step.on)
+        marks[(addresses[on] >> SECTOR_BITS) - self._first] = True
 
     def ran(self, ran: Ran) -> None:
         """Mark the sectors that compiled code touched."""
@@ -112,11 +105,3 @@ def _place(instruction: Instruction) -> Place | None:
     if found is None or found.space != "global" or op.reads_memory == op.writes_memory:
         return None  # atomics do both
     return instruction.line, op.kind, found.name
-
-
-def _once(sectors: Array) -> Array:
-    """Return each sector once."""
-    ordered = np.sort(sectors, axis=None)
-    is_new = np.ones(len(ordered), dtype=bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
-    return np.asarray(ordered[is_new])

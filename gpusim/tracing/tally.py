@@ -1,28 +1,19 @@
 """Tallies of a step: counts of lanes, wavefronts and sectors.
 
-Numbers are shaped (copies or 1, warps) and computed when first requested. Steps with the same
-masks share their counts, and accesses with the same addresses their wavefronts and sectors: an
-array that is the same object for many steps is added up once.
+Numbers are shaped (copies or 1, warps) and computed when first requested.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusim.gpu import memory
-from gpusim.isa.ops import OPS, Instruction
+from gpusim.isa.ops import OPS
 from gpusim.launch.events import Step, Sums
-from gpusim.tracing.copies import LastCopies
 from gpusim.typing import Array
-
-Kept = TypeVar("Kept")
-
-NO_LANES = np.zeros((1, 0, 32), dtype=bool)
-MOST_REMEMBERED = 1024  # accesses
-MOST_COMPARED_BYTES = 1 << 15  # of addresses: looking larger ones up costs as much as computing
 
 
 class Masks:
@@ -56,31 +47,10 @@ class Masks:
 class Access:
     """Wavefronts and sectors of an access: from its addresses and the participating lanes."""
 
-    def __init__(self, instruction: Instruction, addresses: Array, on: Array, cc: int) -> None:
-        self._instruction = instruction
-        self._addresses = addresses
-        self._on = on
-        self._cc = cc
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its addresses and masks."""
-        return self._addresses.nbytes + self._on.nbytes
-
-    @property
-    def is_large(self) -> bool:
-        """Whether it is too large to be cached."""
-        return self.nbytes > MOST_COMPARED_BYTES
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """A key for finding equal accesses."""
-        addresses, on = self._addresses, self._on
-        return addresses.shape, on.shape, addresses.tobytes(), on.tobytes()
-
-    def forget(self) -> None:
-        """Drop the addresses and keep the computed counts."""
-        self._addresses = self._on = NO_LANES
+    def __init__(self, step: Step, cc_major: int) -> None:
+        assert step.addresses is not None
+        self._instruction, self._cc = step.instruction, cc_major
+        self._addresses, self._on = step.addresses, step.on
 
     @cached_property
     def passes(self) -> tuple[Array, Array]:
@@ -92,7 +62,7 @@ class Access:
             self._addresses, self._on, width, self._cc, is_load=instruction.is_load
         )
 
-    @cached_property
+    @property
     def conflicts(self) -> Array:
         """Wavefronts of a shared-memory access above the least it could take."""
         return self.passes[0] - self.passes[1]
@@ -116,33 +86,25 @@ class Access:
         return memory.same_address_lanes(self._addresses, self._on)
 
 
-class Tally(NamedTuple):
-    """The tally of an instruction's warps: their masks, their access, their lanes' decisions.
+class Tally:
+    """The tally of a step's warps: their masks, their access, their lanes' decisions."""
 
-    Two are equal if they have the same mask and access objects.
-    """
+    def __init__(self, step: Step, cc_major: int) -> None:
+        self._step, self._cc = step, cc_major
+        self.masks = Masks(step.active, step.on)
 
-    masks: Masks
-    access: Access | None = None
-    decided: Masks | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of masks and addresses that it keeps."""
-        return self.masks.on.nbytes + (0 if self.access is None else self.access.nbytes)
-
-    @property
+    @cached_property
     def served(self) -> Access:
         """The access, with its wavefronts and sectors."""
-        assert self.access is not None
-        return self.access
+        return Access(self._step, self._cc)
 
     @property
     def divergent(self) -> Array:
         """Whether lanes that decide disagree."""
-        assert self.decided is not None
-        taken = self.decided.lanes_on
-        return np.asarray((taken > 0) & (taken < self.decided.active_lanes))
+        step = self._step
+        assert step.taken is not None
+        decided = Masks(step.active if step.instruction.op == "BRA" else step.on, step.taken)
+        return np.asarray((decided.lanes_on > 0) & (decided.lanes_on < decided.active_lanes))
 
 
 class SummedMasks(NamedTuple):
@@ -169,9 +131,6 @@ class SummedTally:
     Counters are linear: a counter of sums is the sum of a counter.
     """
 
-    nbytes = 0
-    access = None
-
     def __init__(self) -> None:
         units = np.identity(len(Sums._fields), dtype=np.int64)[:, None]
         one = dict(zip(Sums._fields, units, strict=True))
@@ -179,60 +138,3 @@ class SummedTally:
         passes = one["wavefronts"], one["least"]
         self.served = SummedAccess(passes, passes[0] - passes[1], one["sectors"], one["replays"])
         self.divergent = one["divergent"]
-
-
-class Seen:
-    """Masks and accesses of steps, each kept once."""
-
-    def __init__(self, cc_major: int, copies: LastCopies) -> None:
-        self._cc = cc_major
-        self._copies = copies
-        self._last = Masks(NO_LANES, NO_LANES)
-        self._masks: dict[Any, Masks] = {}
-        self._accesses: dict[Any, Access] = {}
-
-    def tally(self, step: Step) -> Tally:
-        """Return a step's tally."""
-        decided = None
-        if step.taken is not None:
-            by_guard = step.instruction.op == "BRA"
-            decided = self._of(step.active if by_guard else step.on, step.taken)
-        access = None if step.addresses is None else self._access(step)
-        return Tally(self._of(step.active, step.on), access, decided)
-
-    def _of(self, active: Array, on: Array) -> Masks:
-        last = self._last
-        if last.active is active and last.on is on:
-            return last
-        if active.nbytes + on.nbytes > MOST_COMPARED_BYTES:
-            self._last = Masks(active, on)
-        else:
-            key = (active.shape, on.shape, active.tobytes(), on.tobytes())
-            self._last = _remembered(self._masks, key, Masks(active, on))
-        return self._last
-
-    def _access(self, step: Step) -> Access:
-        addresses, on = step.addresses, step.on
-        assert addresses is not None
-        found = step.instruction.memory
-        is_global = found is not None and found.space == "global"
-        if is_global:
-            addresses = self._copies.of(step).addresses
-        access = Access(step.instruction, addresses, on, self._cc)
-        if access.is_large:
-            return access
-        if is_global and len(addresses) == 1:
-            access = Access(step.instruction, _within_lines(addresses), on, self._cc)
-        return _remembered(self._accesses, (step.pc, *access.key), access)
-
-
-def _remembered(known: dict[Any, Kept], key: Any, new: Kept) -> Kept:
-    """Return the entry of a key, else the new one; a full cache is cleared."""
-    if len(known) >= MOST_REMEMBERED:
-        known.clear()
-    return known.setdefault(key, new)
-
-
-def _within_lines(addresses: Array) -> Array:
-    """Return addresses moved near zero by whole lines: they share sectors as before."""
-    return np.asarray(addresses - (addresses[0, 0, 0] & -memory.LINE_BYTES))

@@ -21,7 +21,6 @@ from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.storage import allocate
 from gpusim.tracing.block_log import BlockLog
-from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 from gpusim.tracing.execution import Executions, executions_of
 from gpusim.tracing.footprint import Footprints
@@ -94,10 +93,9 @@ def trace_prepared(
     require_observers(observers, Observer)
     if not 0 <= block_index < launch.blocks:
         raise InputError(f"there is no block {block_index} in a grid of {launch.blocks} blocks")
-    copies = LastCopies()
     allocations = allocate(prepared.arguments, places=prepared.places)
-    counters, log = Counters(cc, copies), BlockLog(block_index)
-    footprints = Footprints(allocations, copies)
+    counters, log = Counters(cc), BlockLog(block_index)
+    footprints = Footprints(allocations)
     finished = [] if progress is None else [machine.Finished(progress)]
     printed = [] if prepared.printed is None else prepared.printed
     machine.run(

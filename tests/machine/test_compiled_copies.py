@@ -16,7 +16,6 @@ from gpusim.prediction.streams import Recorder, TouchRecorder
 from gpusim.prediction.streams.stretches import COLUMNS
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source
-from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
@@ -82,7 +81,7 @@ def evaluated(
 ) -> tuple[list[Any], Counters, bool]:
     """Return the arguments after a launch, its counters, and whether it ran in compiled code."""
     held = [one.copy() if isinstance(one, np.ndarray) else one for one in given]
-    counters, went = Counters(HOPPER, LastCopies()), Went()
+    counters, went = Counters(HOPPER), Went()
     configured = code()[name][grid, block]
     with pytest.MonkeyPatch.context() as patched:
         runs_in(patched, evaluator)

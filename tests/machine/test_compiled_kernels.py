@@ -15,7 +15,6 @@ from gpusim.codegen.programs import prepare
 from gpusim.errors import GpusimError
 from gpusim.machine import run
 from gpusim.sass import wheels
-from gpusim.tracing.copies import LastCopies
 from gpusim.tracing.counting import Counters
 
 # Their results depend on the order in which warps read what others write.
@@ -28,7 +27,7 @@ def is_equal(kernel: Any, given: Sequence[Any], code: str, monkeypatch: pytest.M
     for evaluator in EVALUATORS:
         runs_in(monkeypatch, evaluator)
         arguments = [one.copy(order="K") if isinstance(one, np.ndarray) else one for one in given]
-        counters, went, fault = Counters(HOPPER, LastCopies()), Went(), ""
+        counters, went, fault = Counters(HOPPER), Went(), ""
         try:
             run(prepare(kernel, arguments, HOPPER, code=code), observers=(counters, went))
         except GpusimError as error:
