@@ -37,7 +37,7 @@ LOCAL = {
     "lowering/analysis/indices.py": "the sums that an index is taken apart at",
     "lowering/analysis/induction_variables.py": "the comparisons that a loop may end by",
     "lowering/analysis/known_bits.py": "each operation has its rules for known bits and bounds",
-    "lowering/analysis/linear.py": "each operation has its rule for linear forms",
+    "lowering/passes/iteration_count.py": "each operation has its rule for linear forms",
     "lowering/passes/fold_arithmetic.py": "rules of algebra",
     "lowering/passes/fold_compare.py": "rules of algebra",
     "lowering/passes/rematerialisation.py": "the terms that an addition takes for nothing",

@@ -13,7 +13,7 @@ import gpusim
 from gpusim.checking import state
 from gpusim.checking.element_access import THREAD_SHIFT
 from gpusim.checking.findings import Finding
-from gpusim.checking.segments import SEGMENT, Segments
+from gpusim.checking.shadow import SEGMENT, Segments
 
 ELEMENTS = 5 * SEGMENT + 7
 FIRST = st.integers(0, ELEMENTS - 1)

@@ -18,7 +18,7 @@ from gpusim.prediction.clock import multiprocessor
 from gpusim.prediction.clock.code_fetch import CodeFetch
 from gpusim.prediction.clock.costs import NO_PIPE
 from gpusim.prediction.clock.issue import issues
-from gpusim.prediction.clock.policies import POLICIES
+from gpusim.prediction.clock.scheduler import POLICIES
 from gpusim.prediction.clock.simulation import Outcome
 from gpusim.prediction.clock.simulation import simulate as simulate_blocks
 from gpusim.prediction.clock.spans import STALLS, Span, SpanObserver

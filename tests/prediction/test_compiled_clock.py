@@ -20,7 +20,7 @@ from gpusim.host import fast
 from gpusim.isa.ops import Instruction, Memory
 from gpusim.prediction.clock import program_steps
 from gpusim.prediction.clock.multiprocessor import StreamingMultiprocessor
-from gpusim.prediction.clock.policies import POLICIES
+from gpusim.prediction.clock.scheduler import POLICIES
 from gpusim.prediction.compiled import clock as fast_clock
 from gpusim.prediction.compiled import evaluator
 from gpusim.prediction.memory import MemoryShare, Source, Sources, Stored

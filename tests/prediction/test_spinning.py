@@ -27,7 +27,7 @@ from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.spinning import CompletionTimes, Grid
 from gpusim.prediction.spinning import grid as grid_module
 from gpusim.prediction.spinning.completion_times import is_even
-from gpusim.prediction.spinning.focus import Focus
+from gpusim.prediction.spinning.grid import Focus
 from gpusim.prediction.spinning.interpreter import PacedInterpreter
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
 from gpusim.prediction.spinning.words import Lines, Words

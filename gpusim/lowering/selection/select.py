@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from gpusim.compiler.ir import BOOL, Block, Function, Value
 from gpusim.launch.grid import ComputeCapability
 from gpusim.lowering.analysis.alias import array_of
@@ -9,7 +11,7 @@ from gpusim.lowering.analysis.divergence import Divergence
 from gpusim.lowering.choices import CHOICES, type_class
 from gpusim.lowering.code import Code, Phi, Row
 from gpusim.lowering.passes.address_lowering import Addresses
-from gpusim.lowering.selection.choosers import CHOOSERS
+from gpusim.lowering.selection import memory, threads, values
 from gpusim.lowering.selection.division import Emitter
 from gpusim.lowering.selection.fuse import absorb, absorb_shared, absorb_signs, joined
 from gpusim.lowering.selection.logic import absorb_logic, write_logic
@@ -118,3 +120,39 @@ def _plain(selection: Selection, value: Value) -> None:
     if choice.zero:
         src = (*src, selection.emit.number(0, works_in))
     selection.write(value, choice.op, *src, detail=choice.detail)
+
+
+Chooser = Callable[[Selection, Value], None]
+
+CHOOSERS: Mapping[str, Chooser] = {
+    "param": memory.fetch,
+    "length": memory.fetch,
+    "stride": memory.fetch,
+    "pointer": memory.fetch,
+    "sreg": memory.special_register,
+    "shared_base": memory.shared_base,
+    "address": memory.address,
+    "load": memory.load,
+    "load_vector": memory.load_vector,
+    "element": memory.element,
+    "store": memory.store,
+    "store_vector": memory.store,
+    "atomic": memory.atomic,
+    "bounds": memory.bounds,
+    "barrier": threads.barrier,
+    "syncwarp": threads.syncwarp,
+    "shuffle": threads.shuffle,
+    "vote": threads.vote,
+    "match": threads.match,
+    "activemask": threads.activemask,
+    "fence": threads.fence,
+    "source_branch": threads.source_branch,
+    "source_check": threads.source_check,
+    "select": values.select,
+    "cast": values.cast,
+    "held": values.held,
+    "math": values.math,
+    "undef": values.undefined,
+    "idiv": values.division,
+    "rem": values.division,
+}

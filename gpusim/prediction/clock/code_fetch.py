@@ -7,7 +7,7 @@ wave of a launch with a cold L2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 
 import numpy as np
@@ -17,7 +17,6 @@ from gpusim.gpu.memory import LINE_BYTES
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.arithmetic.ticks import ticks
-from gpusim.prediction.clock.lru_cache import LruCache
 from gpusim.prediction.streams import WarpStream, constants
 
 # NVIDIA's binary utilities: 128 bits an instruction from compute capability 7.0 on, 64 before.
@@ -130,3 +129,22 @@ class ConstantFetch:
         lines = np.maximum(stream.constant, self._line_of_pc[stream.pc])
         places = np.flatnonzero(lines != constants.NOWHERE)
         return dict(zip(places.tolist(), lines[places].tolist(), strict=True))
+
+
+class LruCache:
+    """An LRU cache of `size` lines; lines of `before` are already used, in order."""
+
+    def __init__(self, size: int, before: Iterable[int]) -> None:
+        self._size = size
+        self._held: dict[int, None] = {}
+        for line in before:
+            self.use(line)
+
+    def use(self, line: int) -> bool:
+        """Use a line; return whether it was a hit."""
+        hit = line in self._held
+        self._held.pop(line, None)
+        self._held[line] = None
+        if len(self._held) > self._size:
+            del self._held[next(iter(self._held))]
+        return hit

@@ -16,14 +16,46 @@ from gpusim import machine
 from gpusim.launch.grid import Dim3, places_of, whole_number
 from gpusim.launch.prepared import Prepared
 from gpusim.prediction.streams.array_specs import refuse_missing_elements
-from gpusim.prediction.streams.atomic_dependence import meet
 from gpusim.prediction.streams.cells import Cells, Strata, is_line, strata
 from gpusim.prediction.streams.classes import Classes, classes_from
 from gpusim.prediction.streams.folding import is_worth_folding, unfolded
-from gpusim.prediction.streams.last_block import with_last_block
+from gpusim.prediction.streams.last_block import (
+    MOST_WORDS,
+    left_by_last,
+    wanted_of_atomics,
+    with_last_block,
+)
 from gpusim.prediction.streams.probe import Probe
 from gpusim.prediction.streams.same_launch import SameLaunch
+from gpusim.program.taint import data_dependent_lines
 from gpusim.typing import Array
+
+# Blocks may communicate by atomics, as in trees built bottom-up and hash tables: a block executed
+# alone finds no marks of others and takes another path.
+# Limit on the instructions of a grid, up to which all blocks are executed: a second or two.
+MOST_INSTRUCTIONS = 8_000_000
+
+
+def blocks_meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
+    """Return whether blocks depend on many words of others, and the whole grid may be executed.
+
+    `classes` are those of blocks executed alone. A few words are counters of blocks or indices,
+    handled by `last_block`.
+    """
+    names = wanted_of_atomics(prepared.program)
+    if not (names and data_dependent_lines(prepared.program, names)):
+        return False
+    work = sum(one.blocks * one.stream.instructions for one in classes.classes)
+    if work > MOST_INSTRUCTIONS:
+        return False
+    return _words(prepared, names, step_limit) > MOST_WORDS
+
+
+def _words(prepared: Prepared, names: frozenset[str], step_limit: int) -> int:
+    """Return the number of words of some arrays changed by the last block."""
+    found = left_by_last(prepared, names, step_limit)
+    return sum(int(np.count_nonzero(left != array)) for _, array, left in found)
+
 
 FIRST_PROBES = 10  # along a single axis
 MAX_PROBES = 256
@@ -67,7 +99,7 @@ def _kept_classes(launch: SameLaunch, step_limit: int, folds: bool) -> Classes:
 def _classes(prepared: Prepared, step_limit: int, *, folds: bool) -> Classes:
     refuse_missing_elements(prepared)
     found = _folded_alike(_found(Probe(prepared, step_limit, folds=folds)))
-    if meet(prepared, found, step_limit):
+    if blocks_meet(prepared, found, step_limit):
         return _in_order(prepared, step_limit)
     return with_last_block(found, prepared, step_limit, folds=folds)
 
