@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -140,12 +140,11 @@ def check_prepared(
 ) -> Findings:
     """Run a prepared program, of any origin, and return its findings.
 
-    Arrays in `uninitialised` start without values, where theirs do not say otherwise.
-
-    `lenient` acquires need no fence. Unless barriers alone order all accesses, a program with locks
-    runs a second time, the last warps and blocks first: a lock orders critical sections as the run
-    took them. One with a ring buffer runs with the first and with the last first. `order` is the
-    seed of random turns, `blocks` the only ones to run.
+    Arrays in `uninitialised` start without values, where theirs do not say otherwise. `lenient`
+    acquires need no fence. Unless barriers alone order all accesses, a program with locks runs a
+    second time, the last warps and blocks first: a lock orders critical sections as the run took
+    them. One with a ring buffer runs with the first and with the last first. `order` is the seed of
+    random turns, `blocks` the only ones to run.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
     launch, blocks = prepared.launch, _existing(blocks, prepared.launch)
@@ -166,30 +165,19 @@ def check_prepared(
     may_be_clean = is_alone and order is None and not refills(program)
     finished = [] if progress is None else [machine.Finished(progress)]
     if not may_be_clean or not _is_clean(prepared, checker, step_limit):
-        for turns in _other_orders(program) if blocks is None else ():
-            again = new()
-            if _is_written_down(prepared, again, step_limit, turns, keeps_results=False):
-                other_orders.merge(again.sink)
-                continue
-            _run_again(prepared, other_orders, turns, step_limit, uninitialised, lenient=lenient)
+        if blocks is None:
+            other_orders = _in_other_orders(prepared, new, step_limit, uninitialised)
         checker = new()
-        wanted = None if order is None else Turns(order)
-        if not is_alone or not _is_written_down(prepared, checker, step_limit, wanted):
+        turns = None if order is None else Turns(order)
+        if not is_alone or not _is_written_down(prepared, checker, step_limit, turns):
             checker = new()
-            sink = checker.sink
-            machine.run(
-                prepared,
-                observers=(checker, *observers, *finished),
-                step_limit=step_limit,
-                on_fault=lambda fault: sink.add(finding_of(fault)),
-                blocks=blocks,
-                schedule=machine.Schedule(turns=None if order is None else Turns(order)),
-            )
-    sink = checker.sink
+            turns = None if order is None else Turns(order)
+            _run(prepared, checker, (*observers, *finished), step_limit, turns, blocks)
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
         checker.coverage.blocks = blocks[0], blocks[-1], launch.blocks
+    sink = checker.sink
     sink.add_new(other_orders)
     for finding in constant_indices(program, checker.coverage.lines_not_run):
         sink.add(finding)
@@ -197,21 +185,27 @@ def check_prepared(
         stuck = residency.finding(prepared, device, before, checker.steps)
         if stuck is not None:
             sink.add(stuck)
-    found = [one for one in sink.sorted() if not _is_tritons_own(one, prepared)]
+    return _findings_of(prepared, checker, order)
+
+
+def _findings_of(prepared: Prepared, checker: Checker, order: int | None) -> Findings:
+    """Return the findings of a checker, in order, without those that follow from others."""
+    found = [one for one in checker.sink.sorted() if not _is_tritons_own(one, prepared)]
     failed = {line for one in found if one.rule == "fault" for line in one.lines}
     # After an assertion that fails code has no end: it would have been left by a GPU.
     found = [one for one in found if one.rule != "no-progress" or not failed.issuperset(one.lines)]
     checker.coverage.lines_not_run -= {line for one in found for line in one.lines}
+    program = prepared.program
     return Findings(
         kernel=prepared.kernel,
         source_file=prepared.source_file,
         grid=prepared.launch.grid,
         block=prepared.launch.block,
         compute_capability=str(prepared.cc),
-        generator=prepared.program.generator,
-        lowering=prepared.program.lowering,
-        compiler=prepared.program.compiler,
-        lenient=lenient,
+        generator=program.generator,
+        lowering=program.lowering,
+        compiler=program.compiler,
+        lenient=checker.lenient,
         order=order,
         coverage=checker.coverage,
         found=tuple(replace(one, language=prepared.language) for one in joined(found, program)),
@@ -279,6 +273,23 @@ def _is_written_down(
     return written_down(prepared, asked, limits, compiled.added, listener, compiled.take_steps)
 
 
+def _in_other_orders(
+    prepared: Prepared,
+    new: Callable[[], Checker],
+    step_limit: int,
+    uninitialised: Uninitialised | None,
+) -> Sink:
+    """Return the findings of a launch in further orders of warps and blocks."""
+    found = Sink()
+    for turns in _other_orders(prepared.program):
+        again = new()
+        if _is_written_down(prepared, again, step_limit, turns, keeps_results=False):
+            found.merge(again.sink)
+        else:
+            _run_again(prepared, found, turns, step_limit, uninitialised, lenient=again.lenient)
+    return found
+
+
 def _other_orders(program: Program) -> list[Turns]:
     """Return orders of warps and blocks that may show further races."""
     if refills(program):
@@ -300,11 +311,25 @@ def _run_again(
     again = replace(prepared, arguments=arguments, copies=copies, swapped=(), printed=[])
     allocations = allocate(again.arguments, copies, again.places)
     known = prepared.cc, allocations, uninitialised
+    checker = Checker(sink, *known, lenient=lenient, source=source_of(prepared))
+    _run(again, checker, (), step_limit, turns)
+
+
+def _run(
+    prepared: Prepared,
+    checker: Checker,
+    observers: Sequence[Observer],
+    step_limit: int,
+    turns: Turns | None,
+    blocks: Sequence[int] | None = None,
+) -> None:
+    """Run a launch, or some of its blocks, step by step for a checker; faults are findings."""
     machine.run(
-        again,
-        observers=(Checker(sink, *known, lenient=lenient, source=source_of(prepared)),),
+        prepared,
+        observers=(checker, *observers),
         step_limit=step_limit,
-        on_fault=lambda fault: sink.add(finding_of(fault)),
+        on_fault=lambda fault: checker.sink.add(finding_of(fault)),
+        blocks=blocks,
         schedule=machine.Schedule(turns=turns),
     )
 

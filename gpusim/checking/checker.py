@@ -53,7 +53,7 @@ class Checker(Observer):
         lenient: bool = False,
         source: SourceText = ("", CUDA_CPP),
     ) -> None:
-        self._lenient = lenient
+        self.lenient = lenient
         self._source = source
         self.sink = sink
         self._cc = cc
@@ -70,7 +70,7 @@ class Checker(Observer):
             raise InputError(f"a grid of more than {MOST_BLOCKS:,} blocks cannot be checked")
         known = self._cc, self._allocations, self._uninitialised, self._source[0]
         state = self._state = CheckState(
-            program, launch, self.sink, self.coverage, *known, lenient=self._lenient
+            program, launch, self.sink, self.coverage, *known, lenient=self.lenient
         )
         rows = program.instructions
         self._products = index_products(program)
