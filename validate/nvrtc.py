@@ -17,7 +17,7 @@ from gpusim.sass import compiler, wheels
 
 from . import twins
 
-INSTALL = "pip install 'nvidia-cuda-nvrtc>=13.1'"
+INSTALL = "pip install nvidia-cuda-nvrtc"
 
 
 class NvrtcMissingError(twins.TwinError):

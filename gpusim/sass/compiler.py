@@ -20,7 +20,6 @@ from gpusim.cuda_cpp.host_headers import host_headers
 from gpusim.cuda_cpp.includes import includes
 from gpusim.errors import GpusimError, InputError
 from gpusim.host.disk_cache import key
-from gpusim.host.installation import install
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
@@ -39,7 +38,6 @@ OWN = "the compiler's output"
 # Limits on time, output and waiting: signals that end a program by force.
 OUT_OF_BOUNDS = (signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL)
 INCLUDE = "--include-path="
-LEAST_VERSION = (13, 1)
 # Architectures with machine code that the table of mnemonics covers.
 ARCHITECTURES = ("7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
 # Macros of the host's <math.h> that nvcc has in every file, and NVRTC lacks.
@@ -292,11 +290,6 @@ def _made(
             raise
         more = [*arguments, f"--pre-include={_WORDS_HEADER}"]
         answer = answered(text, file, expressions, more, library, headers, replaced)
-    version = tuple(int(part) for part in answer["version"].split("."))
-    if version < LEAST_VERSION:
-        raise wheels.CompilerMissingError(
-            f"NVRTC {answer['version']} makes other code than nvcc; {install('nvcc')}"
-        )
     return {**answer, "generator": f"NVRTC {answer['version']}"}
 
 

@@ -239,3 +239,16 @@ def test_a_module_below_makes_other_rows_of_a_sweep(tmp_path: Path) -> None:
     first = OwnRequest.of(*asked)
     module.write_text("ONE = 2\n")
     assert OwnRequest.of(*asked) != first
+
+
+@pytest.mark.parametrize("version", ["12.4", "13.0", "14.2"])
+def test_any_version_of_the_compiler_is_taken_and_named(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = compiler.answered
+    monkeypatch.setattr(compiler, "answered", lambda *a: {**made(*a), "version": version})
+    text = f"// {version}\n__global__ void k(int *y) {{ y[0] = 1; }}"
+    monkeypatch.setattr(cache, "load", lambda *_: None)
+    monkeypatch.setattr(cache, "store", lambda *_: None)
+    found = compiler.compiled(text, "k.cu", ["k"], "sm_90")
+    assert found.generator == f"NVRTC {version}"
