@@ -202,7 +202,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True)
 class Ran:
-    """The rest of a batch, run in compiled code: sums by pc instead of steps.
+    """A batch in compiled code: sums by pc instead of steps.
 
     `tables`, shaped (tables, warps, sums), are shared by blocks, the table of each given. `sums`,
     the same object for each launch of a program, has the columns of each pc. `touched` marks the

@@ -86,18 +86,16 @@ class BlockLog(Observer):
 
     def watched(self) -> Mapping[int, int]:
         """Return the block, and one step more than there is room for."""
-        return {self.block_index: MAX_ENTRIES - len(self._entries) + 1}
+        return {self.block_index: MAX_ENTRIES + 1}
 
     def ran(self, ran: Ran) -> None:
         """Keep the block's steps in compiled code."""
         steps, placement = ran.steps, ran.placement
         position = self.block_index - int(placement.blocks[0])
         kept = np.array(self._wanted)[steps.pc]
-        if not placement.folded:
-            kept &= steps.row // placement.warps_per_block == position
-        places = np.flatnonzero(kept)
+        places = np.flatnonzero(kept & (steps.row // placement.warps_per_block == position))
         if len(places):
-            self.is_complete = self.is_complete and len(places) <= MAX_ENTRIES - len(self.entries)
+            self.is_complete = len(places) <= MAX_ENTRIES
             self._ran = steps, places, placement.warp_of(steps.row).tolist()
 
     @property

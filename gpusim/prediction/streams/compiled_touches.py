@@ -123,7 +123,7 @@ def columns_of(
 
     The touches of omitted iterations are among them, unless these are many.
     """
-    sections, times = begun_sections([one.ran for one in touches], placement, clock)
+    sections, times = begun_sections([one.ran for one in touches], placement)
     # Of a warp's sections the last one counts.
     clock[sections.rows] = times + sections.counts
     ends = np.cumsum([len(one.ran.sections) for one in touches])

@@ -51,32 +51,27 @@ class Compiled(NamedTuple):
         return cls(contents, Ran.of(steps), steps.accesses, steps.omitted)
 
 
-def parts(
-    before: StepColumns, touches: Touches, compiled: list[Compiled], kinds: KindsByPc
-) -> Iterator[Part]:
-    """Yield the blocks of a batch, from what they did in NumPy's machine and in compiled code.
-
-    Touches are by block, those of compiled code among its steps, which are given up.
-    """
-    blocks, warps = len(before.placement.blocks), before.placement.warps_per_block
-    whole = _Both(before, compiled, kinds) if compiled else _Stepped(before)
-    ends, begun = whole.begins[::warps], 0
+def parts(ran: Stepped | Sectioned) -> Iterator[Part]:
+    """Yield the blocks of a batch, some at a time."""
+    blocks, warps = len(ran.placement.blocks), ran.placement.warps_per_block
+    ends, begun = ran.begins[::warps], 0
     while begun < blocks:
         end = int(np.searchsorted(ends, ends[begun] + MOST_AT_ONCE, side="right")) - 1
         end = min(max(end, begun + 1), blocks)
-        begins = whole.begins[begun * warps : end * warps + 1]
-        yield whole.part(range(begun, end), begins, touches.of_blocks(begun, end))
+        begins = ran.begins[begun * warps : end * warps + 1]
+        yield ran.part(range(begun, end), begins)
         begun = end
 
 
-class _Stepped:
-    """The steps of a batch in NumPy's machine.
+class Stepped:
+    """The steps of a batch in NumPy's machine, with touches by block.
 
     `begins` are the places where those of a warp begin, warp after warp, and the end.
     """
 
-    def __init__(self, before: StepColumns) -> None:
-        self._before = before
+    def __init__(self, before: StepColumns, touches: Touches) -> None:
+        self.placement = before.placement
+        self._before, self._touches = before, touches
         self._order = stable_order(before.rows)
         is_access = np.zeros(len(before), dtype=bool)
         is_access[before.accesses] = True
@@ -87,9 +82,10 @@ class _Stepped:
         counts = np.bincount(before.rows, minlength=before.placement.rows)
         self.begins = np.append(0, np.cumsum(np.tile(counts, before.placement.copies)))
 
-    def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
+    def part(self, blocks: range, begins: Array) -> Part:
         """Return some of the blocks; those of a folded batch are copies of the same path."""
         before, count = self._before, len(self._accesses)
+        touches = self._touches.of_blocks(blocks.start, blocks.stop)
         if before.placement.folded:
             here, copies = self._order, slice(blocks.start, blocks.stop)
             every = np.arange(len(blocks))[:, None]
@@ -113,19 +109,16 @@ class _Stepped:
         return Part(executed, replace(touches, place=places))
 
 
-class _Both:
-    """What compiled code ran of a batch, after NumPy's machine; `begins` as there.
+class Sectioned:
+    """The sections of a batch in compiled code; `begins` as of `Stepped`.
 
     `compiled` is given up.
     """
 
-    def __init__(self, before: StepColumns, compiled: list[Compiled], kinds: KindsByPc) -> None:
-        self._before, self._kinds = before, kinds
-        ran = [one.ran for one in compiled]
-        later, base = begun_sections(ran, before.placement, before.clock)
-        self._base = np.concatenate([np.zeros(len(before), dtype=np.int64), base])
-        self._sections = later.after(before.rows)
-        self._set_places(before.placement)
+    def __init__(self, placement: Placement, compiled: list[Compiled], kinds: KindsByPc) -> None:
+        self.placement, self._kinds = placement, kinds
+        self._sections, self._base = begun_sections([one.ran for one in compiled], placement)
+        self._set_places(placement)
         self._set_accesses(compiled)
         self._set_further(compiled)
         self._set_contents(compiled)
@@ -133,8 +126,7 @@ class _Both:
     def _set_contents(self, compiled: list[Compiled]) -> None:
         """Put the contents of all instructions in the order of warps, some at a time."""
         self._contents = np.empty(int(self._sections.counts.sum()), dtype=np.uint64)
-        done = len(self._before)
-        self._contents[self._places[:done]] = self._before.contents[0]
+        done = 0
         for one in _given_up(compiled):
             begins = self._places[done : done + len(one.ran.sections)]
             counts = one.ran.sections.counts
@@ -148,7 +140,7 @@ class _Both:
     def _set_further(self, compiled: Sequence[Compiled]) -> None:
         """Keep the gaps of omitted iterations by section, with their stretches."""
         self._further: dict[int, tuple[Gap, tuple[Array, ...]]] = {}
-        done = len(self._before)
+        done = 0
         for one in compiled:
             if one.omitted is not None:
                 section = done + int(np.flatnonzero(one.ran.sections.gaps)[0])
@@ -170,7 +162,7 @@ class _Both:
 
     def _set_accesses(self, compiled: Sequence[Compiled]) -> None:
         counts = (len(one.contents) for one in compiled)
-        begins = itertools.accumulate(counts, initial=len(self._before))
+        begins = itertools.accumulate(counts, initial=0)
         shifted = [
             one.accesses._replace(at=one.accesses.at + begin)
             for one, begin in zip(compiled, begins, strict=False)
@@ -180,27 +172,20 @@ class _Both:
         self._first_accesses = np.searchsorted(self._accesses.at, firsts)
         self._first_runs = np.cumsum(self._accesses.runs) - self._accesses.runs
 
-    def part(self, blocks: range, begins: Array, touches: Touches) -> Part:
-        """Return some of the blocks, with their touches before compiled code ran them."""
-        before, warps = self._before, self._before.placement.warps_per_block
+    def part(self, blocks: range, begins: Array) -> Part:
+        """Return some of the blocks."""
+        warps = self.placement.warps_per_block
         low, high = np.searchsorted(self._rows, (blocks.start * warps, blocks.stop * warps))
         mine = self._order[low:high]
         contents = self._contents[begins[0] : begins[-1]]
-        row = before.rows[before.accesses]
-        old = np.flatnonzero((row >= blocks.start * warps) & (row < blocks.stop * warps))
-        accesses, times = self._accesses_of(np.sort(mine[mine >= len(before)]), int(begins[0]))
-        at = np.concatenate([self._places[before.accesses[old]] - begins[0], accesses.at])
-        in_order = _InOrder.of(at)
+        accesses, times = self._accesses_of(np.sort(mine), int(begins[0]))
+        in_order = _InOrder.of(accesses.at)
         pc = columns_of_plain(contents[accesses.at])["pc"]
-        values = {
-            name: in_order(np.concatenate([before.values[name][0][old], column]))
-            for name, column in _values(accesses, pc, self._kinds).items()
-        }
-        times = in_order(np.concatenate([before.times[old], times]))
-        executed = Executed(warps, begins - begins[0], contents, in_order(at), times, values)
-        numbers = in_order.numbers
-        earlier = replace(touches, place=numbers[np.searchsorted(old, touches.place)])
-        later = _touches(accesses, pc, numbers[len(old) :], executed, self._kinds)
+        found = _values(accesses, pc, self._kinds).items()
+        values = {name: in_order(column) for name, column in found}
+        at, times = in_order(accesses.at), in_order(times)
+        executed = Executed(warps, begins - begins[0], contents, at, times, values)
+        touches = _touches(accesses, pc, in_order.numbers, executed, self._kinds)
         omitted = []
         for section in np.sort(mine[self._sections.gaps[mine] > 0]).tolist():
             gap, touched = self._further[section]
@@ -208,7 +193,7 @@ class _Both:
             warp = int(self._sections.rows[section]) - blocks.start * warps
             time = int(self._base[section])
             omitted.append(_omitted_touches(warp, time, touched, executed, self._kinds))
-        return Part(executed, joined([earlier, later, *omitted]))
+        return Part(executed, joined([touches, *omitted]))
 
     def _accesses_of(self, sections: Array, begin: int) -> tuple[Accesses, Array]:
         """Return the accesses of some sections, with steps by their place from `begin` on.

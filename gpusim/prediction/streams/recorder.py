@@ -19,7 +19,7 @@ from gpusim.prediction.streams.instruction_table import plain_contents
 from gpusim.prediction.streams.kinds_by_pc import KindsByPc
 from gpusim.prediction.streams.local_rows import LocalRows
 from gpusim.prediction.streams.ordering import stable_order, starts
-from gpusim.prediction.streams.parts import Compiled, parts
+from gpusim.prediction.streams.parts import Compiled, Sectioned, Stepped, parts
 from gpusim.prediction.streams.step_columns import TYPES, StepColumns
 from gpusim.prediction.streams.stream import BlockStream
 from gpusim.prediction.streams.touches import Touches, joined
@@ -93,7 +93,7 @@ MOST_STEPS = 1 << 24  # recorded at a time, in some 60 bytes each
 class Recorded:
     """The record of a batch: its steps, and opened barriers by position among them.
 
-    What compiled code ran of it follows as columns.
+    A batch in compiled code has columns in their place.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -150,7 +150,7 @@ class Recorded:
         none = np.zeros(0, dtype=np.int64)
         rows = np.concatenate([none, *(step.rows for step in self.steps)])
         counts = np.diff(self.starts)
-        times, clock = self._times(rows)
+        times = self._times(rows)
         is_access = np.diff(self.starts_of_accesses) > 0
         accesses = np.flatnonzero(np.repeat(is_access, counts))
         contents = [step.contents for step in self.steps]
@@ -166,11 +166,10 @@ class Recorded:
                 name: self._column([own[number] for own in values], ends, kind)
                 for number, (name, kind) in enumerate(TYPES.items())
             },
-            clock,
         )
 
-    def _times(self, rows: Array) -> tuple[Array, Array]:
-        """Return for each instruction how many its warp ran before, and for each row in all.
+    def _times(self, rows: Array) -> Array:
+        """Return for each instruction how many its warp ran before.
 
         The warps of a block have run equally many when a barrier opens.
         """
@@ -187,7 +186,7 @@ class Recorded:
             begin = end
             here = which[:1] if placement.folded else which
             clock[here] = clock[here].max(axis=1, keepdims=True)
-        return made, flat
+        return made
 
     def _column(self, parts: Sequence[Array], ends: Array, kind: type[np.generic]) -> Array:
         """Return a column of steps, by where the rows of each end."""
@@ -422,15 +421,19 @@ class Recorder(Observer):
         if recorded is None:
             return
         self._kept -= sum(len(one.contents) for one in recorded.compiled)
-        touches = recorded.touches()
-        self.streams.update(zip(blocks.tolist(), self._streams(recorded, touches), strict=True))
+        self.streams.update(zip(blocks.tolist(), self._streams(recorded), strict=True))
 
-    def _streams(self, recorded: Recorded, touches: Touches) -> Iterator[BlockStream]:
+    def _streams(self, recorded: Recorded) -> Iterator[BlockStream]:
         """Yield the streams of a batch's blocks, one object for equal ones."""
-        before, kinds = recorded.columns(), self._kinds
+        ran: Sectioned | Stepped
+        kinds = self._kinds
+        if recorded.compiled:
+            ran = Sectioned(recorded.placement, recorded.compiled, kinds)
+        else:
+            ran = Stepped(recorded.columns(), recorded.touches())
         are_barriers = kinds.are_barriers if self._folds else None
         known: dict[bytes, BlockStream] = {}
-        for part in parts(before, touches, recorded.compiled, kinds):
+        for part in parts(ran):
             columns = part.executed.columns(part.touches, kinds.are_loads)
             for one in part.executed.streams(columns, are_barriers):
                 yield known.setdefault(one.key, one)

@@ -49,16 +49,6 @@ class Sections:
         columns = (self.first, self.counts, self.rows, self.gaps)
         return Sections(*(column[which] for column in columns))
 
-    def after(self, before: Array) -> Sections:
-        """Return the sections after steps of other rows, each of which is a separate section."""
-        every = np.arange(len(before))
-        return Sections(
-            np.concatenate([every, self.first + len(every)]),
-            np.concatenate([np.ones_like(every), self.counts]),
-            np.concatenate([before, self.rows]),
-            np.concatenate([np.zeros_like(every), self.gaps]),
-        )
-
     def steps(self) -> Array:
         """Return the numbers of all steps."""
         return ranges(self.first, self.counts)
@@ -81,10 +71,8 @@ class Ran(NamedTuple):
         return cls(sections, steps.opened)
 
 
-def begun_sections(
-    parts: Sequence[Ran], placement: Placement, clock: Array
-) -> tuple[Sections, Array]:
-    """Return the sections of steps in compiled code, and each one's begin time, from `clock` on.
+def begun_sections(parts: Sequence[Ran], placement: Placement) -> tuple[Sections, Array]:
+    """Return the sections of steps in compiled code, and each one's begin time.
 
     A time is the number of the warp's instructions before. The warps of a block have run equally
     many when a barrier opens.
@@ -100,10 +88,10 @@ def begun_sections(
         np.concatenate([none, *(one.sections.gaps for one, _ in both)]),
     )
     opened = np.concatenate([_NONE, *(one.opened + np.array([begin, 0]) for one, begin in both)])
-    return sections, begin_times(placement, sections, opened, clock)
+    return sections, begin_times(placement, sections, opened)
 
 
-def begin_times(placement: Placement, sections: Sections, opened: Array, clock: Array) -> Array:
+def begin_times(placement: Placement, sections: Sections, opened: Array) -> Array:
     """Return the time at which each section begins; `opened` are steps before, and the block."""
     warps, far = placement.warps_per_block, 1 + int(sections.counts.sum())
     block = sections.rows // warps
@@ -120,13 +108,9 @@ def begin_times(placement: Placement, sections: Sections, opened: Array, clock: 
     starting = before[begins] - sections.gaps[order[begins]]
     number[order] = before - np.repeat(starting, np.diff(begins, append=len(order)))
     firsts = order[begins]
-    is_begun = interval[firsts] == of_block[block[firsts]]
-    head = np.where(is_begun, clock[sections.rows[firsts]], 0)
     ran = np.add.reduceat(counts, begins) if len(begins) else begins
     longest = np.zeros(int(of_block[-1]), dtype=np.int64)
-    np.maximum.at(longest, interval[firsts], ran + head)
-    np.maximum.at(longest, of_block[:-1], clock.reshape(-1, warps).max(axis=1))
+    np.maximum.at(longest, interval[firsts], ran)
     done = np.cumsum(longest) - longest
     done -= np.repeat(done[of_block[:-1]], np.diff(of_block))
-    base = np.where(interval == of_block[block], clock[sections.rows], done[interval])
-    return np.asarray(base + number)
+    return np.asarray(done[interval] + number)

@@ -26,7 +26,7 @@ class StepColumns:
     """Instructions of a batch by index: the `rows` of warps, and `contents`, shaped (copies, n).
 
     `accesses` are the indices of accesses; of these there are the warp's `times` and, as `values`,
-    the columns of TYPES, shaped (copies, accesses). `clock` is the time of each row after them.
+    the columns of TYPES, shaped (copies, accesses).
     """
 
     placement: Placement
@@ -35,7 +35,6 @@ class StepColumns:
     accesses: Array
     times: Array
     values: Mapping[str, Array]
-    clock: Array
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -95,7 +95,7 @@ class _Recorded:
     """The record of a batch: the touches of memory.
 
     `clock` counts the instructions of each row; the warps of a block have run equally many when a
-    barrier opens. What compiled code ran of the batch follows as columns.
+    barrier opens. A batch in compiled code has columns in place of touches.
     """
 
     def __init__(self, placement: Placement) -> None:
@@ -119,25 +119,22 @@ class _Recorded:
 
     def columns(self) -> tuple[TouchColumns, list[OmittedTouches]]:
         """Return and release the columns of all touches and of omitted ones; set the clock."""
-        touches, self.touches = self.touches, []
         compiled, self.compiled = self.compiled, []
-        counts = [len(touch.position) for touch in touches]
-        begin, end = _joined(touches, "begin"), _joined(touches, "end")
-        parts = [
-            TouchColumns.narrow(
-                block=_joined(touches, "position"),
-                pc=np.repeat(np.array([one.pc for one in touches], dtype=np.int32), counts),
-                time=_joined(touches, "time"),
-                begin=begin,
-                size=end - begin,
-                asked=_joined(touches, "asked"),
-            )
-        ]
-        omitted: list[OmittedTouches] = []
         if compiled:
             made, omitted = columns_of(compiled, self.placement, self.clock)
-            parts += made
-        return TouchColumns.joined(parts), omitted
+            return TouchColumns.joined(made), omitted
+        touches, self.touches = self.touches, []
+        counts = [len(touch.position) for touch in touches]
+        begin, end = _joined(touches, "begin"), _joined(touches, "end")
+        columns = TouchColumns.narrow(
+            block=_joined(touches, "position"),
+            pc=np.repeat(np.array([one.pc for one in touches], dtype=np.int32), counts),
+            time=_joined(touches, "time"),
+            begin=begin,
+            size=end - begin,
+            asked=_joined(touches, "asked"),
+        )
+        return columns, []
 
 
 class TouchRecorder(Observer):
