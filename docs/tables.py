@@ -29,8 +29,8 @@ from gpusim.lowering.passes.optimise import PASSES
 from gpusim.lowering.passes.simplify import simplify
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.traffic import PREDICTED
-from gpusim.reports import words as glossary
 from gpusim.reports.layout import plural
+from gpusim.reports.page import terms as glossary
 from gpusim.tracing.counters import COUNTERS
 from gpusim.tracing.records import Trace
 

@@ -12,6 +12,7 @@ import pytest
 import gpusim
 from gpusim import cuda
 from gpusim.catalogue import Request
+from gpusim.prediction import uncertainty
 from gpusim.prediction.sweeps.jobs import catalogue_job
 from gpusim.prediction.uncertainty import (
     GPUS,
@@ -20,7 +21,6 @@ from gpusim.prediction.uncertainty import (
     Factor,
     conformal,
     factors,
-    intervals,
     quantiles,
 )
 from validate.residuals.coverage import held
@@ -166,7 +166,7 @@ def test_what_is_not_simulated_widens_an_interval_of_the_compilers_code(
 ) -> None:
     factor = 1.25
     monkeypatch.setattr(
-        intervals, "factors", lambda: dict.fromkeys(UNKNOWNS, Factor(40, 1, factor))
+        uncertainty, "factors", lambda: dict.fromkeys(UNKNOWNS, Factor(40, 1, factor))
     )
     made = predicted(scaled, FLOATS, FLOATS.copy(), blocks=BLOCKS)
     program = replace(made.prepared.program, compiler="nvcc")
