@@ -60,23 +60,26 @@ def test_what_cannot_be_run_is_refused_in_words(image: bytes, code: int, words: 
 COMPRESSED = fat_binary(member(ELF, 90, b"\x28\xb5\x2f\xfd"))
 
 
-def test_compressed_code_is_extracted_by_cuobjdump(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "cuobjdump"
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in place of the wheels' programs."""
+    monkeypatch.setattr(wheels, "folders", lambda wanted: [tmp_path])
+    return tmp_path
+
+
+def test_compressed_code_is_extracted_by_cuobjdump(tools: Path) -> None:
+    program = tools / "cuobjdump"
     program.write_text(
         "#!/bin/sh\n[ $1 = --extract-elf ] && printf '\\177ELF' > code.1.sm_90.cubin\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr(wheels, "folders", lambda wanted: [tmp_path])
     assert cubin_of(COMPRESSED, H200) == b"\x7fELF"
 
 
 def test_without_cuobjdump_compressed_code_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wheels, "folders", lambda wanted: [tmp_path])
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tools))
     with pytest.raises(ImageError, match="pip install nvidia-cuda-cuobjdump") as error:
         cubin_of(COMPRESSED, H200)
     assert error.value.status == status.INVALID_IMAGE

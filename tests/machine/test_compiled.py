@@ -24,7 +24,6 @@ from gpusim.machine import run
 from gpusim.machine.compiled import instance, modules, parts
 from gpusim.machine.compiled.symbols import Graph
 from gpusim.machine.compiled.translation import Translation
-from gpusim.machine.compiled.translator import translated
 from gpusim.sass import wheels
 from gpusim.sass.table import MNEMONICS
 from gpusim.tracing.execution import Execution
@@ -183,18 +182,15 @@ def test_a_trace_of_compiled_code_is_the_same(name: str, monkeypatch: pytest.Mon
 
 
 @pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
-def test_a_function_returns_to_few_basic_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_returns_to_few_basic_blocks() -> None:
     """Otherwise each instruction would be one, and keep its results in memory."""
     kernel, grid, block, *arguments = LAUNCHES["calls"]()
     program = prepare(kernel[grid, block], arguments, HOPPER, code="nvcc").program
     assert any(OPS[row.op].kind == "jump" for row in program.instructions)
-    made: list[Translation] = []
-    monkeypatch.setattr(
-        modules, "translated", lambda *a, **b: made.append(translated(*a, **b)) or made[-1]
-    )
-    monkeypatch.setattr(modules, "loaded", lambda _: None)
+    modules.forget()
     evaluated(kernel, grid, block, "nvcc", tuple(arguments))
-    assert len(made[0].starts) < len(program.instructions) / 4
+    (one,) = modules._kept.values()
+    assert len(one.made.starts) < len(program.instructions) / 4
 
 
 def test_words_that_are_joined_and_parted_again_take_no_code() -> None:

@@ -12,7 +12,6 @@ from evaluators import COMPILED, NUMPY, Array, agree, evaluated, runs_in
 from gpusim import cuda, machine
 from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError
-from gpusim.host.kept import Recent
 from gpusim.machine.compiled import modules
 from gpusim.machine.warps import turns
 
@@ -140,15 +139,20 @@ def test_turns_leave_the_same_bytes_and_counts(name: str) -> None:
     agree(kernel, grid, block, "lowering", *arguments)
 
 
-@pytest.mark.parametrize("name", ["chained", "several tickets", "tickets of blocks"])
-def test_chunks_of_blocks_follow_one_another(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def _chunks_of_two_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "chunk_blocks", lambda program, launch: 2)
+
+
+@pytest.mark.usefixtures("_chunks_of_two_blocks")
+@pytest.mark.parametrize("name", ["chained", "several tickets", "tickets of blocks"])
+def test_chunks_of_blocks_follow_one_another(name: str) -> None:
     kernel, grid, block, *arguments = LAUNCHES[name]()
     agree(kernel, grid, block, "lowering", *arguments)
 
 
+@pytest.mark.usefixtures("_chunks_of_two_blocks")
 def test_a_chunk_that_others_join_is_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "chunk_blocks", lambda program, launch: 2)
     monkeypatch.setattr(machine, "QUANTUM", 60)
     kernel, grid, block, *arguments = LAUNCHES["several tickets"]()
     given = tuple(arguments)
@@ -166,7 +170,7 @@ def test_a_program_that_turned_out_to_need_turns_begins_with_them(
     runs_in(monkeypatch, COMPILED)
     orders = []
     for _ in range(2):
-        monkeypatch.setattr(modules, "_kept", Recent(4))  # only the disk knows it
+        modules.forget()  # only the disk knows it
         machine.run(prepare(kernel[grid, block], list(arguments), machine.DEFAULT_CC))
         orders += [one.made.shared.in_order for one in modules._kept.values()]
     assert orders

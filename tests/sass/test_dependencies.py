@@ -93,6 +93,12 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+def answer_with(monkeypatch: pytest.MonkeyPatch, **members: Any) -> None:
+    """Let the compiler's answers have these members."""
+    made = compiler.answered
+    monkeypatch.setattr(compiler, "answered", lambda *given: {**made(*given), **members})
+
+
 @pytest.fixture
 def project(tmp_path: Path, compilations: list[str]) -> Project:
     return Project(tmp_path, compilations)
@@ -155,8 +161,7 @@ def test_host_code_alone_is_no_reason_to_compile(tmp_path: Path, compilations: l
 def test_what_nobody_can_follow_is_not_kept_where_lookups_are_not_seen(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = compiler.answered
-    monkeypatch.setattr(compiler, "answered", lambda *given: {**made(*given), "lookups": None})
+    answer_with(monkeypatch, lookups=None)
     assert [project.is_compiled(), project.is_compiled()] == [False, False]
     (project.folder / "k.cu").write_text(TEXT.replace("JOINED(deep)", "<folder/deep.h>"))
     assert [project.is_compiled(), project.is_compiled()] == [False, True]
@@ -243,12 +248,10 @@ def test_a_module_below_makes_other_rows_of_a_sweep(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["12.4", "13.0", "14.2"])
 def test_any_version_of_the_compiler_is_taken_and_named(
-    version: str, monkeypatch: pytest.MonkeyPatch
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = compiler.answered
-    monkeypatch.setattr(compiler, "answered", lambda *a: {**made(*a), "version": version})
+    answer_with(monkeypatch, version=version)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     text = f"// {version}\n__global__ void k(int *y) {{ y[0] = 1; }}"
-    monkeypatch.setattr(cache, "load", lambda *_: None)
-    monkeypatch.setattr(cache, "store", lambda *_: None)
     found = compiler.compiled(text, "k.cu", ["k"], "sm_90")
     assert found.generator == f"NVRTC {version}"
