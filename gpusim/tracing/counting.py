@@ -14,7 +14,7 @@ from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, Ran, Step, Sums
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.tracing.counters import COUNTERS, CounterSpec
-from gpusim.tracing.tally import SummedTally, Tally
+from gpusim.tracing.tally import Tally, of_sums
 from gpusim.typing import Array
 
 Wanted = tuple[int, ...]  # numbers of counters
@@ -41,8 +41,8 @@ class _Linear:
         cls, columns: Mapping[int, Sums], wanted: Sequence[Wanted], specs: Sequence[CounterSpec]
     ) -> _Linear:
         """Return the functions for a program with such sums."""
-        units = SummedTally()
-        weights = [spec.count(units)[0].tolist() for spec in specs]  # type: ignore[arg-type]
+        units = of_sums()
+        weights = [spec.count(units)[0].tolist() for spec in specs]
         parts = [
             (pc, number, column, weight)
             for pc, mine in columns.items()

@@ -6,7 +6,8 @@ Numbers are shaped (copies or 1, warps) and computed when first requested.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -107,34 +108,21 @@ class Tally:
         return np.asarray((decided.lanes_on > 0) & (decided.lanes_on < decided.active_lanes))
 
 
-class SummedMasks(NamedTuple):
-    """Sums over steps in place of the counts of one: see `Masks`."""
-
-    one: Array
-    active_lanes: Array
-    lanes_on: Array
-    any_on: Array
-
-
-class SummedAccess(NamedTuple):
-    """Sums over accesses: see `Access`."""
-
-    passes: tuple[Array, Array]
-    conflicts: Array
-    sectors: Array
-    replays: Array
-
-
-class SummedTally:
-    """A tally of sums, one beside the other: the unit vectors of a counter's linear function.
+def of_sums() -> Any:
+    """Return a tally of sums side by side: the unit vectors of a counter's linear function.
 
     Counters are linear: a counter of sums is the sum of a counter.
     """
-
-    def __init__(self) -> None:
-        units = np.identity(len(Sums._fields), dtype=np.int64)[:, None]
-        one = dict(zip(Sums._fields, units, strict=True))
-        self.masks = SummedMasks(one["times"], one["active"], one["on"], one["any"])
-        passes = one["wavefronts"], one["least"]
-        self.served = SummedAccess(passes, passes[0] - passes[1], one["sectors"], one["replays"])
-        self.divergent = one["divergent"]
+    units = np.identity(len(Sums._fields), dtype=np.int64)[:, None]
+    one = dict(zip(Sums._fields, units, strict=True))
+    masks = SimpleNamespace(
+        one=one["times"], active_lanes=one["active"], lanes_on=one["on"], any_on=one["any"]
+    )
+    passes = one["wavefronts"], one["least"]
+    served = SimpleNamespace(
+        passes=passes,
+        conflicts=passes[0] - passes[1],
+        sectors=one["sectors"],
+        replays=one["replays"],
+    )
+    return SimpleNamespace(masks=masks, served=served, divergent=one["divergent"])
