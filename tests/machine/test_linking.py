@@ -10,6 +10,7 @@ from evaluators import HOPPER
 from gpusim import cuda
 from gpusim.codegen.programs import prepare
 from gpusim.machine.compiled import linking
+from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.translator import translated
 
 
@@ -26,10 +27,10 @@ def functions(text: str) -> set[str]:
 def test_a_programs_module_has_nothing_that_needs_no_program() -> None:
     """Its code: warps, their start, a load and a store of words of 4 bytes."""
     program = prepare(doubled[1, 32], (np.zeros(32, np.int32),), HOPPER, code="lowering").program
-    addresses = {
-        pc: np.dtype(np.int64) for pc, row in enumerate(program.instructions) if row.op == "LDC"
-    }
-    made = translated(program, addresses, pairs=False, counting=True, watching=False)
+    addresses = tuple(
+        (pc, np.dtype(np.int64)) for pc, row in enumerate(program.instructions) if row.op == "LDC"
+    )
+    made = translated(Variant(program, addresses, pairs=False, counting=True, watching=False))
     accesses = {name for name in functions(made.text) if "global" in name}
     assert functions(made.text) == {"start", "warp"} | accesses
     assert len(accesses) == 2

@@ -19,7 +19,8 @@ from gpusim.machine import values
 from gpusim.machine.compiled import arrays, memory, modules, parts
 from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, LeftError
-from gpusim.machine.compiled.modules import Compiled, Variant
+from gpusim.machine.compiled.modules import Compiled
+from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.compiled.translation import Translation
@@ -140,26 +141,18 @@ class CompiledLaunch:
             self._compiled.instructions_each = parts.instructions_each(self._instance, place)
 
     def _run(self, place: memory.BatchMemory) -> None:
-        made, instance, context = self._made, self._instance, self._context
+        instance, context = self._instance, self._context
         batch = context.batch
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
         place.is_last = self._is_last
         place.most_steps = self._step_limit if self._is_last else self._steps_alone
-        shift = arrays.first_address(self._allocations) - arrays.arrays_begin(made)
-        instance.reach(place.end, shift)
+        has_arrays, watched = self._has_arrays, self._watched.keys()
         try:
-            if not self._has_arrays:
-                if not instance.is_new:
-                    memory.clear_marks(instance.memory, place)
-                instance.arrays = arrays.bring_arrays(
-                    instance.memory, made, self._allocations, in_chunks=True
-                )
-                memory.bring_constants(instance.memory, place, context)
-                self._has_arrays = True
-            memory.bring_batch(instance.memory, place, batch, self._watched.keys())
+            instance.bring(place, context, watched, in_chunks=True, has_arrays=has_arrays)
         except NotDerivedError as error:
             raise LeftError(str(error)) from error
+        self._has_arrays = True
         most_notes = max(self._watched.values(), default=0)
         instance.run(place, context, most_notes, self._step_limit, self._file)
         if self._keeps_results and instance.arrays is not None:
@@ -180,7 +173,7 @@ class CompiledLaunch:
             if any(one.place.end > arrays.MOST_BYTES for one in made):
                 return False
             if not parts.run_parts(
-                made, self._context, self._allocations, self._step_limit, self._watched, self._file
+                made, self._context, self._step_limit, self._watched, self._file
             ):
                 return False
             if self._keeps_results and self._instance.arrays is not None:

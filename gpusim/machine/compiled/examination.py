@@ -24,7 +24,8 @@ from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import LeftError, TakesAdditions
-from gpusim.machine.compiled.modules import Compiled, Variant
+from gpusim.machine.compiled.modules import Compiled
+from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
@@ -223,16 +224,11 @@ class _Examination:
             place.first_look = FIRST_LOOK
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
-        instance.reach(
-            place.end, arrays.first_address(self._allocations) - arrays.arrays_begin(made)
-        )
+        instance.bring(place, context, has_arrays=bool(blocks[0]))
         if not blocks[0]:
-            instance.arrays = arrays.bring_arrays(instance.memory, made, self._allocations)
-            memory.bring_constants(instance.memory, place, context)
             instance.set(self._cells.settings(self._begin, self._at_once))
             instance.set({"block_warps": place.warps})
         instance.set({"first_block": 1 + int(blocks[0])})
-        memory.bring_batch(instance.memory, place, context.batch, ())
         place.is_last = blocks[-1] == context.batch.launch.blocks - 1
         steps = self._limits.steps
         place.most_steps = steps if place.is_last else min(self._limits.quantum, steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,15 @@ from gpusim.host.interrupts import stopped_by_signals
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.arrays import Arrays, arrays_begin
+from gpusim.machine.compiled.arrays import Arrays, arrays_begin, bring_arrays, first_address
 from gpusim.machine.compiled.checked_steps import CheckedSteps
 from gpusim.machine.compiled.linking import LEAST_PAGES, NAME, PAGE, pages
-from gpusim.machine.compiled.memory import BatchMemory
+from gpusim.machine.compiled.memory import (
+    BatchMemory,
+    bring_batch,
+    bring_constants,
+    clear_marks,
+)
 from gpusim.machine.compiled.progress import EndlessError, Progress
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.translation import Translation
@@ -88,7 +93,7 @@ class Instance:
             ("host", kinds, [], Instance._called),
             ("drain", [], [], Instance._drain),
             ("take_steps", [], [], Instance._take_steps),
-            ("bring", kinds[:2], [], Instance._bring),
+            ("bring", kinds[:2], [], Instance._bring_chunk),
             ("progress", kinds[:1], kinds[:1], Instance._look),
             ("draw", kinds[:2], kinds[:1], Instance._draw),
         ):
@@ -121,13 +126,31 @@ class Instance:
         """Free the module's memory; it does not run afterwards."""
         self._store.close()
 
-    def reach(self, end: int, shift: int) -> None:
-        """Let the memory reach to an address; `shift` maps global memory to it."""
-        missing = end - self.memory.nbytes
+    def bring(
+        self,
+        place: BatchMemory,
+        context: Context,
+        watched: Collection[int] = (),
+        *,
+        in_chunks: bool = False,
+        has_arrays: bool = False,
+    ) -> None:
+        """Copy a batch into the memory, with the arrays unless they are there.
+
+        Arrays may be copied `in_chunks` later.
+        """
+        missing = place.end - self.memory.nbytes
         if missing > 0:
             self._memory.grow(self._store, missing // PAGE + 1)
             self.memory = self._seen()
-        self.shift = shift
+        self.shift = first_address(context.allocations) - arrays_begin(self.made)
+        if not has_arrays:
+            if not self.is_new:
+                clear_marks(self.memory, place)
+            given = context.allocations
+            self.arrays = bring_arrays(self.memory, self.made, given, in_chunks=in_chunks)
+            bring_constants(self.memory, place, context)
+        bring_batch(self.memory, place, context.batch, watched)
 
     def set(self, values: Mapping[str, int]) -> None:
         """Set fields of the module's state."""
@@ -269,7 +292,7 @@ class Instance:
             words.view(np.int32).reshape(place.held, -1)[:, layout.WATCHED // 4] = 0
             place.entries(self.memory)[:, 3] = 0
 
-    def _bring(self, entry: int, chunk: int) -> None:
+    def _bring_chunk(self, entry: int, chunk: int) -> None:
         """Copy a chunk of an array on its first access."""
         assert self.arrays is not None
         self.arrays.bring(self.memory, entry, chunk)

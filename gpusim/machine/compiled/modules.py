@@ -25,15 +25,14 @@ from gpusim.host.disk_cache import DiskCache, key
 from gpusim.host.kept import Recent, once
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
-from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.instance import Instance, close_all
 from gpusim.machine.compiled.linking import Shared, shared_text
 from gpusim.machine.compiled.order import needs_order
+from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.translator import translated
-from gpusim.typing import DType
 from gpusim.version import __version__
 
 if TYPE_CHECKING:
@@ -86,19 +85,6 @@ class Compiled:
         """Keep an instance for the next launch."""
         if not self._idle and instance.memory.nbytes <= _MOST_IDLE_BYTES:
             self._idle.append(instance)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """Properties of a launch that change its program's code, besides the types of constants."""
-
-    program: Program
-    constants: tuple[tuple[int, DType], ...]
-    pairs: bool
-    counting: bool
-    watching: bool
-    recording: bool
-    detection: Detection | None = None
 
 
 _kept: Recent[Variant, Compiled] = Recent(_MOST_KEPT)
@@ -182,16 +168,7 @@ def reordered(variant: Variant) -> Compiled:
 def _made(variant: Variant, *, in_order: bool) -> Compiled:
     import wasmtime
 
-    made = translated(
-        variant.program,
-        dict(variant.constants),
-        pairs=variant.pairs,
-        counting=variant.counting,
-        watching=variant.watching,
-        recording=variant.recording,
-        detection=variant.detection,
-        in_order=in_order,
-    )
+    made = translated(variant, in_order=in_order)
     using = engine()
     assert using is not None
     try:
@@ -230,44 +207,26 @@ def _keep(variant: Variant, one: Compiled) -> Compiled:
 # -- on disk ---------------------------------------------------------------------------------
 
 
+# Fields of a translation: all but its text, and the facts of a launch.
+_STORED = {one.name for one in fields(Translation)} - {"text", "constants", "begun", "rows_of_sums"}
+_PLACES = "registers", "specials", "cells"
+
+
 def _plain(made: Translation) -> dict[str, Any]:
     """Return a translation as plain values, without its text."""
-    return {
-        "starts": made.starts,
-        "registers": {r: _plain_place(place) for r, place in made.registers.items()},
-        "specials": {pc: _plain_place(place) for pc, place in made.specials.items()},
-        "cells": {where: _plain_place(place) for where, place in made.cells.items()},
-        "arrays": made.arrays,
-        "sums": made.sums,
-        "jumps": made.jumps,
-        "banks": made.banks,
-        "orders": made.orders,
-        "operands": {pc: [one.str for one in types] for pc, types in made.operands.items()},
-        "touched": [tuple(one) for one in made.touched],
-        "length": made.length,
-        "ran_at": made.ran_at,
-        "lowest_at": made.lowest_at,
-        "widest": made.widest,
-        "queue_at": made.queue_at,
-        "shared": tuple(made.shared),
-        "keys_at": made.keys_at,
-        "flags_at": made.flags_at,
-        "awaits": made.awaits,
-        "reductions_at": made.reductions_at,
-        "arrivals_at": made.arrivals_at,
-        "cluster_at": made.cluster_at,
-        "bulk_at": made.bulk_at,
-        "groups_at": made.groups_at,
-        "warp_bytes": made.warp_bytes,
-        "sum_count": made.sum_count,
-        "end": made.end,
+    held = {name: one for name, one in vars(made).items() if name in _STORED}
+    places = {
+        name: {where: _plain_place(place) for where, place in held[name].items()}
+        for name in _PLACES
     }
+    operands = {pc: [one.str for one in types] for pc, types in made.operands.items()}
+    touched, shared = [tuple(one) for one in made.touched], tuple(made.shared)
+    return {**held, **places, "operands": operands, "touched": touched, "shared": shared}
 
 
 def _translation(plain: Mapping[str, Any]) -> Translation:
     places = {
-        name: {where: _place(place) for where, place in plain[name].items()}
-        for name in ("registers", "specials", "cells")
+        name: {where: _place(place) for where, place in plain[name].items()} for name in _PLACES
     }
     operands = {pc: [np.dtype(one) for one in types] for pc, types in plain["operands"].items()}
     touched = [Touched(*one) for one in plain["touched"]]

@@ -18,12 +18,11 @@ from gpusim.host import fast
 from gpusim.host.interrupts import stopped_by_signals
 from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
-from gpusim.machine.compiled import arrays, memory
+from gpusim.machine.compiled import arrays
 from gpusim.machine.compiled.instance import Instance
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
-from gpusim.machine.storage import Allocation
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS, MOST_ARRAYS
 from gpusim.typing import Array
 
@@ -87,7 +86,6 @@ class Part:
 def run_parts(
     parts: Sequence[Part],
     context: Context,
-    allocations: Mapping[str, Allocation],
     step_limit: int,
     watched: Mapping[int, int],
     file: str,
@@ -97,14 +95,7 @@ def run_parts(
     Raises LeftError if NumPy has to run the blocks; arrays of NumPy stay as they are.
     """
     for part in parts:
-        instance, place = part.instance, part.place
-        shift = arrays.first_address(allocations) - arrays.arrays_begin(place.made)
-        instance.reach(place.end, shift)
-        if not instance.is_new:
-            memory.clear_marks(instance.memory, place)
-        instance.arrays = arrays.bring_arrays(instance.memory, place.made, allocations)
-        memory.bring_constants(instance.memory, place, context)
-        memory.bring_batch(instance.memory, place, context.batch, watched.keys())
+        part.instance.bring(part.place, context, watched.keys())
     most_notes = max(watched.values(), default=0)
 
     def run(part: Part) -> None:

@@ -31,15 +31,23 @@ AXES = "xyz"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of a program's code beside its execution, as in `translator.translated`."""
+class Variant:
+    """A program, and the properties of a launch that change its code.
 
+    `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts may
+    serve twice the lanes (compute capability 7.0). With `counting`, sums are stored and sectors
+    marked; with `watching`, steps of some warps are written down, with `recording` those of all, as
+    columns. With `detection` accesses are compared, to find races, or the steps of a check written
+    down.
+    """
+
+    program: Program
+    constants: tuple[tuple[int, DType], ...]
     pairs: bool
     counting: bool
     watching: bool
-    recording: bool
-    detection: Detection | None
-    in_order: bool
+    recording: bool = False
+    detection: Detection | None = None
 
 
 class Places:
@@ -49,20 +57,20 @@ class Places:
     that accesses call, by name.
     """
 
-    def __init__(self, program: Program, constants: dict[int, DType], options: Options) -> None:
-        self.in_order = options.in_order
-        self.watching, self.recording = options.watching, options.recording
-        self.detection = detection = options.detection
+    def __init__(self, variant: Variant, *, in_order: bool) -> None:
+        self.in_order = in_order
+        self.watching, self.recording = variant.watching, variant.recording
+        self.detection = detection = variant.detection
         self.shifts = {} if detection is None else dict(detection.accesses)
         self.sums = {} if detection is None else dict(detection.sums)
         self.steps = {} if detection is None else dict(detection.steps)
         self.products = {} if detection is None else dict(detection.products)
-        self.program = program
+        self.program = program = variant.program
         self.rows = program.instructions
-        self.constants = constants
-        self.pairs = int(options.pairs)
-        self.counting = options.counting
-        self.types = register_types(program, constants)
+        self.constants = dict(variant.constants)
+        self.pairs = int(variant.pairs)
+        self.counting = variant.counting
+        self.types = register_types(program, self.constants)
         self.live = Liveness(program)
         is_detecting = detection is not None and not self.steps
         self.made = Translation(

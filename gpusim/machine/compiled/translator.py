@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from gpusim.isa.ops import OPS, Program
+from gpusim.isa.ops import OPS
 from gpusim.machine.compiled import layout, linking
 from gpusim.machine.compiled.access_code import AccessCode
 from gpusim.machine.compiled.basic_blocks import BasicBlocks
 from gpusim.machine.compiled.control_flow import ControlFlow
-from gpusim.machine.compiled.detection import Detection
 from gpusim.machine.compiled.kinds import BULK_DETAILS, REFUSED, waits
 from gpusim.machine.compiled.order import has_several, meetings, ordered
-from gpusim.machine.compiled.places import Options, Places
+from gpusim.machine.compiled.places import Places, Variant
 from gpusim.machine.compiled.record_code import RecordCode
 from gpusim.machine.compiled.symbols import NotDerivedError, tracing
 from gpusim.machine.compiled.translation import Translation
@@ -28,34 +27,18 @@ from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.program.flow import all_successors, leaders
 from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
-from gpusim.typing import DType
 from gpusim.wasm.memory import fields_of, packed
 
 _NO_REDUCTION = dict.fromkeys(fields_of(state.Reduction), 0)
 
 
-def translated(
-    program: Program,
-    constants: dict[int, DType],
-    *,
-    pairs: bool,
-    counting: bool,
-    watching: bool,
-    recording: bool = False,
-    detection: Detection | None = None,
-    in_order: bool = False,
-) -> Translation:
+def translated(variant: Variant, *, in_order: bool = False) -> Translation:
     """Return a program's module; NotDerivedError for one that NumPy has to run.
 
-    `constants` are the types of the launch's constants by pc. With `pairs`, a load's wavefronts may
-    serve twice the lanes (compute capability 7.0). With `counting`, sums are stored and sectors
-    marked; with `watching`, steps of some warps are written down, with `recording` those of all, as
-    columns. With `detection` accesses are compared, to find races, or the steps of a check written
-    down. With `in_order` warps take turns as in NumPy's machine.
+    With `in_order` warps take turns as in NumPy's machine.
     """
     with tracing():
-        options = Options(pairs, counting, watching, recording, detection, in_order)
-        return _Translator(Places(program, constants, options)).translated()
+        return _Translator(Places(variant, in_order=in_order)).translated()
 
 
 class _Translator:
