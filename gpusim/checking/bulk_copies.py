@@ -53,6 +53,11 @@ class BulkCopies:
                 self._state.tell(
                     flights.unfenced(flight, shadow, name, warps, self._state.timeline)
                 )
+            cluster = batch.clocks.cluster
+            if cluster is not None and one.row // warps != one.block:
+                row, at, block = (np.array([value]) for value in (one.row, lane, one.block))
+                found = cluster.reach(row, at, block, access.does, access.line, is_word=True)
+                self._state.tell(found)
             if one.row // warps == one.block:
                 self._state.races.touch(shadow, touch, access, name)
             flights.begin(flight)

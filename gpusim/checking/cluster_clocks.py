@@ -60,11 +60,23 @@ class ClusterClocks:
         self._last = np.zeros((rows, cluster_blocks), dtype=np.int64)
         self._lines = np.zeros((rows, cluster_blocks), dtype=np.int64)
         self._lanes = np.zeros((rows, cluster_blocks), dtype=np.int64)
+        # When rows initialised mbarriers, and fenced; whether a phase ended between the two.
+        self._initialised, self._fenced = np.zeros((2, rows), dtype=np.int64)
+        self._hidden = np.zeros(rows, dtype=bool)
+
+    def initialise(self, rows: Array, time: int) -> None:
+        """Record rows that initialise mbarriers."""
+        self._initialised[rows] = time
+
+    def fence(self, rows: Array, time: int) -> None:
+        """Record rows that run a fence of the cluster's scope or wider, or of mbarriers."""
+        self._fenced[rows] = time
 
     def arrive(self, rows: Array, on: Array, time: int) -> None:
         """Record lanes, (rows, 32), that arrive at the barrier of their cluster."""
         np.logical_or.at(self._came, rows, on)
         self._arrived[rows] = time
+        self._hidden[rows] = self._initialised[rows] > self._fenced[rows]
         self.settle()
 
     def settle(self) -> None:
@@ -89,9 +101,20 @@ class ClusterClocks:
     # -- lives of blocks ---------------------------------------------------------------
 
     def touch(
-        self, rows: Array, lanes: Array, blocks: Array, does: str, line: int, time: int
+        self,
+        rows: Array,
+        lanes: Array,
+        blocks: Array,
+        does: str,
+        line: int,
+        time: int,
+        *,
+        is_word: bool = False,
     ) -> Finding | None:
-        """Record lanes' accesses to other blocks' shared memory; return one out of its lifetime."""
+        """Record lanes' accesses to other blocks' shared memory; return one that is too soon.
+
+        Accesses of an mbarrier's word (`is_word`) may not see its initialisation.
+        """
         far = blocks != rows // self.warps
         if not far.any():
             return None
@@ -99,11 +122,23 @@ class ClusterClocks:
         ranks = blocks % (self.size // self.warps)
         self._last[rows, ranks], self._lines[rows, ranks] = time, line
         self._lanes[rows, ranks] = lanes
+        return self.reach(rows, lanes, blocks, does, line, is_word=is_word)
+
+    def reach(
+        self, rows: Array, lanes: Array, blocks: Array, does: str, line: int, *, is_word: bool
+    ) -> Finding | None:
+        """Return an access to other blocks out of their lifetime, or of an mbarrier too soon."""
+        ranks = blocks % (self.size // self.warps)
         of_warps = self.known.reshape(len(self.known), -1, self.warps)[rows, ranks]
         early = ~of_warps.any(axis=1)
         lives = np.asarray(self._live.reshape(-1, self.warps * 32).any(axis=1))
         late = ~lives[blocks]
-        for wrong, rule in ((early, "cluster-start"), (late, "cluster-end")):
+        hidden = self._hidden.reshape(-1, self.warps)[blocks].any(axis=1) & is_word
+        for wrong, rule in (
+            (early, "cluster-start"),
+            (late, "cluster-end"),
+            (hidden, "mbarrier-init"),
+        ):
             if wrong.any():
                 at = int(np.argmax(wrong))
                 who, other = self._thread(int(rows[at]), int(lanes[at])), int(blocks[at])
@@ -139,6 +174,8 @@ class ClusterClocks:
         when = {
             "cluster-start": f"before block {number} is known to have started",
             "cluster-end": f"which block {number} does not wait for before it ends",
+            "mbarrier-init": f"an mbarrier that block {number} has initialised without a fence "
+            "before its relaxed arrival at the barrier of the cluster",
         }[rule]
         message = f"{who} {does} shared memory of block {number} in line {line}, {when}"
         return Finding(rule, message, (Place(line, does, who),), count=count)

@@ -9,7 +9,7 @@ from gpusim.checking.barriers import Barriers
 from gpusim.checking.batch import Batch
 from gpusim.checking.bulk_copies import BulkCopies
 from gpusim.checking.state import CheckState
-from gpusim.isa.ops import OPS
+from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.events import Step
 from gpusim.typing import Array
 
@@ -78,6 +78,8 @@ class Meetings:
         self._state.flags.fence(touch, str(step.instruction.detail))
         if self._state.copying and "FENCE.VIEW.ASYNC" in step.instruction.text:
             self._bulk.flights(batch)[0].fenced[step.rows] = time
+        if batch.clocks.cluster is not None and _is_of_cluster(step.instruction):
+            batch.clocks.cluster.fence(step.rows[step.on[0].any(axis=1)], time)
 
     def leave(self, step: Step, batch: Batch) -> None:
         """Record lanes that exit."""
@@ -86,6 +88,15 @@ class Meetings:
         batch.clocks.leave(step)
         if batch.clocks.cluster is not None:
             self._state.tell(batch.clocks.cluster.leave(step.rows))
+
+
+def _is_of_cluster(row: Instruction) -> bool:
+    """Return whether a fence orders mbarrier.init before a relaxed arrival in the cluster.
+
+    An ERRBAR of block scope stands for fence.mbarrier_init.
+    """
+    is_plain = (row.op, row.detail) in {("MEMBAR", "gpu"), ("ERRBAR", "block")}
+    return is_plain or "FENCE.VIEW.ASYNC" in row.text
 
 
 def _of_lanes_on(masks: Array, on: Array) -> Array:

@@ -58,7 +58,10 @@ class MemoryAccesses:
         blocks = np.broadcast_to(blocks, step.on.shape)[step.on]
         does, line = DOES[OPS[step.instruction.op].kind], step.instruction.line
         time = self._state.time(step.pc)
-        self._state.tell(cluster.touch(step.rows[row], lane, blocks, does, line, time))
+        memory = step.instruction.memory
+        is_word = memory is not None and memory.is_barrier_word
+        rows = step.rows[row]
+        self._state.tell(cluster.touch(rows, lane, blocks, does, line, time, is_word=is_word))
 
     def access_global(self, step: Step, batch: Batch) -> None:
         """Check an access to global memory."""
@@ -102,6 +105,9 @@ class MemoryAccesses:
             element = element + (owner if blocks is None else blocks) * elements
             own = element - owner * elements
         touch, access = self._state.touch(step, batch, element, copies), self._state.access(step)
+        memory, cluster = step.instruction.memory, batch.clocks.cluster
+        if cluster is not None and access.kind == "store" and memory and memory.is_barrier_word:
+            cluster.initialise(step.rows[step.on[0].any(axis=1)], self._state.time(step.pc))
         if step.pc in self._state.of_unknown_arrays:
             self._state.coverage.not_compared[ARRAYS] += len(touch.element) * touch.blocks
         begun: Array | bool = False

@@ -140,6 +140,13 @@ RULES: dict[str, Rule] = {
             "barrier that orders them before the copy",
         ),
         Rule(
+            "mbarrier-init",
+            ERROR,
+            "an mbarrier of another block used before its initialisation is visible",
+            "put fence.mbarrier_init.release.cluster after mbarrier.init, in the thread that "
+            "initialises, or arrive at the barrier of the cluster with release semantics",
+        ),
+        Rule(
             "plain-flag",
             WARNING,
             "a plain store to a flag polled by other threads",

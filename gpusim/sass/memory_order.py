@@ -31,6 +31,8 @@ def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: Ptx | None) -> It
     """Yield the steps of a kernel, their accesses with the order that PTX or machine code has."""
     for micro in micros:
         memory, op = micro.memory, OPS[micro.op]
+        if micro.op == "NOP" and _shows_barriers(rows[micro.row], ptx):
+            yield Micro("ERRBAR", micro.row, "block", (), (), micro.guard, issued=False)
         if memory is None or not op.kind or op.copies:
             yield micro
             continue
@@ -45,6 +47,12 @@ def ordered(micros: Sequence[Micro], rows: Sequence[Row], ptx: Ptx | None) -> It
         else:
             made = _with_order(memory, order, is_atomic=op.kind == "atomic")
             yield replace(micro, memory=made)
+
+
+def _shows_barriers(row: Row, ptx: Ptx | None) -> bool:
+    """Return whether a row is a fence.mbarrier_init: in machine code a NOP holds its place."""
+    became_of = () if ptx is None else ptx.rows(row.ptx_line)
+    return any(one.mnemonic == "fence" and "mbarrier_init" in one.words for one in became_of)
 
 
 def _asks_for_phase(row: PtxRow) -> bool:

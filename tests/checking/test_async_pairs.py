@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import gpusim
 from gpusim.launch.tensor_maps import TensorMap
 from gpusim.sass import wheels
-from gpusim.sass.kernels import CodeFile, cuda_source
+from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 BULK = Path(__file__).parents[2] / "validate" / "bulk"
@@ -28,6 +27,16 @@ HEAD = """
 #define ADD_OUT asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s32" \\
     " [%0], [%1], 256;" :: "l"(out), "r"(at(s[0])) : "memory")
 #define STORE_AT(a, v) asm volatile("st.shared::cluster.u32 [%0], %1;" :: "r"(a), "r"(v) : "memory")
+#define RELAXED asm volatile("barrier.cluster.arrive.relaxed.aligned;" \\
+    "barrier.cluster.wait.aligned;" ::: "memory")
+#define PEEK (*(int *)__cluster_map_shared_rank(s[0] + t, other))
+#define MOVE_TO(a, b) copy_to(peer(a, other), s[0], 256, peer(b, other))
+#define BARE(name, ...) extern "C" __global__ void __cluster_dims__(2, 1, 1) name( \\
+    const __grid_constant__ CUtensorMap map, const int *x, int *out) { \\
+    __shared__ alignas(128) int s[4][64]; \\
+    __shared__ u64 full[4], empty[4]; \\
+    int t = threadIdx.x, v = 0, me = rank(), other = me ^ 1; \\
+    __VA_ARGS__ }
 #define PLAIN(name, ...) extern "C" __global__ void name( \\
     const __grid_constant__ CUtensorMap map, const int *x, int *out) { \\
     __shared__ alignas(128) int s[4][64]; \\
@@ -113,54 +122,122 @@ IN_A_BLOCK = (
 )  # fmt: skip
 # Of two blocks of a cluster.
 IN_A_CLUSTER = (
-    ("cluster-start", "STORE_AT(peer(&s[0][t], other), t); MEET; out[t] = s[0][t]; MEET;",
-     "MEET; STORE_AT(peer(&s[0][t], other), t); MEET; out[t] = s[0][t];"),
-    ("cluster-end", "MEET; STORE_AT(peer(&s[0][t], other), t); out[t] = t;",
-     "MEET; STORE_AT(peer(&s[0][t], other), t); MEET; out[t] = t;"),
-    ("copy-race", "T0 expect(&full[0], 256); MEET; "
-     "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
-     "out[t] = s[0][t]; wait(&full[0], 0); MEET;",
-     "T0 expect(&full[0], 256); MEET; T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
-     "wait(&full[0], 0); out[t] = s[0][t]; MEET;"),
-    ("no-progress", "T0 if (me == 0) expect(&full[0], 512); else expect(&full[0], 256); MEET;"
+    (
+        "cluster-start",
+        "STORE_AT(peer(&s[0][t], other), t); MEET; out[t] = s[0][t]; MEET;",
+        "MEET; STORE_AT(peer(&s[0][t], other), t); MEET; out[t] = s[0][t];",
+    ),
+    (
+        "cluster-end",
+        "MEET; STORE_AT(peer(&s[0][t], other), t); out[t] = t;",
+        "MEET; STORE_AT(peer(&s[0][t], other), t); MEET; out[t] = t;",
+    ),
+    (
+        "copy-race",
+        "T0 expect(&full[0], 256); MEET; "
+        "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
+        "out[t] = s[0][t]; wait(&full[0], 0); MEET;",
+        "T0 expect(&full[0], 256); MEET; T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
+        "wait(&full[0], 0); out[t] = s[0][t]; MEET;",
+    ),
+    (
+        "no-progress",
+        "T0 if (me == 0) expect(&full[0], 512); else expect(&full[0], 256); MEET;"
+        "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3); wait(&full[0], 0); MEET;",
+        "T0 expect(&full[0], 256); MEET; T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
+        "wait(&full[0], 0); MEET;",
+    ),
+    (
+        "no-progress",
+        "T0 expect(&full[0], 256); MEET; "
+        "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 1);"
+        "wait(&full[0], 0); MEET;",
+        "T0 if (me == 0) expect(&full[0], 256); else arrive(&full[0]); MEET;"
+        "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 1); wait(&full[0], 0); MEET;",
+    ),
+    (
+        "cluster-start",
+        "T0 arrive_at(peer(&empty[1], other)); MEET; MEET;",
+        "MEET; T0 arrive_at(peer(&empty[1], other)); MEET;",
+    ),
+    (
+        "cluster-start",
+        "if (me == 0) { T0 { expect(&full[0], 256); load_all(s[0], x, 256, &full[0], "
+        "3); } } else T0 expect(&full[0], 256); wait(&full[0], 0); MEET;",
+        "T0 expect(&full[0], 256); MEET; T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
+        "wait(&full[0], 0); MEET;",
+    ),
+    (
+        "cluster-end",
+        "s[0][t] = t; MEET; out[t] = PEEK;",
+        "s[0][t] = t; MEET; v = PEEK; MEET; out[t] = v;",
+    ),
+    (
+        "cluster-end",
+        "MEET; T0 arrive_at(peer(&empty[1], other)); out[t] = t;",
+        "MEET; T0 arrive_at(peer(&empty[1], other)); out[t] = t; MEET;",
+    ),
+    (
+        "cluster-race",
+        "s[0][t] = t; MEET; v = PEEK;SYNC; s[0][t] = v; MEET; out[t] = s[0][t];",
+        "s[0][t] = t; MEET; v = PEEK; MEET;s[0][t] = v; out[t] = s[0][t];",
+    ),
+    (
+        "no-progress",
+        "T0 expect(&full[0], 256); MEET; T0 send(peer(&s[0][0], other), 7, "
+        "peer(&full[0], other)); wait(&full[0], 0); MEET;",
+        "T0 expect(&full[0], 256); MEET; send(peer(&s[0][t], other), 7, peer(&full[0], other));"
+        "wait(&full[0], 0); out[t] = s[0][t]; MEET;",
+    ),
+    (
+        "no-progress",
+        "MEET; if (t < 63) arrive_at(peer(&empty[0], other)); arrive(&empty[0]);"
+        "wait_for(&empty[0], 0); MEET;",
+        "MEET; arrive_at(peer(&empty[0], other)); arrive(&empty[0]); wait_for(&empty[0], 0); MEET;",
+    ),
+    (
+        "copy-race",
+        "T0 expect(&full[0], 256); s[0][t] = t; FENCE; MEET; T0 MOVE_TO(s[1], &full[0]);"
+        "out[t] = s[1][t]; wait(&full[0], 0); MEET;",
+        "T0 expect(&full[0], 256); s[0][t] = t; FENCE; MEET; T0 MOVE_TO(s[1], &full[0]);"
+        "wait(&full[0], 0); out[t] = s[1][t]; MEET;",
+    ),
+)
+# Of two blocks whose arrivals at the barrier of their cluster are relaxed.
+RELAXED = (
+    ("mbarrier-init", "T0 init(&empty[0], 1); RELAXED; T0 arrive_at(peer(&empty[0], other));"
+     "wait_for(&empty[0], 0); MEET;",
+     "T0 { init(&empty[0], 1); SHOW; } RELAXED; T0 arrive_at(peer(&empty[0], other));"
+     "wait_for(&empty[0], 0); MEET;"),
+    ("mbarrier-init", "T0 { SHOW; init(&empty[0], 1); } RELAXED;"
+     "T0 arrive_at(peer(&empty[0], other)); wait_for(&empty[0], 0); MEET;",
+     "T0 init(&empty[0], 1); MEET; T0 arrive_at(peer(&empty[0], other));"
+     "wait_for(&empty[0], 0); MEET;"),
+    ("mbarrier-init", "T0 { init(&full[0], 1); expect(&full[0], 256); } RELAXED;"
      "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3); wait(&full[0], 0); MEET;",
-     "T0 expect(&full[0], 256); MEET; T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3);"
-     "wait(&full[0], 0); MEET;"),
-    ("no-progress", "T0 expect(&full[0], 256); MEET; "
-     "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 1);"
-     "wait(&full[0], 0); MEET;",
-     "T0 if (me == 0) expect(&full[0], 256); else arrive(&full[0]); MEET;"
-     "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 1); wait(&full[0], 0); MEET;"),
+     "T0 { init(&full[0], 1); SHOW; expect(&full[0], 256); } RELAXED; SYNC;"
+     "T0 if (me == 0) load_all(s[0], x, 256, &full[0], 3); wait(&full[0], 0); MEET;"),
 )  # fmt: skip
 PAIRS = [
     (maker, *pair)
-    for maker, pairs in (("PLAIN", IN_A_BLOCK), ("PAIRED", IN_A_CLUSTER))
+    for maker, pairs in (("PLAIN", IN_A_BLOCK), ("PAIRED", IN_A_CLUSTER), ("BARE", RELAXED))
     for pair in pairs
 ]
 
 
-@cache
-def source() -> CodeFile:
-    """Return the file of all kernels."""
-    kernels = [
-        f"{maker}({name}{number}, {body})\n"
-        for number, (maker, _, wrong, right) in enumerate(PAIRS)
-        for name, body in (("wrong", wrong), ("right", right))
-    ]
-    return cuda_source(HEAD + "".join(kernels), includes=[str(BULK)])
-
-
-def found(name: str) -> set[str]:
+def found(name: str, number: int) -> set[str]:
     """Return the rules that a kernel breaks, with one cluster of two blocks or one block."""
-    number = int(name[5:])
-    blocks = 1 if PAIRS[number][0] == "PLAIN" else 2
+    maker, _, wrong, right = PAIRS[number]
+    body = wrong if name == "wrong" else right
+    source = cuda_source(f"{HEAD}{maker}({name}, {body})\n", includes=[str(BULK)])
+    blocks = 1 if maker == "PLAIN" else 2
     x, out = np.arange(256, dtype=np.int32), np.zeros(64 * blocks, np.int32)
     box = TensorMap(np.zeros((8, 8), np.int32), (8, 8))
-    return {one.rule for one in gpusim.check(source()[name][blocks, 64], box, x, out).errors}
+    return {one.rule for one in gpusim.check(source[name][blocks, 64], box, x, out).errors}
 
 
 @pytest.mark.parametrize("number", range(len(PAIRS)))
 def test_a_check_finds_what_is_wrong_and_accuses_no_twin(number: int) -> None:
     """The planted rule is among those of the wrong kernel; the right one breaks none."""
-    assert PAIRS[number][1] in found(f"wrong{number}")
-    assert not found(f"right{number}") - {"block-race"}
+    assert PAIRS[number][1] in found("wrong", number)
+    assert not found("right", number) - {"block-race"}
