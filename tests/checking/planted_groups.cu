@@ -1,6 +1,7 @@
 // Cooperative groups and masks: kernels with one planted bug each, in the lines that end in <-, and
 // with FIXED the same kernels corrected. Blocks have 128 threads.
 
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 namespace cg = cooperative_groups;

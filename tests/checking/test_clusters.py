@@ -10,7 +10,8 @@ import gpusim
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
-HEAD = """
+HEAD = """\
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 #define KERNEL(name, ...) __global__ void __cluster_dims__(2, 1, 1) name(int *out) { \\

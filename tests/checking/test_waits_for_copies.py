@@ -120,7 +120,8 @@ def test_the_fix_names_the_wait_of_a_pipeline_object() -> None:
 
 
 def test_the_fix_names_the_wait_of_a_cooperative_group() -> None:
-    text = """
+    text = """\
+    #define _CG_LIMIT_INCLUDED_DEPENDENCIES
     #include <cooperative_groups/memcpy_async.h>
     __global__ void k(const int *x, int *y) {
         __shared__ __align__(16) int s[128];

@@ -15,6 +15,7 @@ from gpusim.sass.kernels import CodeKernel, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 KERNELS = """
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 #define OF(x, y) __global__ void __cluster_dims__(x, y, 1)

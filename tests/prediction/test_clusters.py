@@ -22,6 +22,7 @@ from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 KERNELS = """
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 #define OF(x) __global__ void __cluster_dims__(x, 1, 1)

@@ -118,6 +118,7 @@ def test_a_number_of_64_bits_must_agree_with_the_instructions_bits() -> None:
 
 
 KERNELS = r"""
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 __constant__ int table[4] = {5, 6, 7, 8};

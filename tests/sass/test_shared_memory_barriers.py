@@ -14,6 +14,7 @@ nvcc = pytest.mark.skipif(
     reason=wheels.INSTALL,
 )
 CODE = """
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/barrier>

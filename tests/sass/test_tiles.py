@@ -14,6 +14,7 @@ from gpusim.sass.kernels import CodeFile, cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 CODE = """
+#define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
 template <int N> __device__ void vote(int *o, const int *a) {
     auto tile = cooperative_groups::tiled_partition<N>(cooperative_groups::this_thread_block());
