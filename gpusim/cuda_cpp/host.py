@@ -25,7 +25,7 @@ _DEVICE_MACRO = re.compile(
 )
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)\((?:[^\n\\]|\\\r?\n|\\.)*", re.MULTILINE)
 _VISIBLE = re.compile(rb"[^\r\n]")
-_CALL = re.compile(rb"\s*(\w+)\s*\(")
+_WORD = re.compile(rb"\w+")
 _ALIGNED = re.compile(rb"\b__(?:builtin_)?align__\s*\([^()]*\)")  # missing in the grammar
 GROUPS = (
     "namespace_definition", "linkage_specification", "declaration_list", "preproc_if",
@@ -102,9 +102,8 @@ def device_macros(source: bytes) -> frozenset[bytes]:
 
 
 def is_made_by(body: bytes, macros: Collection[bytes]) -> bool:
-    """Return whether a declaration is a call of one of these macros."""
-    called = _CALL.match(body)
-    return called is not None and called[1] in macros
+    """Return whether a declaration calls one of these macros, or has one among its qualifiers."""
+    return any(word in macros for word in _WORD.findall(body.partition(b"{")[0]))
 
 
 def _host_nodes(node: Any, source: bytes, macros: Collection[bytes]) -> Iterator[Any]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from gpusim.cuda_cpp.source_text import closings, parts, plain_text
 
 _MARK = re.compile(r"[;{}]|\b__global__\b")
 _NAME = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _NAMESPACE = re.compile(r"\bnamespace\s+([A-Za-z_][\w:]*)\s*\{")
+_MACRO = re.compile(r"^#\s?define (\w+)(?:\(([^()\n]*)\))?([^\n]*)$", re.MULTILINE)
+_MACRO = re.compile(r"^#\s?define (\w+)(?:\(([^()\n]*)\))?([^\n]*)$", re.MULTILINE)
+_WORD, _PASTE = re.compile(r"\w+"), re.compile(r"\s*##\s*")
 _TEMPLATE = re.compile(r"\btemplate\s*<")
 _LAST = re.compile(r"([A-Za-z_]\w*)\s*((?:\[[^\]]*\]\s*)*)$")
 _LENGTH = re.compile(r"\[\s*(\d+)\s*\]")
@@ -69,7 +72,7 @@ def overloads(text: str, name: str) -> Sequence[tuple[Declared, ...]]:
 @lru_cache(maxsize=8)
 def _kernels(text: str) -> tuple[str, Mapping[str, Sequence[tuple[int, int]]]]:
     """Return the text without comments, and where in it each kernel's parameters stand."""
-    plain = plain_text(text)
+    plain = _expanded(text)
     closing = closings(plain, "()")
     found: dict[str, list[tuple[int, int]]] = {}
     for _, name, begin in _declarations(plain, closing):
@@ -79,7 +82,7 @@ def _kernels(text: str) -> tuple[str, Mapping[str, Sequence[tuple[int, int]]]]:
 
 def templates(text: str) -> dict[str, list[str]]:
     """Return the parameters of each template of a kernel that a source text defines."""
-    plain = plain_text(text)
+    plain = _expanded(text)
     found: dict[str, list[str]] = {}
     for before, name, _ in _declarations(plain, closings(plain, "()")):
         if match := _TEMPLATE.search(before):
@@ -91,7 +94,7 @@ def templates(text: str) -> dict[str, list[str]]:
 @lru_cache(maxsize=8)
 def namespaces(text: str) -> Mapping[str, str]:
     """Return the namespace of each kernel that has one, as `outer::inner::`."""
-    plain = plain_text(text)
+    plain = _expanded(text)
     closing = closings(plain, "{}")
     spaces = [
         (one[1], one.end(), closing.get(one.end() - 1, 0)) for one in _NAMESPACE.finditer(plain)
@@ -101,6 +104,25 @@ def namespaces(text: str) -> Mapping[str, str]:
         around = "".join(f"{space}::" for space, begin, end in spaces if begin < at < end)
         found.setdefault(name, around)
     return {name: around for name, around in found.items() if around}
+
+
+def _expanded(text: str) -> str:
+    """Return the plain text without definitions of macros; uses of `__global__` ones expanded."""
+    plain = plain_text(text)
+    macros = [macro.groups("") for macro in _MACRO.finditer(plain) if "__global__" in macro[0]]
+    plain = _MACRO.sub("", plain)
+    for name, parameters, body in macros:
+        use = rf"\b{name}\b" + r"\s*\(([^()]*)\)" * bool(parameters)
+        plain = re.sub(use, partial(_body, parameters, body), plain)
+    return plain
+
+
+def _body(parameters: str, body: str, use: re.Match[str]) -> str:
+    """Return the body of a macro with the arguments of one use."""
+    if not parameters:
+        return body
+    given = dict(zip(_WORD.findall(parameters), parts(use[1]), strict=False))
+    return _PASTE.sub("", _WORD.sub(lambda word: given.get(word[0], word[0]).strip(), body))
 
 
 def _declarations(text: str, closing: Mapping[int, int]) -> Iterator[tuple[str, str, int]]:
