@@ -124,8 +124,10 @@ def instance(file: CodeFile, name: str, block: str | None = None) -> str | None:
     base, plain = name.partition("<")[0], name.rpartition("::")[2]
     if not isinstance(file, CudaSource) or plain not in file.templates:
         return None
+    own = {word for one in file.templates[plain] for word in one.split()[1:]}
     for one in _launches(file, plain, {}):
-        if words := _template(one, file, _of_block(one, block or "")):
+        words = _template(one, file, _of_block(one, block or ""))
+        if words and own.isdisjoint(words):  # else a macro defines the name: AT_DISPATCH's scalar_t
             return f"{base}<{', '.join(words)}>"
     return None
 

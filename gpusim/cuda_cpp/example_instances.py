@@ -20,9 +20,9 @@ _SIZES = (
     r"__shared__[^;]*\b{name}\b|\+=\s*{name}\b"
     r"|blockIdx\s*\.\s*\w\s*\*\s*{name}\b|\b{name}\s*\*\s*blockIdx\b"
 )
-# A shared array with numbers as its sizes, and the thread's index along an axis.
-_SHARED = re.compile(r"__shared__[^;\[]*?(\w+)\s*((?:\[\s*\d+\s*\])+)\s*;")
-_THREAD_INDEX = re.compile(r"\b(\w+)\s*=\s*threadIdx\s*\.\s*[xy]\s*[;,]")
+# A shared array with numbers or names as its sizes, and the thread's index along an axis.
+_SHARED = re.compile(r"__shared__[^;\[]*?(\w+)\s*((?:\[\s*\w+\s*\])+)\s*;")
+_THREAD_INDEX = re.compile(r"\b(\w+)\s*=\s*(?:\(\w+\)\s*)?threadIdx\s*\.\s*[xy]\s*[;,]")
 _SQUARE_GRID = re.compile(r"\bblockIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 _SQUARE_BLOCK = re.compile(r"\bthreadIdx\s*\.\s*y\b|\bgrid\(\s*2\s*\)")
 
@@ -49,7 +49,7 @@ def shape(body: str, text: str = "") -> tuple[str, str]:
     """
     is_square = _SQUARE_BLOCK.search(body) is not None
     constants = sorted(set(block_constants(text, body).values()), reverse=True)[: 1 + is_square]
-    sizes = constants or _shared_sizes(body, 1 + is_square)
+    sizes = constants or _shared_sizes(text, body, 1 + is_square)
     sizes = sizes * 2 if is_square and len(sizes) == 1 else sizes
     is_possible = sizes and 0 < prod(sizes) <= MOST_THREADS
     block = "x".join(map(str, sizes)) if is_possible else BLOCKS[is_square]
@@ -71,13 +71,16 @@ def block_constants(text: str, body: str) -> dict[str, int]:
     }
 
 
-def _shared_sizes(body: str, dimensions: int) -> list[int]:
+def _shared_sizes(text: str, body: str, dimensions: int) -> list[int]:
     """Return the sizes of the smallest shared array that the thread's index is an index of."""
+    known = whole_numbers(text)
     threads = "|".join([r"threadIdx\s*\.\s*[xy]", *_THREAD_INDEX.findall(body)])
     found = []
     for array, sizes in _SHARED.findall(body):
-        if re.search(rf"\b{array}(?:\s*\[\s*(?:{threads})\s*\]){{{dimensions}}}", body):
-            numbers = [int(one) for one in re.findall(r"\d+", sizes)]
+        words = re.findall(r"\w+", sizes)
+        numbers = [int(one) if one.isdecimal() else known.get(one, 0) for one in words]
+        is_by_thread = rf"\b{array}(?:\s*\[\s*(?:{threads})\s*\]){{{dimensions}}}"
+        if all(numbers) and len(numbers) >= dimensions and re.search(is_by_thread, body):
             found.append([min(numbers)] * dimensions if dimensions > 1 else numbers[:1])
     return min(found, default=[])
 

@@ -121,7 +121,9 @@ def test_strings_keep_their_lines_and_assembled_ones_are_named() -> None:
 
 
 @needs_compiler
-def test_a_block_has_the_threads_of_a_shared_array_and_its_tile(run: Run, tmp_path: Path) -> None:
+def test_a_block_has_the_threads_of_a_shared_array_and_tiles_are_blocks(
+    run: Run, tmp_path: Path
+) -> None:
     file = tmp_path / "row.cu"
     file.write_text("""
 __global__ void row(const float *x, float *y, int tile) {
@@ -138,6 +140,20 @@ __global__ void turned(const float *x, float *y, int n) {
   __syncthreads();
   y[(blockIdx.x * 8 + threadIdx.y) * n + blockIdx.y * 8 + i] = s[i][threadIdx.y];
 }
+#define tW 12
+__global__ void summed(const float *x, float *y) {
+  __shared__ float s[tW][tW];
+  int ty = threadIdx.y, tx = threadIdx.x;
+  s[ty][tx] = x[ty * tW + tx];
+  __syncthreads();
+  float sum = 0;
+  for (int i = 0; i < tW; i++) sum += s[i][tx];
+  if (blockIdx.x == 0 && ty == 0) y[tx] = sum;
+}
+template <typename scalar_t> __global__ void doubled(scalar_t *x) {
+  x[blockIdx.x * blockDim.x + threadIdx.x] *= 2;
+}
+void of_tensors(float *x) { DISPATCH([&] { doubled<scalar_t><<<1, 64>>>(x); }); }
 """)
     commands = [
         one["command"] for one in json.loads(run("list", str(file), "--json")[1])["kernels"]
@@ -145,5 +161,7 @@ __global__ void turned(const float *x, float *y, int n) {
     assert "--block 96 " in commands[0]
     assert "--arg tile=96" in commands[0]
     assert "--block 8x8 " in commands[1]
+    assert "--block 12x12 " in commands[2]
+    assert "doubled<float>" in commands[3]
     for one in commands:
         assert run("check", *shlex.split(one)[2:])[0] == 0
