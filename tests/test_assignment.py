@@ -169,6 +169,26 @@ def test_tests_handed_in_do_not_replace_those_of_the_assignment(tmp_path: Path) 
     assert Assignment(small, seconds=60).grade(cheat).points == 1
 
 
+def test_a_file_of_any_name_replaces_the_only_one_to_complete(
+    tmp_path: Path, assignment: Assignment
+) -> None:
+    work = tmp_path / "alice.py"
+    work.write_text((SOLUTION / "row_sums.py").read_text("utf-8"))
+    assert assignment.grade(work).points == 20
+
+
+def test_work_without_the_file_to_complete_is_named(tmp_path: Path) -> None:
+    small = small_assignment(tmp_path / "small")
+    (small / "helpers.py").write_text("")
+    assignment = Assignment(small, seconds=60)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "mine.py").write_text("")
+    assert assignment.grade(tmp_path / "empty").remark == "the folder has no helpers.py or work.py"
+    assert assignment.grade(tmp_path / "mine.py").remark == (
+        "the assignment has no file mine.py to complete"
+    )
+
+
 def test_work_that_does_not_end_has_no_points(tmp_path: Path) -> None:
     assignment = Assignment(small_assignment(tmp_path / "small"), seconds=60)
     (tmp_path / "work.py").write_text("while True: pass\n")

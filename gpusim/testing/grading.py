@@ -1,6 +1,7 @@
 """Handed-in work marked by the tests of an assignment: points, and the reason of each failure.
 
-Each work is a file or folder that replaces files of the same names in a copy of the assignment.
+Each work replaces files in a copy of the assignment: a folder those of the same names, a file the
+one of its name or the only one to complete.
 Its tests run there in a process of their own; their points are the marks `gpusim_points`.
 """
 
@@ -21,6 +22,7 @@ from gpusim.errors import InputError
 from gpusim.testing.pytest_plugin import POINTS
 
 REPORT = "report.xml"
+SOURCES = (".py", ".cu", ".cuh", ".ipynb")
 TESTS = ("test_*.py", "*_test.py", "conftest.py")
 
 
@@ -82,19 +84,32 @@ class Assignment:
         with tempfile.TemporaryDirectory() as place:
             copy = Path(place) / "work"
             shutil.copytree(self.folder, copy)
-            if work.is_dir():
-                shutil.copytree(work, copy, dirs_exist_ok=True)
-                for path in (path for pattern in TESTS for path in self.folder.rglob(pattern)):
-                    shutil.copy(path, copy / path.relative_to(self.folder))
-            else:
-                shutil.copy(work, copy)
-            remark = next(_syntax_errors(copy), "")
+            remark = self._hand_in(work, copy) or next(_syntax_errors(copy), "")
             parts, remark = ((), remark) if remark else self._ran(copy)
         found = {one.test: one for one in parts}
         absent = remark or "did not run"
         every = [found.get(test, Part(test, 0, possible, absent)) for test, possible in
                  self.possible.items()]  # fmt: skip
         return Grade(str(work), tuple(every), remark)
+
+    def _hand_in(self, work: Path, copy: Path) -> str:
+        """Replace files of a copy of the assignment by a work, or return why that is impossible."""
+        tests = [path for pattern in TESTS for path in self.folder.rglob(pattern)]
+        files = [path for path in self.folder.rglob("*") if path.is_file() and path not in tests]
+        if work.is_dir():
+            names = [path.relative_to(self.folder) for path in files if path.suffix in SOURCES]
+            if names and not any((work / name).is_file() for name in names):
+                return f"the folder has no {' or '.join(sorted(map(str, names)))}"
+            shutil.copytree(work, copy, dirs_exist_ok=True)
+            for path in tests:
+                shutil.copy(path, copy / path.relative_to(self.folder))
+            return ""
+        alike = [path for path in files if path.suffix == work.suffix]
+        named = [path for path in alike if path.name == work.name] or alike
+        if len(named) != 1:
+            return f"the assignment has no file {work.name} to complete"
+        shutil.copy(work, copy / named[0].relative_to(self.folder))
+        return ""
 
     def _ran(self, folder: Path) -> tuple[tuple[Part, ...], str]:
         """Run the tests of a folder: their parts, and the reason why none ran."""
