@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapreplace
 from itertools import islice
 from operator import itemgetter
 
@@ -14,12 +15,11 @@ import numpy as np
 
 from gpusim.gpu.device import Device
 from gpusim.launch.prepared import Prepared
-from gpusim.prediction.clock.dispatch import blocks_of_busiest
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.program_steps import ProgramSteps, program_steps
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.streams import BlockStream, Classes, WarpStream
-from gpusim.prediction.streams.representatives import representatives
+from gpusim.typing import Array
 
 MOST_ADDED_UP = 1 << 20  # blocks summed singly to find the SM with most work
 FEW_ITERATIONS = 2  # loops whose counts differ by no more keep that difference when shortened
@@ -256,3 +256,83 @@ def _similar(streams: Iterable[BlockStream]) -> list[dict[int, int]]:
             similar[count] = int(most)
         found.append(similar)
     return found
+
+
+# The first wave is dealt to the SMs in turn, and each later block goes to the first free place. For
+# blocks of about equal duration that gives every n-th block. For others, an SM with long blocks
+# gets fewer: a strict round robin would give all working rows of a grid, with work in a part of its
+# rows and a width that shares a factor with the number of SMs, to one SM.
+# Excess of an SM with every n-th block over the mean, up to which blocks are not followed singly.
+UNEVEN = 0.01
+
+
+def blocks_of_busiest(work: Array, sms: int, resident: int) -> Sequence[int]:
+    """Return the block numbers of the busiest SM.
+
+    `work` is the work of each block of the grid; an SM holds `resident` blocks at a time.
+    """
+    totals = np.bincount(np.arange(len(work)) % sms, work, sms)
+    first = int(totals.argmax())
+    if totals[first] <= (1 + UNEVEN) * math.ceil(len(work) / sms) * work.mean():
+        return range(first, len(work), sms)
+    owners = _owners(work, sms, resident)
+    busiest = np.bincount(owners, work, sms).argmax()
+    found: list[int] = np.flatnonzero(owners == busiest).tolist()
+    return found
+
+
+def _owners(work: Array, sms: int, resident: int) -> Array:
+    """Return each block's SM. A place on an SM is free at the end of its block's work."""
+    places = sms * resident
+    owners = np.arange(len(work)) % sms
+    free = sorted((done, place) for place, done in enumerate(work[:places].tolist()))
+    for block, own in enumerate(work[places:].tolist(), start=places):
+        done, place = free[0]
+        heapreplace(free, (done + own, place))
+        owners[block] = place % sms
+    return owners
+
+
+# The SM's blocks, ordered by instruction count, are divided into equal parts, and a block near the
+# mean of a part represents it: their total work hardly changes.
+Counted = tuple[BlockStream, int]  # a stream, and the number of its blocks on the SM
+
+
+def representatives(
+    own: Sequence[Counted], iterations: int, resident: int, steps: float
+) -> dict[int, BlockStream]:
+    """Return the stream played for each, by its `id`: most often itself.
+
+    `own` are the SM's streams with block counts. At most `iterations` of each loop are played, of
+    at most `resident` blocks at a time. If all blocks are resident they begin together, and the
+    longest one ends the SM: it is played itself, beside the representatives of the others.
+    """
+    ordered = sorted(own, key=lambda counted: counted[0].instructions)
+    blocks = np.array([count for _, count in ordered])
+    each = float(np.average([one.steps(iterations) for one, _ in ordered], weights=blocks))
+    parts = max(1, int(steps / each))
+    if len(ordered) <= parts:
+        return {id(one): one for one, _ in ordered}
+    if blocks.sum() > resident:
+        return _of_parts(ordered, parts)
+    longest = ordered.pop()[0]
+    return {**_of_parts(ordered, max(1, parts - 1)), id(longest): longest}
+
+
+def _of_parts(ordered: Sequence[Counted], parts: int) -> dict[int, BlockStream]:
+    """Return for each stream the representative of its part, of `parts` equal parts."""
+    blocks = np.array([count for _, count in ordered])
+    middles = np.cumsum(blocks) - blocks / 2
+    part_of = (middles * parts / blocks.sum()).astype(np.int64)
+    found = {}
+    for part in sorted(set(part_of.tolist())):
+        here = [one for one, at in zip(ordered, part_of, strict=True) if at == part]
+        found.update({id(one): _middle(here) for one, _ in here})
+    return found
+
+
+def _middle(counted: Sequence[Counted]) -> BlockStream:
+    """Return the stream with an instruction count nearest to the blocks' mean."""
+    instructions = [one.instructions for one, _ in counted]
+    mean = np.average(instructions, weights=[count for _, count in counted])
+    return counted[int(np.abs(np.array(instructions) - mean).argmin())][0]

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,6 @@ from gpusim.host.disk_cache import key
 from gpusim.launch.grid import ComputeCapability
 from gpusim.sass import cache, wheels
 from gpusim.sass.cache import Lookup
-from gpusim.sass.diagnostics import without_foreign_lines
 
 WORKER, LOOKUPS, BOUNDED = (
     Path(__file__).parent / name for name in ("worker.py", "lookups.py", "bounded.py")
@@ -368,3 +367,43 @@ def _disassembly(
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -signal.SIGKILL, b"", b"")
+
+
+# A source's `#include` may lead anywhere. Lines of files outside of its folder and of the folders
+# of headers are left out of messages: they give only the place and kind of an error there.
+_HEAD = re.compile(r"(?P<file>\S.*?)\((?P<line>\d+)\): (?P<words>.*)")
+_QUOTED = re.compile(r'(?<!source file )"[^"]*"')  # but for a header that is not there
+_DIRECTIVE = re.compile(r"(#error directive).*")
+HIDDEN = "  (a line of a file outside of the source's folder; -I FOLDER, includes=, has it shown)"
+
+
+def without_foreign_lines(words: str, file: str, folders: Sequence[str | Path]) -> str:
+    """Return the words about `file` without lines of files that lie in none of the folders."""
+    own = [Path(folder).resolve() for folder in folders]
+    return "\n".join(_kept(words.split("\n"), file, own))
+
+
+def _kept(lines: Sequence[str], file: str, own: Sequence[Path]) -> Iterator[str]:
+    is_foreign = False
+    for line in lines:
+        if match := _HEAD.match(line):
+            is_foreign = match["file"] != file and not _lies_in(match["file"], own)
+            yield _masked(match) if is_foreign else line
+            if is_foreign:
+                yield HIDDEN
+        elif not line.startswith(" ") or not is_foreign:
+            is_foreign = is_foreign and bool(line)
+            yield line
+
+
+def _lies_in(file: str, own: Sequence[Path]) -> bool:
+    try:
+        path = Path(file).resolve()
+    except (OSError, ValueError, RuntimeError):
+        return False
+    return any(path.is_relative_to(folder) for folder in own)
+
+
+def _masked(head: re.Match[str]) -> str:
+    words = _DIRECTIVE.sub(r"\1", _QUOTED.sub('"..."', head["words"]))
+    return f"{head['file']}({head['line']}): {words}"

@@ -21,13 +21,13 @@ from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.launch.languages import PYTHON
 from gpusim.launch.prepared import Prepared
-from gpusim.sass import c_atomics
 from gpusim.sass.c_arithmetic import ARITHMETIC
-from gpusim.sass.c_functions import definitions
-from gpusim.sass.c_types import VECTORS, literal, of_dtype, of_value
+from gpusim.sass.c_functions import NAMESPACE, definitions
+from gpusim.sass.c_types import VECTORS, literal, of_dtype, of_value, unsigned
 from gpusim.sass.compiler import Options
 from gpusim.sass.intervals import Intervals, Known
 from gpusim.sass.kernels import CodeKernel, CudaSource
+from gpusim.typing import DType
 
 REGISTERS: Mapping[str, str] = {
     "tid": "threadIdx", "ctaid": "blockIdx", "ntid": "blockDim", "nctaid": "gridDim",
@@ -248,7 +248,7 @@ class Written:
         array, operation = value.detail
         index, *operands = map(self._of, value.args)
         place = f"&{self._array(array)}[{index}]"
-        return c_atomics.written(operation, array.dtype, place, operands)
+        return written(operation, array.dtype, place, operands)
 
 
 def _on_lines(parts: Sequence[str]) -> str:
@@ -386,3 +386,39 @@ class WrittenKernel:
         rehearsal = checked() if written.may_leave_an_axis else None
         arguments = {**made.arguments, **strided}
         return replace(made, arguments=arguments, rehearsal=rehearsal, language=PYTHON)
+
+
+FUNCTIONS: Mapping[str, str] = {
+    "add": "atomicAdd", "min": "atomicMin", "max": "atomicMax", "exch": "atomicExch",
+    "cas": "atomicCAS", "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor",
+}  # fmt: skip
+AS_UNSIGNED = ("add", "exch", "cas")  # 64-bit integers have these unsigned only
+# The new value for atomics of floats, done by compare-and-swap of bits.
+NEXT: Mapping[str, str] = {
+    "min": "fmin(now, {0})", "max": "fmax(now, {0})", "exch": "{0}", "cas": "now == {0} ? {1} : now"
+}  # fmt: skip
+
+
+def written(operation: str, dtype: DType, place: str, operands: Sequence[str]) -> str:
+    """Return the call that changes the element at an address and returns its old value.
+
+    A difference is a sum: CUDA's own `atomicSub` negates an int, which is undefined for the least
+    one, so that nvcc takes its operand for 0 where it can be nothing else.
+    """
+    given = list(operands)
+    if operation == "sub":
+        operation, given = "add", [_negated(dtype, given[0])]
+    if dtype.kind == "f" and operation in NEXT:
+        then = NEXT[operation].format(*given)
+        kind = of_dtype(dtype)
+        return f"{NAMESPACE}::swapped({place}, [=]({kind} now) {{ return ({kind})({then}); }})"
+    if dtype.name == "int64" and operation in AS_UNSIGNED:
+        kind = unsigned(dtype)
+        place, given = f"({kind} *){place}", [f"({kind}){one}" for one in given]
+    return f"{FUNCTIONS[operation]}({', '.join([place, *given])})"
+
+
+def _negated(dtype: DType, operand: str) -> str:
+    if dtype.kind == "f":
+        return f"(-{operand})"
+    return f"({of_dtype(dtype)})(({unsigned(dtype)})0 - ({unsigned(dtype)}){operand})"

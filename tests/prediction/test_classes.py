@@ -12,8 +12,8 @@ from gpusim.cuda import Kernel
 from gpusim.launch.arguments import array_spec
 from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.streams import Classes, classify
-from gpusim.prediction.streams import representatives as representatives
 from gpusim.prediction.streams.cells import Cells, strata
+from gpusim.prediction.workload import Counted, representatives
 
 Size = int | tuple[int, ...]
 
@@ -125,10 +125,10 @@ def test_an_sm_whose_blocks_begin_together_ends_with_the_longest_which_is_played
     assert numbers_played(own, resident=5, steps=1) == [4, 4, 4, 4, 4, 4]
 
 
-def numbers_played(own: list[representatives.Counted], resident: int, steps: float) -> list[int]:
+def numbers_played(own: list[Counted], resident: int, steps: float) -> list[int]:
     """Return for each of an SM's blocks, by their places among these, the one that is played."""
     streams = [stream for stream, _ in own]
-    played = representatives.representatives(own, 32, resident, steps)
+    played = representatives(own, 32, resident, steps)
     return [streams.index(played[id(stream)]) for stream in streams]
 
 

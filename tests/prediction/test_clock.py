@@ -36,7 +36,7 @@ from gpusim.prediction.memory import (
     slowest_excess_cycles,
 )
 from gpusim.prediction.memory.atomics import AtomicLoad
-from gpusim.prediction.memory.fences import Fences
+from gpusim.prediction.memory.hierarchy import Fences
 from gpusim.prediction.streams import WarpStream
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")

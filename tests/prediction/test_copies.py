@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusim import array_spec, cuda_source, predict
-from gpusim.prediction.clock.async_copies import Copies
+from gpusim.prediction.clock.builder import Copies
 from gpusim.sass import wheels
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")

@@ -7,7 +7,7 @@ import pytest
 from numpy import float32
 
 from gpusim import cuda, predict
-from gpusim.prediction.clock.dispatch import blocks_of_busiest
+from gpusim.prediction.workload import blocks_of_busiest
 
 pytestmark = pytest.mark.usefixtures("both_evaluators")
 

@@ -9,7 +9,7 @@ import pytest
 
 from gpusim.errors import InputError
 from gpusim.sass import compiler, wheels
-from gpusim.sass.diagnostics import without_foreign_lines
+from gpusim.sass.compiler import without_foreign_lines
 from gpusim.sass.kernels import cuda_source
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)

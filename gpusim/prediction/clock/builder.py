@@ -6,18 +6,58 @@ variable latency: compilers write it into the machine code. `step_builder` walks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
-from gpusim.prediction.clock.async_copies import Copies
 from gpusim.prediction.clock.costs import NO_PIPE, PIPE_NUMBERS, XU, Cost
 from gpusim.prediction.clock.issue import Issue
 from gpusim.prediction.clock.step_table import Draft
 from gpusim.prediction.clock.steps import BULK_STORES, READS, Action
 from gpusim.prediction.memory.measured import ISSUED_BEHIND_A_BARRIER
+
+
+@dataclass
+class Copies:
+    """A warp's copies, as results under negative numbers, distinct from registers.
+
+    `begun` are the copies since the last committed group, `groups` the groups not yet awaited, the
+    oldest first.
+    """
+
+    begun: tuple[int, ...] = ()
+    groups: list[tuple[int, ...]] = field(default_factory=list)
+
+    def begin(self, pending: Container[int]) -> int:
+        """Begin a copy; return the first number without a `pending` result."""
+        number = -1
+        while number in pending:
+            number -= 1
+        self.begun += (number,)
+        return number
+
+    def commit_group(self) -> None:
+        """Commit the begun copies as a group."""
+        self.groups.append(self.begun)
+        self.begun = ()
+
+    def awaited(self, allowed: int) -> tuple[int, ...]:
+        """Return the copies of all groups but the last `allowed` ones."""
+        count = max(0, len(self.groups) - allowed)
+        here = tuple(copy for group in self.groups[:count] for copy in group)
+        del self.groups[:count]
+        return here
+
+    def again(self) -> Copies:
+        """Return an independent copy of this state."""
+        return Copies(self.begun, list(self.groups))
+
+    def state(self) -> tuple[object, ...]:
+        """Return the state that determines further waits."""
+        return self.begun, tuple(self.groups)
+
 
 _FROM_GLOBAL = (
     Action.GLOBAL_LOAD, Action.GLOBAL_ATOMIC, Action.FENCE, Action.MBARRIER_WAIT,
