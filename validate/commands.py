@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
     add_certainty(
         below.add_parser(
             "certainty",
-            help="how surely intervals hold, and the order of launches",
+            help="how often intervals and orders of launches are right",
             epilog=CERTAINTY_EXAMPLES,
         )
     )

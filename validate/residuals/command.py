@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print how surely intervals and the order of launches hold, cross-validated."""
+    """Print how often intervals and orders of launches are right, cross-validated."""
     if chosen.predict:
         recording.record_pairs()
     pairs = launches()
