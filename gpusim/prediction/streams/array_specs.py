@@ -56,7 +56,8 @@ def _fields(spec: ArraySpec) -> tuple[tuple[int, ...], np.dtype[Any]]:
 def refuse_missing_elements(prepared: Prepared) -> None:
     """Raise MissingElementsError where control flow or addresses depend on missing elements."""
     program = prepared.program
-    without = [name for name in prepared.arguments if name in without_elements(prepared)]
+    missing = without_elements(prepared)
+    without = [name for name in prepared.arguments if name in missing]
     unknown = data_dependent_lines(program, set(without))
     if unknown:
         where = ", ".join(map(str, unknown[:4]))
