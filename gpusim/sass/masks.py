@@ -54,6 +54,8 @@ def _number(ptx: Ptx, line: int) -> int | None:
     """Return the mask of a line of PTX, None where it is no number."""
     for row in ptx.rows(line):
         mask = ptx.number(row.operands[-1], line) if row.operands else None
-        if row.mnemonic in WITH_MASK and "sync" in row.words and mask is not None:
+        is_of_block = row.mnemonic == "bar" and "warp" not in row.words  # with its number
+        has_mask = row.mnemonic in WITH_MASK and "sync" in row.words and not is_of_block
+        if has_mask and mask is not None:
             return mask & EVERY_LANE
     return None

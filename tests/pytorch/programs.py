@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ IS_THERE = all(map(importlib.util.find_spec, ("torch", "triton")))
 needs_torch = pytest.mark.skipif(
     not IS_THERE, reason="needs PyTorch's CPU build and Triton: pip install '.[torch]'"
 )
+IS_TRITON_3_6 = IS_THERE and version("triton").startswith("3.6")  # its PTX names no helpers
 PROLOGUE = "import torch\nimport triton\nimport triton.language as tl\n"
 
 

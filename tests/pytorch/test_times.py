@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pytorch.programs import Programs, needs_torch
+from pytorch.programs import IS_TRITON_3_6, Programs, needs_torch
 
 from gpusim.cli import program_modes
 from gpusim.launch.prepared import Prepared
@@ -135,6 +135,7 @@ print(square.best_config.kwargs)
 """
 
 
+@pytest.mark.skipif(IS_TRITON_3_6, reason="its ptxas leaves out a wgmma without a wait")
 @pytest.mark.parametrize("command", ["run", "predict", "check"])
 def test_a_search_goes_on_behind_a_refused_launch(programs: Programs, command: str) -> None:
     ran = programs.run(REFUSED, command)
