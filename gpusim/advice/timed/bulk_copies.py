@@ -1,0 +1,179 @@
+"""Pipelines of bulk copies: waits at their mbarriers, bytes in flight, sizes and multicast."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpusim.advice.evidence import Evidence
+from gpusim.advice.records import Advice
+from gpusim.advice.registry import rule
+from gpusim.advice.timed.waiting import is_waiting
+from gpusim.isa.ops import OPS, PEER_COPY
+from gpusim.prediction.records import Prediction
+
+WAIT = 0.15  # of the warps' time
+# Of a copy: one in flight for each block, 114 SMs of an H800 load 223 GB/s at 1 KB and 1,708 at
+# 16 KB (HPMLL/NVIDIA-Hopper-Benchmark, tma_bw).
+SMALL_BYTES = 1024
+SEVERAL = 1.5  # times that blocks load their distinct bytes
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """The bulk loads of a block: bytes by mbarrier and by pc, copies by pc."""
+
+    stages: dict[int, int]
+    bytes: dict[int, int]
+    count: dict[int, int]
+
+
+def _copies(evidence: Evidence, made: Prediction) -> _Copies:
+    rows = evidence.instructions
+    loads = {pc for pc, row in enumerate(rows) if OPS[row.op].kind == "bulk_copy"}
+    loads -= {pc for pc in loads if rows[pc].op == PEER_COPY}
+    stages: dict[int, int] = defaultdict(int)
+    moved: dict[int, int] = defaultdict(int)
+    count: dict[int, int] = defaultdict(int)
+    for warp in made.classes.classes[0].stream.warps:
+        columns = (warp.pc, warp.gaps, warp.wavefronts, warp.times)
+        for pc, word, size, times in zip(*(one.tolist() for one in columns), strict=True):
+            if pc in loads and word and size:
+                stages[word] += size * times
+                moved[pc] += size * times
+                count[pc] += times
+    return _Copies(stages, moved, count)
+
+
+def _asked(evidence: Evidence, made: Prediction) -> tuple[dict[int, set[int]], dict[int, int]]:
+    """Return the mbarriers that are waited for by pc, and the phases of each."""
+    rows = evidence.instructions
+    words: dict[int, set[int]] = defaultdict(set)
+    phases: dict[int, int] = defaultdict(int)
+    for warp in made.classes.classes[0].stream.warps:
+        own: dict[int, int] = defaultdict(int)
+        columns = (warp.pc, warp.gaps, warp.times)
+        for pc, word, times in zip(*(one.tolist() for one in columns), strict=True):
+            memory = rows[pc].memory
+            is_load = OPS[rows[pc].op].kind == "load"
+            if word and is_load and memory is not None and memory.is_barrier_word:
+                words[pc].add(word)
+                own[word] += times
+        for word, count in own.items():
+            phases[word] = max(phases[word], count)
+    return words, phases
+
+
+def _waits(
+    evidence: Evidence, words: Mapping[int, set[int]], full: Mapping[int, int]
+) -> dict[bool, dict[int, float]]:
+    """Return the part of the warps' time at mbarriers by line, of full (True) and empty ones."""
+    rows = evidence.instructions
+    found: dict[bool, dict[int, float]] = {True: {}, False: {}}
+    for pc, fraction in evidence.stalls("long_scoreboard").items():
+        asks = pc if pc in words else pc - 1  # the fence after a load of the phase
+        if asks in words:
+            table, line = found[not words[asks].isdisjoint(full)], rows[asks].line
+            table[line] = table.get(line, 0.0) + fraction
+    return found
+
+
+@rule("bulk-latency")
+def bulk_latency(evidence: Evidence) -> Iterator[Advice]:
+    """Waits for bulk copies: too few bytes in flight for the latency of memory."""
+    made = evidence.prediction
+    if made is None or not is_waiting(made):
+        return
+    copies = _copies(evidence, made)
+    words, phases = _asked(evidence, made)
+    waits = _waits(evidence, words, copies.stages)[True]
+    if sum(waits.values()) < WAIT:
+        return
+    line, part = max(waits, key=lambda one: (waits[one], -one)), sum(waits.values())
+    stage = sum(size // max(1, phases[word]) for word, size in copies.stages.items())
+    clock = made.device.gpu.sm_clock_mhz
+    share = made.device.bandwidth.dram_gbps * 1000 / clock / made.device.gpu.sms
+    needed = share * made.device.latency_cycles.dram
+    stages = len(copies.stages)
+    yield Advice(
+        "bulk-latency",
+        line,
+        f"line {line}: warps wait {100 * part:.0f} % of their time at full mbarriers; the "
+        f"pipeline has {stages} {'stage' if stages == 1 else 'stages'} with {stage:,} bytes in "
+        f"flight for each block, and {needed:,.0f} bytes on an SM would hide the latency of DRAM. "
+        "Fix: more stages, larger copies, or more blocks on an SM.",
+        part * evidence.cycles,
+        explains=frozenset({"long-scoreboard", "latency"}),
+    )
+
+
+@rule("bulk-empty")
+def bulk_empty(evidence: Evidence) -> Iterator[Advice]:
+    """Waits of a producer of bulk copies for its consumers."""
+    made = evidence.prediction
+    if made is None or not is_waiting(made):
+        return
+    copies = _copies(evidence, made)
+    words, _ = _asked(evidence, made)
+    waits = _waits(evidence, words, copies.stages)[False] if copies.stages else {}
+    if sum(waits.values()) < WAIT:
+        return
+    line, part = max(waits, key=lambda one: (waits[one], -one)), sum(waits.values())
+    yield Advice(
+        "bulk-empty",
+        line,
+        f"line {line}: warps wait {100 * part:.0f} % of their time at mbarriers that consumers "
+        "arrive at: the copies are faster than their use. Fix: more warps that consume, or "
+        "the arrival right after the last read of a stage.",
+        part * evidence.cycles,
+        explains=frozenset({"long-scoreboard"}),
+    )
+
+
+@rule("small-copies")
+def small_copies(evidence: Evidence) -> Iterator[Advice]:
+    """Bulk copies of few bytes, each with the engine's start and a latency."""
+    made = evidence.prediction
+    if made is None or not is_waiting(made):
+        return
+    copies = _copies(evidence, made)
+    moved = sum(copies.bytes.values())
+    for pc, size in copies.bytes.items():
+        each = size / copies.count[pc]
+        if each >= SMALL_BYTES or 2 * size < moved or copies.count[pc] < 2:
+            continue
+        line = evidence.instructions[pc].line
+        yield Advice(
+            "small-copies",
+            line,
+            f"line {line}: a block makes {copies.count[pc]:,} bulk copies of {each:,.0f} bytes; "
+            f"boxes of {SMALL_BYTES:,} bytes and more use the bandwidth of the engine. Fix: one "
+            "copy for several rows, or a larger box of the tensor map.",
+            0.0,
+            cause=f"{each:,.0f} bytes",
+        )
+
+
+@rule("multicast")
+def multicast(evidence: Evidence) -> Iterator[Advice]:
+    """Bulk copies by which blocks of a cluster load the same bytes."""
+    made = evidence.prediction
+    if made is None or made.launch.cluster_blocks == 1:
+        return
+    copies = _copies(evidence, made)
+    rows = evidence.instructions
+    plain = {pc: size for pc, size in copies.bytes.items() if "MULTICAST" not in rows[pc].text}
+    loaded = sum(plain.values()) * made.launch.blocks
+    distinct = max(1.0, made.traffic.compulsory_bytes)
+    if not plain or loaded < SEVERAL * distinct:
+        return
+    line = rows[max(plain, key=lambda pc: (plain[pc], -pc))].line
+    yield Advice(
+        "multicast",
+        line,
+        f"line {line}: bulk copies load {loaded:,} bytes, {loaded / distinct:.1f} times the "
+        f"launch's {distinct:,.0f} distinct ones. Fix: one copy with .multicast::cluster for the "
+        f"{made.launch.cluster_blocks} blocks of a cluster.",
+        0.0,
+    )
