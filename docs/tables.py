@@ -38,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from validate import files  # noqa: E402
-from validate.others import errors, launch_table, misses, traffic  # noqa: E402
+from validate.others import ablation, errors, launch_table, misses, traffic  # noqa: E402
 from validate.published import published  # noqa: E402
 from validate.residuals import coverage  # noqa: E402
 from validate.residuals import pairs as residual_pairs  # noqa: E402
@@ -627,6 +627,11 @@ def others_by_kernel() -> str:
     return "\n".join(errors.kernel_by_kernel(errors.compared()))
 
 
+def ablations_of_others() -> str:
+    """What each law of the memory is worth, by launches predicted without it."""
+    return "\n".join(ablation.ablations())
+
+
 def others_by_group() -> str:
     """The same, group by group."""
     return "\n".join(errors.group_by_group(errors.compared()))
@@ -700,6 +705,7 @@ TABLES: dict[str, Table] = {
         intervals_held,
         others,
         others_by_kernel,
+        ablations_of_others,
         others_by_group,
         choices_of_others,
         others_misses,

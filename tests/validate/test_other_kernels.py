@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from fake_gpu import FakeCompiler, FakeDriver
 
+from gpusim.gpu import device
 from validate.backend import PycudaBackend
-from validate.others import data, measure, misses, traffic
+from validate.others import ablation, data, measure, misses, traffic
 from validate.others.errors import Compared, Summary, bars, group_by_group
 from validate.others.plans import KERNELS, Launch
+from validate.table import rows_of
 
 
 def test_an_element_follows_from_its_place_and_the_seed_alone() -> None:
@@ -153,3 +155,22 @@ def test_bars_are_told_with_what_is_reached() -> None:
         "- 90th percentile: 8.8%, at most 12.0% is asked: kept",
         "- mean error of those measured last over the others': 2.50, at most 1.30 is asked: missed",
     ]
+
+
+def test_an_ablation_sets_numbers_of_the_device_file_that_change_it() -> None:
+    h200 = device.load("h200")
+    for law in ablation.LAWS:
+        assert all(h200.having({key: value}).facts != h200.facts for key, value in law.keys.items())
+
+
+def test_a_law_is_worth_the_launches_that_are_farther_off_without_it() -> None:
+    """Measured 10 us: 11 against 12 is better with it, 12 against 11 worse, 10 and 10.05 alike."""
+    launch = KERNELS["circle"].at(16384)
+    times = [(11.0, 12.0), (12.0, 11.0), (10.0, 10.05)]
+    found = [(launch, 10.0, {"": own, "law": other}) for own, other in times]
+    assert ablation.worth("law", found) == [2, 1, 1, "10.00", "10.17"]
+
+
+def test_every_law_has_a_row_for_each_part_of_the_ablation() -> None:
+    rows = [(row["law"], row["part"]) for row in rows_of(ablation.ABLATIONS)]
+    assert rows == [(law.name, part) for law in ablation.LAWS for part in ("seen", "last")]
