@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpusim.advice.evidence import Evidence
 from gpusim.advice.records import LIMIT, NONE, Advice
 from gpusim.advice.registry import is_timed, mechanism_of, rules
+from gpusim.errors import InputError
 from gpusim.launch.removal import Removal
 from gpusim.tracing.lanes import ranges
 from gpusim.tracing.records import Trace
@@ -109,7 +110,11 @@ def with_gains(found: Sequence[Advice], prediction: Prediction) -> list[Advice]:
         if removal is None or len(played) >= PLAYED or prediction.setting is None:
             rest.append(advice)
             continue
-        gain = replay(prediction, removal)
+        try:
+            gain = replay(prediction, removal)
+        except InputError:  # mbarriers whose arrivals the mechanism made
+            rest.append(advice)
+            continue
         if gain.saves >= LEAST_GAIN or advice.kind in CERTAIN:
             played.append(replace(advice, gain=gain))
     ranks: list[float] = []
