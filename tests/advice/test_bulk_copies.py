@@ -10,7 +10,8 @@ import pytest
 
 import gpusim
 from gpusim.advice.evidence import Evidence
-from gpusim.advice.findings import find
+from gpusim.advice.findings import find, with_gains
+from gpusim.advice.records import Advice
 from gpusim.advice.timed.bulk_copies import bulk_empty, bulk_latency, multicast, small_copies
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source
@@ -85,11 +86,15 @@ def test_a_pipeline_of_one_stage_waits_for_its_copies() -> None:
 
 
 def test_a_replay_in_which_phases_never_end_leaves_a_finding_without_its_gain() -> None:
-    """The launch is predicted, with all of its findings, as on the command line."""
+    """Without its atomics the kernel makes no arrival; on its own it has no such finding."""
     kernel = source()["shallow"][8, 128]
     arguments = np.zeros(8 * 16 * 4096, np.int8), np.zeros(8 * 128, np.float32), np.int32(16)
-    found = find(gpusim.trace(kernel, *arguments), gpusim.predict(kernel, *arguments))
-    assert "bulk-latency" in {one.kind for one in found}
+    trace, made = gpusim.trace(kernel, *arguments), gpusim.predict(kernel, *arguments)
+    arrival = Advice("atomics", trace.lines[-1].line, "arrivals", 1.0)
+    assert with_gains([arrival], made) == [arrival]
+    kinds = {one.kind for one in find(trace, made)}
+    assert "bulk-latency" in kinds
+    assert "atomics" not in kinds
 
 
 def test_copies_of_few_bytes_are_named_by_size_and_number() -> None:

@@ -15,9 +15,11 @@ SYMPTOMS = frozenset({"long-scoreboard", "short-scoreboard", "lg-throttle", "mio
 
 @rule("atomics", removal="atomics")
 def atomics(evidence: Evidence) -> Iterable[Advice]:
-    """Atomics of a warp, or of many blocks, that name one address."""
+    """Atomics of a warp, or of many blocks, that name one address; not arrivals at mbarriers."""
+    memories = [(row.line, row.memory) for row in evidence.instructions if row.memory is not None]
+    arrivals = {line for line, memory in memories if memory.is_barrier_word}
     for line in evidence.lines:
-        for space in ("global", "shared"):
+        for space in ("global",) if line in arrivals else ("global", "shared"):
             issued = evidence.count(line, f"{space}_atomics")
             replays = evidence.count(line, f"{space}_atomic_replays")
             if not issued:
