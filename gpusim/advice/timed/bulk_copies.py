@@ -66,17 +66,18 @@ def _asked(evidence: Evidence, made: Prediction) -> tuple[dict[int, set[int]], d
 
 
 def _waits(
-    evidence: Evidence, words: Mapping[int, set[int]], full: Mapping[int, int]
-) -> dict[bool, dict[int, float]]:
-    """Return the part of the warps' time at mbarriers by line, of full (True) and empty ones."""
-    rows = evidence.instructions
-    found: dict[bool, dict[int, float]] = {True: {}, False: {}}
+    evidence: Evidence, words: Mapping[int, set[int]], full: Mapping[int, int], *, at_full: bool
+) -> tuple[int, float]:
+    """Return the line of the longest wait at full or empty mbarriers, and the time at all of them.
+
+    The time is a part of the warps' time.
+    """
+    waits: dict[int, float] = defaultdict(float)
     for pc, fraction in evidence.stalls("long_scoreboard").items():
         asks = pc if pc in words else pc - 1  # the fence after a load of the phase
-        if asks in words:
-            table, line = found[not words[asks].isdisjoint(full)], rows[asks].line
-            table[line] = table.get(line, 0.0) + fraction
-    return found
+        if asks in words and words[asks].isdisjoint(full) != at_full:
+            waits[evidence.instructions[asks].line] += fraction
+    return max(waits, key=lambda one: (waits[one], -one), default=0), sum(waits.values())
 
 
 @rule("bulk-latency")
@@ -87,10 +88,9 @@ def bulk_latency(evidence: Evidence) -> Iterator[Advice]:
         return
     copies = _copies(evidence, made)
     words, phases = _asked(evidence, made)
-    waits = _waits(evidence, words, copies.stages)[True]
-    if sum(waits.values()) < WAIT:
+    line, part = _waits(evidence, words, copies.stages, at_full=True)
+    if part < WAIT:
         return
-    line, part = max(waits, key=lambda one: (waits[one], -one)), sum(waits.values())
     stage = sum(size // max(1, phases[word]) for word, size in copies.stages.items())
     clock = made.device.gpu.sm_clock_mhz
     share = made.device.bandwidth.dram_gbps * 1000 / clock / made.device.gpu.sms
@@ -116,10 +116,9 @@ def bulk_empty(evidence: Evidence) -> Iterator[Advice]:
         return
     copies = _copies(evidence, made)
     words, _ = _asked(evidence, made)
-    waits = _waits(evidence, words, copies.stages)[False] if copies.stages else {}
-    if sum(waits.values()) < WAIT:
+    line, part = _waits(evidence, words, copies.stages, at_full=False)
+    if part < WAIT or not copies.stages:
         return
-    line, part = max(waits, key=lambda one: (waits[one], -one)), sum(waits.values())
     yield Advice(
         "bulk-empty",
         line,
