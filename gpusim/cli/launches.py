@@ -201,7 +201,7 @@ class FileLaunch(ResolvedLaunch):
 
         block = inputs.sizes(self.chosen.block, "the block")
         grid = grid_of(self.chosen.grid, sizes_given(self.chosen))
-        cluster = inputs.sizes(getattr(self.chosen, "cluster", None) or "1", "the cluster")
+        cluster = inputs.sizes(self.chosen.cluster or "1", "the cluster")
         return self.kernel[grid, block, 0, self._dynamic_bytes, cluster]
 
     @property

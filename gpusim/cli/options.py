@@ -290,7 +290,7 @@ _SHARED = (
     Option("-n", "number of elements: 4096, 2^20, 1e6", "N"),
     Option("--block", "threads per block: 256, or 16x16", "THREADS"),
     Option("--grid", "blocks, in place of the kernel's launch rule", "BLOCKS"),
-    Option("--cluster", "blocks of a thread block cluster: 4 or 2x2 (the kernel's)", "BLOCKS"),
+    Option("--cluster", "blocks of a cluster: 4, or 2x2 (the kernel's)", "BLOCKS"),
     Option("--op", "sum, max or min, where the kernel can", "OP"),
     Option("--dtype", "type of the elements: int32, float32, ...", "TYPE"),
     Option("--input", "input numbers, .npy, .csv or text, in place of a sample", "FILE"),

@@ -140,7 +140,7 @@ def _bandwidth(chosen: Namespace) -> Any:
 WHOSE = {"lowering": "the lowering's", "nvcc": "nvcc's"}
 NOT_OF_ACCURACY = {
     "--without": "without", "--grid": "grid", "--coarse": "coarse", "--arg": "arg",
-    "--input": "input", "--shared-bytes": "shared_bytes",
+    "--input": "input", "--shared-bytes": "shared_bytes", "--cluster": "cluster",
 }  # fmt: skip
 
 
@@ -245,8 +245,8 @@ COMMAND = Command(
         KERNELS,
         Option("--out", "the picture: a file that ends in .png or .svg", "FILE", "picture.svg"),
         Option("--theme", "light or dark paper (light)", "THEME", "light"),
-        Option("-n", "number of elements: 4096, 2^20, 1e6; of bandwidth several: 2^16..2^24", "N"),
-        "--block --grid --op --dtype --input --coarse --arg --shared-bytes --code",
+        Option("-n", "number of elements; of bandwidth several: 2^16..2^24", "N"),
+        "--block --grid --cluster --op --dtype --input --coarse --arg --shared-bytes --code",
         COMPILING,
         Option("--block-index", "index of the block (0)", "I", "0"),
         Option("--line", "banks: of this line (the one with most conflicts)", "LINE"),
