@@ -147,11 +147,15 @@ static void tell_notes(void) {
 void gpusim_note(int kind, u64 address, size_t size) {
   struct note one = {(u64)kind, address, size};
   int is_known = 0;
-  if (note_count == MOST_NOTES) tell_notes();
   pthread_mutex_lock(&noting);
+  while (note_count == MOST_NOTES) {
+    pthread_mutex_unlock(&noting);
+    tell_notes();
+    pthread_mutex_lock(&noting);
+  }
   for (unsigned k = note_count; k-- && k + MOST_COMPARED >= note_count && !is_known;)
     is_known = !memcmp(&notes[k], &one, sizeof one);
-  if (!is_known && note_count < MOST_NOTES) notes[note_count++] = one;
+  if (!is_known) notes[note_count++] = one;
   pthread_mutex_unlock(&noting);
 }
 
