@@ -149,7 +149,9 @@ def check_prepared(
     step_limit = whole_number(step_limit, "the step limit", least=1)
     launch, blocks = prepared.launch, _existing(blocks, prepared.launch)
     program = with_array_bounds(prepared.program, launch.dynamic_shared_bytes)
-    prepared = replace(prepared, program=program)
+    if blocks is None:
+        machine.rehearse(prepared, step_limit)
+    prepared = replace(prepared, program=program, rehearsal=None)
     allocations = allocate(prepared.arguments, places=prepared.places)
     _require_arrays(uninitialised or (), allocations)
     waits = blocks is None and residency.may_be_stuck(prepared, device)

@@ -113,8 +113,8 @@ def run(
     The rehearsal of a launch, if any, runs first, with its own faults.
     """
     step_limit = whole_number(step_limit, "the step limit", least=1)
-    if prepared.rehearsal is not None and blocks is None:
-        run(_on_copies(prepared.rehearsal), step_limit=step_limit)
+    if blocks is None:
+        rehearse(prepared, step_limit)
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
     resident, turns = schedule.resident, schedule.turns
     allocations = allocated(prepared)
@@ -169,6 +169,12 @@ def run(
     prepared.give_back()
     for end in hooks(observers, "end"):
         end()
+
+
+def rehearse(prepared: Prepared, step_limit: int) -> None:
+    """Run the rehearsal of a launch, if there is one, on copies of the arrays."""
+    if prepared.rehearsal is not None:
+        run(_on_copies(prepared.rehearsal), step_limit=step_limit)
 
 
 def _in_clusters(launch: Launch, blocks: Sequence[int] | None) -> Array:

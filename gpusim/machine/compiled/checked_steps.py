@@ -28,9 +28,6 @@ from gpusim.machine.warps.state import OPERAND_BYTES, OPERANDS
 from gpusim.typing import Array, DType
 
 MOST_STEPS = 1 << 14  # that are written down before they are taken
-# Steps written down for each instruction of a group, beyond which NumPy's machine is faster: it
-# runs an instruction for all warps of a group at once.
-MOST_WARPS = 256
 _TURN, _PC, _ROW, _ACTIVE, _ON, _ABLE, _OPERANDS = range(STEP_BYTES // 4)
 _LANES = np.arange(32, dtype=np.uint32)
 
@@ -67,7 +64,6 @@ class CheckedSteps:
             np.zeros((0, OPERAND_BYTES), np.uint8),
         )
         self._last: Step | None = None
-        self._count = 0
 
     @property
     def begins(self) -> dict[str, int]:
@@ -80,15 +76,9 @@ class CheckedSteps:
         }
 
     def take(self, memory: Array, ends: dict[str, int]) -> int:
-        """Report the steps up to some ends, without the steps of an unfinished pass.
-
-        NotDerivedError for groups of too many warps.
-        """
+        """Report the steps up to some ends, without the steps of an unfinished pass."""
         words = memory[self._begin : ends["runs"]].view(np.uint32).reshape(-1, STEP_BYTES // 4)
         operands = memory[self._operands : ends["details"]].reshape(-1, OPERAND_BYTES)
-        self._count += len(words)
-        if len(words) >= MOST_STEPS and self._count > MOST_WARPS * ends["steps"]:
-            raise NotDerivedError("groups of many warps")
         before, kept = self._left
         words = words.copy()
         words[:, _OPERANDS] = (words[:, _OPERANDS] - self._operands) // OPERAND_BYTES + len(kept)

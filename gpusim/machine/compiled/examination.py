@@ -31,13 +31,9 @@ from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
-from gpusim.program.flow import loop_bodies
 from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
 
-# What a step of NumPy's takes at least, and each warp of it; and a byte of an array with its
-# elements in linear memory.
-STEP_NS, WARP_NS, BYTE_NS = 100_000, 500, 8
 MOST_PROGRAMS = 256
 FIRST_LOOK = 1 << 14  # steps of a listener, at some 20,000 a second, before progress is sampled
 NO_CELLS = Cells(0, 0, 0, 0, 0)
@@ -97,7 +93,7 @@ def written_down(
     `added` takes the additions to floating-point sums, `takes` the counts at the end, and returns
     whether the findings are complete.
     """
-    if not fast.is_wanted() or not loop_bodies(prepared.program):
+    if not fast.is_wanted():
         return False
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
@@ -125,21 +121,13 @@ def _context(prepared: Prepared, allocations: Mapping[str, Allocation]) -> Conte
 
 
 def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) -> bool:
-    """Return whether compiled code may run a launch: its memory is not too large.
-
-    Copying its memory must also take less time than its steps in NumPy.
-    """
-    if prepared.rehearsal is not None:
+    """Return whether compiled code may run a launch: its memory is not too large."""
+    if any(one.flat is None or one.heap for one in every):
         return False
-    if any(one.flat is None or one.copy is not None or one.heap for one in every):
-        return False
-    program, launch = prepared.program, prepared.launch
     size = sum(one.stop - one.start for one in every)
-    if size + cells.size(launch.warps_per_block) > arrays.MOST_BYTES:
+    if size + cells.size(prepared.launch.warps_per_block) > arrays.MOST_BYTES:
         return False
-    step = STEP_NS + WARP_NS * launch.blocks * launch.warps_per_block
-    is_soon = size * BYTE_NS < len(program.instructions) * step or bool(loop_bodies(program))
-    return is_soon and evaluator.serves((), prepared.cc.major)
+    return evaluator.serves((), prepared.cc.major)
 
 
 def _attempted(
@@ -224,7 +212,7 @@ class _Examination:
             place.first_look = FIRST_LOOK
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
-        instance.bring(place, context, has_arrays=bool(blocks[0]))
+        instance.bring(place, context, in_chunks=True, has_arrays=bool(blocks[0]))
         if not blocks[0]:
             instance.set(self._cells.settings(self._begin, self._at_once))
             instance.set({"block_warps": place.warps})

@@ -136,7 +136,7 @@ def _is_in_arrays(address: i64, array: Array, is_any: int, width: int, stores: i
 
 
 def _is_in(address: i64, array: Array, width: int, stores: int) -> bool:
-    size = array.writable if stores else array.bytes
+    size = array.brought().writable if stores else array.brought().bytes
     is_inside = (address >= array.begin) & (address + width <= array.begin + size)
     return is_inside & (address & width - 1 == 0)
 
