@@ -267,9 +267,13 @@ def _is_written_down(
     asked = compiled.asked_steps()
     if asked is None:
         return False
-    pcs, sink = frozenset(pc for pc, _ in asked.steps), checker.sink
+    sink = checker.sink
     listener = Listener(
-        checker, lambda fault: sink.add(finding_of(fault)), pcs, turns, keeps_results
+        checker,
+        lambda fault: sink.add(finding_of(fault)),
+        dict(asked.steps),
+        turns,
+        keeps_results,
     )
     limits = _limits(prepared, step_limit)
     return written_down(prepared, asked, limits, compiled.added, listener, compiled.take_steps)

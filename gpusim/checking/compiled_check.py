@@ -16,7 +16,8 @@ from gpusim.checking.single_access import adds_floats
 from gpusim.checking.state import CheckState, memory_of
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Step
-from gpusim.machine.compiled.detection import Cells, Detection, Examined, kept_operands
+from gpusim.machine.compiled.detection import Cells, Detection, Examined
+from gpusim.machine.exchanges import source_operands
 from gpusim.typing import Array
 
 EVERY_LANE = 0xFFFFFFFF
@@ -57,14 +58,14 @@ class CompiledCheck:
             or state.is_lockstep
             or state.has_many_narrow
             or state.launch.blocks >= MOST_BLOCKS
-            or state.program.mask_registers
             or state.bytes_loaded
         )
 
     def detection(self) -> tuple[Detection, Cells] | None:
         """Return the program's facts for compiled race detection; None where it cannot run."""
         layout, every, program = self._state.layout, self._state.accesses, self._state.program
-        if not self._is_possible or set(program.masks.values()) - {EVERY_LANE}:
+        is_partial = program.mask_registers or set(program.masks.values()) - {EVERY_LANE}
+        if not self._is_possible or is_partial:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):
@@ -105,28 +106,30 @@ class CompiledCheck:
         if not self._is_possible:
             return None
         rows, joined = self._state.program.instructions, self._state.program.joined
-        steps: dict[int, int] = {}
-        asked: dict[str, list[int]] = {"exchanges": [], "conditions": []}
+        steps: dict[int, tuple[int, ...]] = {}
+        conditions: list[int] = []
         for pc, action in enumerate(self._actions):
             name = "" if action is None else _WRITTEN.get(action.__name__)
             if name is None:
                 return None
-            if name in ("exchanges", "whole") and OPS[rows[pc].op].kind == "shuffle":
-                asked["exchanges"].append(pc)  # their sources are not written down
             if name == "conditions":
-                asked[name].append(pc)
-            if action is not None and name not in ("conditions", "looked up"):
-                steps[pc] = kept_operands(rows[pc])
-            elif pc in joined and OPS[rows[pc].op].orders_lanes:
-                steps[pc] = 0
+                conditions.append(pc)
+            is_asked = action is not None and name != "looked up"
+            if is_asked or (pc in joined and OPS[rows[pc].op].orders_lanes):
+                steps[pc] = self._kept(pc)
         sums = self._sums([one for pc, one in self._state.accesses.items() if pc in steps])
         if any(self._state.accesses[pc].space == "generic" for pc, _ in sums):
             return None
-        exchanges, conditions = map(tuple, asked.values())
         unknown = tuple(pc for pc in self._state.of_unknown_arrays if rows[pc].looks_up_constants)
-        lists = (), (), sums, (), (), exchanges, (), conditions, unknown
+        lists = (), (), sums, (), (), (), (), tuple(conditions), unknown
         products = index_products(self._state.program)
         return Detection(*lists, steps=tuple(steps.items()), products=tuple(products.items()))
+
+    def _kept(self, pc: int) -> tuple[int, ...]:
+        """Return the registers that rules read at an instruction."""
+        row, mask = self._state.program.instructions[pc], self._state.program.mask_registers.get(pc)
+        lanes = source_operands(row) if OPS[row.op].kind == "shuffle" else ()
+        return lanes if mask is None else (*lanes, mask)
 
     def _sums(self, accesses: Iterable[Access]) -> tuple[tuple[int, int], ...]:
         """Return atomics that add floating-point numbers, with the addition that they swap in."""

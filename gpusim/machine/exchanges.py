@@ -26,6 +26,17 @@ def exchanged(
     return _EXCHANGES[OPS[instruction.op].kind](instruction, mask, operands, on)
 
 
+def source_operands(instruction: Instruction) -> tuple[int, ...]:
+    """Return the registers of a shuffle that tell the source lanes."""
+    return tuple(instruction.src[-2:])
+
+
+def sources(instruction: Instruction, lane: Array, limits: Array) -> Array | None:
+    """Return the source lanes of a shuffle that gives values, by its operands that tell them."""
+    mode, *results = instruction.detail
+    return lanes.shuffle_sources(mode, lane, limits)[0] if "value" in results else None
+
+
 def _shuffle(
     instruction: Instruction, _: Array | None, operands: Sequence[Array], on: Array
 ) -> Exchange:

@@ -72,6 +72,7 @@ class BasicBlocks:
         self._places, self._records = places, records
         self._accesses, self._control = accesses, control
         self.variables: dict[str, None] = {}
+        self._kept: list[Operand] = []  # of the step that ends a segment
         self._counting = places.counting
         self._detection = places.detection
         self._in_order = places.in_order
@@ -112,9 +113,10 @@ class BasicBlocks:
             row = self._rows[pc]
             kind = OPS[row.op].kind
             if self._is_computed(segment, pc, row, kind):
-                if len(segment.graph.nodes) > MOST_NODES and pc + 1 < end:
-                    code.append(self._flushed(segment, pc + 1)[0])
-                    segment = self._places.segment()
+                is_long = len(segment.graph.nodes) > MOST_NODES and pc + 1 < end
+                if is_long or self._kept:
+                    code.append(self._flushed(segment, pc + 1, self._kept)[0])
+                    segment, self._kept = self._places.segment(), []
                 continue
             text, segment = self._alone(segment, number, pc, row, kind)
             code.append(text)
@@ -181,6 +183,7 @@ class BasicBlocks:
             segment.count(lanes, guard is not None and row.negated, meets)
         if pc in self._steps:
             lanes = np.bool_(True) if guard is None else guard
+            self._kept = self._placed(segment, pc, [])
             segment.count(
                 lanes, guard is not None and row.negated, self._records.checked(pc, row, "{0}")
             )
@@ -217,7 +220,7 @@ class BasicBlocks:
     def _operands(self, segment: Segment, pc: int, row: Instruction, kind: str) -> list[Operand]:
         """Return the operands that an instruction reads from memory."""
         if kind in WITHOUT_OPERANDS and not (kind == "bounds" and self._steps):
-            return []
+            return self._placed(segment, pc, [])
         values = [segment.read(register) for register in row.src]
         if OPS[row.op].has_number or kind in ("set_token", "jump", "bulk_copy", "land_bulk"):
             values = [converted(value, WORD) for value in values]
@@ -244,8 +247,15 @@ class BasicBlocks:
             else:
                 stored = [_stored_value(value, dtype) for value in stored]
             values = [address, *stored]
+        if len(row.dst) >= layout.OPERANDS:
+            raise NotDerivedError("an instruction of many results")
+        return self._placed(segment, pc, values)
+
+    def _placed(self, segment: Segment, pc: int, values: Sequence[Any]) -> list[Operand]:
+        """Return the operands of an instruction, and after them what its step keeps."""
+        values = [*values, *map(segment.read, self._steps.get(pc, ()))]
         self._made.operands[pc] = [v.dtype for v in values]
-        if len(values) >= layout.OPERANDS or len(row.dst) >= layout.OPERANDS:
+        if len(values) >= layout.OPERANDS:
             raise NotDerivedError("an instruction of many operands")
         return [Operand(layout.operand(n), value) for n, value in enumerate(values)]
 

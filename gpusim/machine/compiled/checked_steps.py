@@ -6,7 +6,7 @@ while they agree: the steps of NumPy's machine, without instructions that only c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -14,12 +14,13 @@ import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.events import BarrierOpened, Observer, Placement, Step
-from gpusim.machine import access, control
+from gpusim.machine import access, control, exchanges, participation
 from gpusim.machine.compiled.detection import kept_operands
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context, OnFault
+from gpusim.machine.exchanges import source_operands
 from gpusim.machine.group import Group
 from gpusim.machine.state import Batch, Splits
 from gpusim.machine.turns import Turns
@@ -35,12 +36,13 @@ _LANES = np.arange(32, dtype=np.uint32)
 class Listener(NamedTuple):
     """An observer of the steps of a check at some pcs; `on_fault` is called with each fault.
 
-    Warps run in the order of `turns`. Without `keeps_results` arrays stay as they were.
+    The registers named by a pc are readable at its `steps`, as they were before it. Warps run in
+    the order of `turns`. Without `keeps_results` arrays stay as they were.
     """
 
     observer: Observer
     on_fault: OnFault
-    pcs: frozenset[int]
+    steps: Mapping[int, Sequence[int]]
     turns: Turns | None = None
     keeps_results: bool = True
 
@@ -117,14 +119,19 @@ class CheckedSteps:
         op = OPS[row.op]
         decides = op.kind in ("exit", "trap") or (op.convergent and op.timing == "barrier")
         ways = [np.any(lanes, axis=1) for lanes in (on, active & ~on)] if decides else []
-        is_told = pc in self._listener.pcs
+        is_told, is_decided = pc in self._listener.steps, op.kind == "source_branch"
         rows, copies, placement = self._as_one(some, ways, is_told=is_told)
         first = some[:, _OPERANDS].astype(np.int64)
         found = [_values(operands[first + n], kinds[n]) for n in range(kept_operands(row))]
-        active, on, *found = (_shaped(one, copies) for one in (active, on, *found))
-        if op.kind == "trap" or (some[:, _ABLE] != some[:, _ON]).any():
+        kept = self._listener.steps.get(pc, ())
+        held = {
+            register: _shaped(_values(operands[first + n], kinds[n]), copies)
+            for n, register in enumerate(kept, len(kinds) - len(kept))
+        }
+        able = _lanes(some[:, _ABLE])
+        active, on, able, *found = (_shaped(one, copies) for one in (active, on, able, *found))
+        if op.kind == "trap" or (not is_decided and (able != on).any()):
             group = self._group(placement, pc, rows, active)
-            able = _shaped(_lanes(some[:, _ABLE]), copies)
             on = self._at_fault(group, row, on, able, found)
         if not is_told:
             return
@@ -133,11 +140,20 @@ class CheckedSteps:
             addresses = found.pop(0).astype(np.int64)
         elif found:
             mask = found.pop().astype(np.uint32)
+        sources = None
+        if op.kind == "shuffle":
+            sources = exchanges.sources(row, *(held[one] for one in source_operands(row)))
+        if op.checks_mask:
+            assert mask is not None
+            group = self._group(placement, pc, rows, active)
+            participation.check(self._faulty(group), group, row, mask, on, sources)
         swapped, values = (found, ()) if op.kind == "atomic" else ((), found)
         step = Step(pc, row, placement, rows, active, on, addresses, None, tuple(values), mask)
-        step = step._replace(swapped=tuple(swapped))
-        self._last = step
-        self._listener.observer.step(step)
+        step = step._replace(
+            swapped=tuple(swapped), taken=able if is_decided else None, sources=sources
+        )
+        self._last = step._replace(registers=held.__getitem__) if held else step
+        self._listener.observer.step(self._last)
 
     def _group(self, placement: Placement, pc: int, rows: Array, active: Array) -> Group:
         """Return the warps of a step as a group of the machine."""
@@ -149,12 +165,16 @@ class CheckedSteps:
         batch.splits = Splits(rows, none + pc, active, none, none)
         return Group(batch, np.arange(len(rows)))
 
+    def _faulty(self, group: Group) -> Context:
+        """Return the context of a group with faults."""
+        known, on_fault = self._context, self._listener.on_fault
+        return Context(group.batch, known.arguments, known.allocations, on_fault=on_fault)
+
     def _at_fault(
         self, group: Group, row: Instruction, on: Array, able: Array, operands: Sequence[Array]
     ) -> Array:
         """Report the faults of a step; return the lanes without one."""
-        known, on_fault = self._context, self._listener.on_fault
-        context = Context(group.batch, known.arguments, known.allocations, on_fault=on_fault)
+        context = self._faulty(group)
         if row.memory is not None:
             addresses = operands[0].astype(np.int64)
             found = access.usable(context, group, row, addresses, on)
@@ -209,6 +229,8 @@ def _lanes(bits: Array) -> Array:
 
 def _values(held: Array, dtype: DType) -> Array:
     """Return an operand of each lane, as it lies in linear memory."""
+    if dtype.kind == "b":
+        return _lanes(held[:, :4].copy().view(np.uint32)[:, 0])
     if is_wide(dtype):
         return held.view(dtype)
     words = held[:, : OPERAND_BYTES // 2].copy().view(np.uint32)

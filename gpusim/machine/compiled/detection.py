@@ -33,8 +33,9 @@ class Detection:
     with the addition (else -1) where they swap it in. `meetings` synchronise lanes of a warp:
     `gathers` need all lanes of their masks, `exchanges` 32 lanes, `whole` all lanes of the warp.
     `conditions` must not be true. Accesses `of_unknown_arrays` are counted. With `steps`, these are
-    written down in place of comparisons, each with some operands; lanes with a fault skip their
-    access. `products` may exceed 32 bits: whether they are signed.
+    written down in place of comparisons, each with some operands and the values of some further
+    registers before it; lanes with a fault skip their access. `products` may exceed 32 bits:
+    whether they are signed.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -46,7 +47,7 @@ class Detection:
     whole: tuple[int, ...]
     conditions: tuple[int, ...]
     of_unknown_arrays: tuple[int, ...]
-    steps: tuple[tuple[int, int], ...] = ()
+    steps: tuple[tuple[int, tuple[int, ...]], ...] = ()
     products: tuple[tuple[int, bool], ...] = ()
 
 

@@ -28,7 +28,7 @@ from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
-from gpusim.machine.context import Context
+from gpusim.machine.context import Context, OnFault
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 from gpusim.program.liveness import Liveness
@@ -98,7 +98,8 @@ def written_down(
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
         return False
-    context = _context(prepared, allocations)
+    # A mask's faults are told with the steps of all warps.
+    context = _context(prepared, allocations, _go_on)
     with np.errstate(all="ignore"), suppress(GpusimError, NotDerivedError, LeftError):
         compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
         with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
@@ -109,15 +110,21 @@ def written_down(
     return False
 
 
-def _context(prepared: Prepared, allocations: Mapping[str, Allocation]) -> Context:
+def _end(fault: KernelFault) -> None:
+    raise fault
+
+
+def _go_on(_: KernelFault) -> None:
+    """Do nothing: the other lanes continue."""
+
+
+def _context(
+    prepared: Prepared, allocations: Mapping[str, Allocation], on_fault: OnFault = _end
+) -> Context:
     """Return a launch's context; a fault that only checks report ends the attempt."""
-
-    def end(fault: KernelFault) -> None:
-        raise fault
-
     liveness = Liveness(prepared.program)
     one = Batch(prepared.program, prepared.launch, np.zeros(1, np.int64), liveness)
-    return Context(one, prepared.arguments, allocations, on_fault=end)
+    return Context(one, prepared.arguments, allocations, on_fault=on_fault)
 
 
 def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) -> bool:

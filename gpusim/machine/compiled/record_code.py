@@ -59,11 +59,11 @@ class RecordCode:
         some = f"(i32.or (i32.load8_u {at}) (i32.ne {on} (i32.const 0)))"
         return f"(i32.store8 {at} {some})"
 
-    @staticmethod
-    def checked(pc: int, row: Instruction, on: str, able: str = "") -> str:
-        """Return code that writes a step down."""
+    def checked(self, pc: int, row: Instruction, on: str, able: str = "") -> str:
+        """Return code that writes a step down, with all operands if registers follow them."""
         here = f"(local.get $W) (i32.const {pc}) (local.get $M)"
-        return f"(call $check {here} {on} {able or on} (i32.const {kept_operands(row)}))"
+        count = len(self._made.operands[pc]) if self._steps.get(pc) else kept_operands(row)
+        return f"(call $check {here} {on} {able or on} (i32.const {count}))"
 
     def _narrowed(self, pc: int, row: Instruction) -> str:
         """Return code that writes an access down; lanes with a fault skip it."""
@@ -81,16 +81,21 @@ class RecordCode:
         lost, step = state.read("lost"), self.checked(pc, row, on, able)
         if pc not in self._steps:
             step = f"(if {lost} (then {step}))"
-        left = f"(if {lost} (then (unreachable)))" if row.detail == "cas" else ""
         return f"""(if {on} (then (local.set $x {found})
-{state.written("lost", f"(i32.xor {on} {able})")} {step} {left} (local.set $on {able})))"""
+{state.written("lost", f"(i32.xor {on} {able})")} {step} (local.set $on {able})))"""
 
     def cleared(self, row: Instruction) -> str:
-        """Return code that sets the values loaded by lanes with a fault to zero."""
+        """Return code that sets the values loaded by lanes with a fault to zero.
+
+        Those of a compare-and-swap are as expected: loops end that swap until they are.
+        """
         if not self._steps or not row.dst:
             return ""
         lost, wide = state.read("lost"), int(is_wide(self._types[row.dst[0]]))
-        call = f"(call $clear {lost} (i32.const {len(row.dst)}) (i32.const {wide}))"
+        name, size = "clear", wide
+        if row.detail == "cas":
+            name, size = "as_expected", memory_of(row).dtype.itemsize
+        call = f"(call ${name} {lost} (i32.const {len(row.dst)}) (i32.const {size}))"
         return f"(if {lost} (then {call}))"
 
     def detected(self, asked: Detection, pc: int, row: Instruction, condition: str) -> str:
@@ -121,8 +126,10 @@ class RecordCode:
             each = 1 if row.memory is None else max(row.memory.width_bytes >> self._shifts[pc], 1)
             parts.append(_counted("of_unknown_arrays", each))
         if pc in asked.conditions and condition:
-            parts.append(f"(if (i32.and {on} {condition}) (then (unreachable)))")
-        if pc in self._steps and row.memory is None:
+            met = f"(i32.and {on} {condition})"
+            step = self.checked(pc, row, on, met) if pc in self._steps else REPORTED
+            parts.append(f"(if {met} (then {step}))")
+        elif pc in self._steps and row.memory is None:
             parts.append(self.checked(pc, row, on))
         elif OPS[row.op].kind == "barrier" and row.guard is not None:
             parts.append(f"(if (i32.ne {on} (local.get $M)) (then {REPORTED}))")

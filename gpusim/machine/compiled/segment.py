@@ -134,6 +134,14 @@ class Segment:
         roots = [v for _, v in written] + flags + [o.value for o in operands]
         writer.compute(roots)
         after = []
+        for operand in operands:
+            if _type(operand.value).kind == "b":
+                after.append(
+                    f"(i32.store (i32.const {operand.address}) {writer.bits(operand.value)})"
+                )
+            else:
+                kind = _type(operand.value)
+                writer.put(Place(operand.address, kind, "absolute"), operand.value)
         for guard, negated, add in self._sums:
             lanes = writer.bits(guard)
             lanes = f"(i32.xor {lanes} (i32.const -1))" if negated else lanes
@@ -153,14 +161,6 @@ class Segment:
                 writer.put(place, value)
             else:
                 writer.store(place, value)
-        for operand in operands:
-            if _type(operand.value).kind == "b":
-                after.append(
-                    f"(i32.store (i32.const {operand.address}) {writer.bits(operand.value)})"
-                )
-            else:
-                kind = _type(operand.value)
-                writer.put(Place(operand.address, kind, "absolute"), operand.value)
         results = [writer.bits(value) for value in bits]
         return writer.text(after), results, writer.variables
 

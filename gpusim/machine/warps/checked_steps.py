@@ -23,7 +23,7 @@ from gpusim.machine.warps.steps import take_steps
 from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, copy, i64, u32
 
-STEP_BYTES = 28
+STEP_BYTES, WORD = 28, 4
 OPENED = 1 << 30  # in place of a pc: a split at a block's barrier that opens
 _LOCAL, _SHARED = LOCAL_HIGH, SHARED_HIGH
 
@@ -152,4 +152,21 @@ def clear(lost: u32, results: u32, is_wide: u32) -> None:
                 Long(at + 8 * lane).value = 0
             else:
                 Word(at + 4 * lane).value = 0
+        left = left & left - 1
+
+
+def as_expected(lost: u32, results: u32, item: u32) -> None:
+    """Let lanes with a faulting compare-and-swap of some bytes find the value that they expect."""
+    left, wide = lost, 2 * WORD
+    while left:
+        lane = trailing_zeros(left)
+        for number in range(results):
+            at, given = OUT + OPERAND_BYTES * number, IN + OPERAND_BYTES
+            if item != wide:
+                given += OPERAND_BYTES * number
+                Word(at + WORD * lane).value = Word(given + WORD * lane).value
+            elif results == 1:
+                Long(at + wide * lane).value = Long(given + wide * lane).value
+            else:
+                Word(at + WORD * lane).value = Word(given + wide * lane + WORD * number).value
         left = left & left - 1

@@ -114,6 +114,7 @@ _CHECKED: Mapping[str, Callable[..., Any]] = {
     "able_in_own": checked_steps.able_in_own,
     "able_anywhere": checked_steps.able_anywhere,
     "clear": checked_steps.clear,
+    "as_expected": checked_steps.as_expected,
     "opened": checked_steps.opens,
 }
 
