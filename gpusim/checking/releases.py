@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from gpusim.checking.clock_rows import (
     locations,
 )
 from gpusim.checking.element_access import BLOCK_SHIFT, LOCATION_SHIFT, ElementAccess
+from gpusim.checking.handovers import Handovers
 from gpusim.checking.known_times import KnownTimes, ReleasedTimes, of_thread, of_warps
 from gpusim.checking.ledger import Ledger
 from gpusim.typing import Array
@@ -44,8 +45,10 @@ from gpusim.typing import Array
 FIRST_LOOKED_AT = 64
 NEVER = np.iinfo(np.int64).max  # the turn of a plain access
 FENCED, LOCKS = 1, 2  # acquisitions that need a fence: by flags, by locks
-WAITED_FOR = 3
-MOST_LATE_BYTES = 1 << 26
+WAYS, HASH = 8, np.int64(0x9E3779B1)  # of the last loads of a thread; their order by place
+EVERY_SCOPE = 3
+SIDES: tuple[Literal["left"], Literal["right"]] = "left", "right"
+MOST_LATE_BYTES = 1 << 27
 _COLUMNS = [PLACE, THREAD, TIME, TURN, NARROW, AWAITS]  # of `_seen`
 Known = tuple[KnownTimes | None, ...]
 
@@ -103,15 +106,17 @@ class Releases:
         self._orders = {need: Order(need) for need in needs}
         self._scopes = (0, 1) if has_narrow else (1,)
         self._fenced: tuple[BlockFlow[Fenced], ...] = BlockFlow(), BlockFlow()
+        self._handovers = Handovers()
         self._has_fences = False
         self._late: list[tuple[Any, ...]] = []  # records since the last request for an order
         self._late_bytes = 0
         self._turn = 0
         self._seen = Ledger()  # acquisitions by place
-        # Of releases, by time: place, thread, turn, and the scopes of fences before, as bits.
-        self._released: dict[int, Array] = {}
+        # Of releases, by time: place, thread, turn, and the scopes of fences before, as bits; and
+        # their order by thread.
+        self._released: dict[int, tuple[Array, Array]] = {}
         self._last_released: dict[int, int] = {}
-        self._last_seen: dict[int, dict[tuple[int, int], int]] = {}
+        self._last_seen = LastLoads(), LastLoads()  # of all and of narrow flags
 
     def fence(self, touch: ElementAccess, scope: str) -> Array:
         """Record a fence; one of scope "block" does not reach other blocks. Returns its clocks."""
@@ -119,10 +124,14 @@ class Releases:
         scopes = self._scopes[: 1 if scope == "block" else 2]
         rows = clock_rows(touch)
         self._later(self._fence, rows, scopes)
+        if scope != "block":
+            self._handovers.fence(rows)
         return rows
 
     def _later(self, does: Callable[..., None], rows: Array, *others: Any) -> None:
         """Defer an operation on rows until an order is requested."""
+        if rows.ndim == 2 and rows.shape[1] == PAIRS:
+            rows = rows[:, : PLACE + 1].copy()  # no later column counts here
         self._late.append((does, rows, *others))
         self._late_bytes += rows.nbytes
         if self._late_bytes > MOST_LATE_BYTES:
@@ -177,18 +186,27 @@ class Releases:
         rows[:, TURN] = self._turn + 2 * np.arange(1, len(rows) + 1)
         self._turn += 2 * len(rows)
         if flag.acquires and not flag.releases:
-            rows = rows[self._is_news(rows)]
+            rows = rows[self._is_news(rows, is_narrow=flag.is_narrow)]
         if flag.acquires and flag.sees:
             self._seen.add(rows[:, _COLUMNS])
         released = rows[:, [PLACE, THREAD, TURN, KEY]]
         released[:, 2] += 1
         released[:, 3] = 0
         if flag.releases:
-            self._released[touch.time] = released
+            self._released[touch.time] = released, np.argsort(rows[:, THREAD], kind="stable")
             self._last_released.update(released[:, [0, 2]].tolist())
         if self._has_fences:
             self._later(self._visit, rows, released, flag)
+            if not flag.is_narrow:
+                self._hand_over(rows, released, flag)
         return rows
+
+    def _hand_over(self, rows: Array, released: Array, flag: FlagAccess) -> None:
+        if flag.acquires:
+            self._handovers.acquire(rows, is_complete=flag.fenced or self._lenient)
+        if flag.releases:
+            fenced = self._handovers.release(rows, with_itself=flag.with_itself)
+            released[fenced, 3] = EVERY_SCOPE
 
     def _visit(self, rows: Array, released: Array, flag: FlagAccess) -> None:
         for number, row in enumerate(rows.tolist()):
@@ -223,17 +241,11 @@ class Releases:
             for flow in self._fenced:
                 flow.forget(block)
 
-    def _is_news(self, rows: Array) -> Array:
-        """Return a mask of the loads that read a flag's new value."""
-        news = []
-        for thread, place, narrow in rows[:, [THREAD, PLACE, NARROW]].tolist():
-            there = self._last_released.get(place, 0)
-            seen = self._last_seen.get(thread, {})
-            news.append(there > seen.get((place, narrow), 0))
-            if (place, narrow) not in seen:  # a loop waits for few places at a time
-                seen = self._last_seen[thread] = dict(list(seen.items())[-WAITED_FOR:])
-            seen[place, narrow] = there
-        return np.array(news, dtype=bool)
+    def _is_news(self, rows: Array, *, is_narrow: bool) -> Array:
+        """Return a mask of the loads that may read a new value: unless the thread has seen it."""
+        place = rows[:, PLACE]
+        released = np.array([self._last_released.get(one, 0) for one in place.tolist()])
+        return released > self._last_seen[is_narrow].exchange(rows[:, THREAD], place, released)
 
     def orders(self, thread: Array, time: Array, touch: ElementAccess, pair: FlagPair) -> Array:
         """Return a mask of earlier accesses, one per entry of a touch, known to its threads.
@@ -244,11 +256,14 @@ class Releases:
         found = np.zeros(len(thread), dtype=bool)
         if not (pair.is_strong or self._has_fences):
             return found
-        self._catch_up()
         who = clock_rows(touch)
+        found = self._handovers.order(thread, time, who)
+        if found.all():
+            return found
+        self._catch_up()
         known = self._orders[0 if self._lenient else pair.needs].known_to(who)
         if any(one is not None for one in known):
-            found = time <= _until(known, thread)
+            found |= time <= _until(known, thread)
         if pair.is_strong and self._seen and not found.all():
             left = np.flatnonzero(~found)
             where = locations(touch)[left]
@@ -263,9 +278,11 @@ class Releases:
 
     def are_fenced(self, touch: ElementAccess, thread: Array, time: Array, readers: Array) -> Array:
         """Return a mask of stores to accessed elements after a fence that reaches readers."""
-        self._catch_up()
         is_near = ((thread ^ readers) >> BLOCK_SHIFT) == 0
         scopes = self._of_released(locations(touch), thread, time, 3, 0)
+        if (scopes != EVERY_SCOPE).any() and self._late:
+            self._catch_up()
+            scopes = self._of_released(locations(touch), thread, time, 3, 0)
         return np.asarray(np.where(is_near, scopes != 0, scopes > 1))
 
     def _turns(self, where: Array, thread: Array, time: Array) -> Array:
@@ -278,13 +295,16 @@ class Releases:
         """Return a column of the releases at places, by threads at times."""
         found = np.full(len(where), missing)
         for one in np.unique(time).tolist():
-            released = self._released.get(one)
-            if released is None:
+            if one not in self._released:
                 continue
+            released, order = self._released[one]
             mine = np.flatnonzero(time == one)
-            same = (released[:, 0] == where[mine, None]) & (released[:, 1] == thread[mine, None])
-            has = same.any(axis=1)
-            found[mine[has]] = released[same[has].argmax(axis=1), column]
+            by = released[order, 1]
+            first, end = (np.searchsorted(by, thread[mine], side) for side in SIDES)
+            for place in range(int((end - first).max())):  # of a thread's entries
+                at = order[np.minimum(first + place, len(order) - 1)]
+                same = (first + place < end) & (released[at, 0] == where[mine])
+                found[mine[same]] = released[at[same], column]
         return found
 
     def _are_seen(
@@ -319,6 +339,26 @@ class Releases:
             if found.all() or last is None or len(entries) < last:
                 return found
             last = None
+
+
+class LastLoads:
+    """The last places that each thread has loaded, and the turns of the releases found there."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}  # by thread
+        self._places, self._turns = (np.zeros((64, WAYS), dtype=np.int64) for _ in range(2))
+
+    def exchange(self, thread: Array, place: Array, turn: Array) -> Array:
+        """Record loads, and return the turns that their threads found there before, or zeros."""
+        numbers = self._numbers
+        at = np.array([numbers.setdefault(one, len(numbers)) for one in thread.tolist()])
+        while len(self._places) < len(numbers):
+            doubled = (np.concatenate([one, 0 * one]) for one in (self._places, self._turns))
+            self._places, self._turns = doubled
+        way = (place * HASH >> 29) % WAYS
+        before: Array = np.where(self._places[at, way] == place, self._turns[at, way], 0)
+        self._places[at, way], self._turns[at, way] = place, turn
+        return before
 
 
 def _until(known: Sequence[KnownTimes | None], thread: Array) -> Array:

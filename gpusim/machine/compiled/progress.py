@@ -82,7 +82,7 @@ class Progress:
             looks = min(MOST_LOOKS, MOST_LOOKED_BYTES // size + 4)
             watched = _Watched(looks if self._looks.bit_count() == 1 else 1)
             self._watched[0] = watched
-        watched.look(b"".join(one.state for one in self._all(memory)), lambda: self._held(memory))
+        watched.look(self._states(memory), lambda: self._held(memory))
         if watched.left:
             return 1
         del self._watched[0]
@@ -92,6 +92,20 @@ class Progress:
     def _all(self, memory: Array) -> list[_Warp]:
         size, first = self._place.made.warp_bytes, self._place.warps_at
         return [_Warp(memory, first + n * size, self._place) for n in range(self._place.held)]
+
+    def _states(self, memory: Array) -> bytes:
+        """Return the states of all warps, as `_Warp` has them."""
+        place = self._place
+        end = place.warps_at + place.held * place.made.warp_bytes
+        held = memory[place.warps_at : end].reshape(place.held, -1)
+        count = held[:, :4].copy().view(np.int32)
+        most = int(count.max())
+        splits = held[:, SPLITS : SPLITS + most * SPLIT_BYTES].copy().view(np.int32)
+        splits = splits.reshape(place.held, most, SPLIT_BYTES // 4)[:, :, :3]
+        splits[np.arange(most) >= count] = 0
+        registers = (at for at in place.made.registers.values() if at.base == "warp")
+        parts = (held[:, at.offset : at.offset + at.bytes] for at in registers)
+        return b"".join(part.tobytes() for part in (count, splits, *parts))
 
     def _too_long(self, warps: Sequence[_Warp]) -> NoProgressError:
         numbers = self._place.placement.blocks[[one.row // self._place.warps for one in warps]]
