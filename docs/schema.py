@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ def schema() -> dict[str, Any]:
     )
     for one in _objects(definitions):
         one["additionalProperties"] = False
+    for one in definitions.values():
+        if "description" in one:  # a docstring, as written by msgspec before 0.23
+            one["description"] = cleandoc(one["description"])
     return {
         "$schema": DIALECT,
         "title": f"Documents of gpusim, schema version {SCHEMA_VERSION}",
