@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from source_trees import tree_of
+
 import gpusim
 from gpusim.gpu.device import GROUPS, KEYS, load
 from validate.probes import PROBES
@@ -62,7 +64,7 @@ def test_every_key_is_read() -> None:
         key
         for path in HOUSE.rglob("*.py")
         if path != HOUSE / "device.py"
-        for key in keys_read(ast.parse(path.read_text(encoding="utf-8")))
+        for key in keys_read(tree_of(path))
     }
     assert set(KEYS) - read == set()
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from source_trees import tree_of
+
 from gpusim import cuda
 from gpusim.compiler.build import build
 from gpusim.compiler.intrinsics import INTRINSICS
@@ -86,7 +88,7 @@ def test_no_module_keeps_a_set_of_ops_of_its_own() -> None:
     keepers = {}
     for package in ("lowering", "program", "machine", "tracing", "checking", "prediction"):
         for path in sorted((PACKAGE / package).rglob("*.py")):
-            for members in collections(ast.parse(path.read_text(encoding="utf-8"))):
+            for members in collections(tree_of(path)):
                 ops = [one for one in members if one in NAMES or one.startswith("bits.")]
                 if len(ops) > 1:
                     keepers[path.relative_to(PACKAGE).as_posix()] = ops
