@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import numpy as np
@@ -11,26 +9,18 @@ import pytest
 
 from gpusim import cuda, predict
 from gpusim.codegen.programs import prepare
-from gpusim.errors import NoProgressError
+from gpusim.errors import NoProgressError, OutOfBoundsError
 from gpusim.gpu import device
-from gpusim.isa.ops import Instruction
-from gpusim.launch.events import Observer, Placement, Step
+from gpusim.launch.events import Observer, Steps
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
-from gpusim.machine.state import Batch
-from gpusim.machine.storage import FIRST_ADDRESS, allocate
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.bounds import SPINNING
-from gpusim.prediction.clock.event_queue import NEVER
 from gpusim.prediction.locality.patterns import patterns_of
 from gpusim.prediction.predict import predict_prepared
 from gpusim.prediction.spinning import CompletionTimes, Grid
-from gpusim.prediction.spinning import grid as grid_module
 from gpusim.prediction.spinning.completion_times import is_even
-from gpusim.prediction.spinning.grid import Focus
-from gpusim.prediction.spinning.interpreter import PacedInterpreter
 from gpusim.prediction.spinning.unloaded_timing import unloaded_timings
-from gpusim.prediction.spinning.words import Lines, Words
 from gpusim.program.polling import spins
 from gpusim.typing import Array
 
@@ -104,11 +94,6 @@ def back_and_forth(arrived, x, y):
             pass
     cuda.syncthreads()
     x[i] = y[(i + 32) % 64]
-
-
-@cuda.jit
-def moved(x, y):
-    y[cuda.grid(1)] = x[cuda.grid(1)]
 
 
 @cuda.jit
@@ -200,46 +185,6 @@ def test_blocks_that_wait_for_one_further_back_go_on_side_by_side() -> None:
     assert fourth == pytest.approx(step / 4, rel=0.02)
 
 
-def test_atomics_on_one_word_are_served_one_after_the_other() -> None:
-    words, here = Words(apart=23), np.zeros((3, 32), np.int64)
-    here[2] = 8
-    one_lane = np.broadcast_to(np.arange(32) == 0, (3, 32))
-    served = words.served(here, one_lane, np.array([100, 90, 95]))
-    assert served.tolist() == [113, 90, 95]
-    assert words.served(here[:1], np.ones((1, 32), bool), np.array([0])).tolist() == [136]
-    assert words.served(here[:1], one_lane[:1], np.array([0])).tolist() == [136 + 32 * 23]
-    assert words.found(here, one_lane, np.array([900, 800, 800]), 7).tolist() == [900, 902, 800]
-
-
-def test_a_warp_that_waits_is_woken_by_the_last_write_of_its_word_alone() -> None:
-    woken: list[tuple[list[int], int]] = []
-    words, lane = Words(apart=23), np.arange(32) == 0
-    here = np.where(lane, [[64], [68]], 0)
-    words.park(
-        lambda rows, at: woken.append((rows.tolist(), at)),
-        np.array([5, 9]),
-        here,
-        np.broadcast_to(lane, (2, 32)),
-    )
-    words.written(np.array([72]), np.array([10]))
-    assert woken == []
-    words.written(np.array([64, 64, 72]), np.array([20, 30, 40]))
-    words.written(np.array([64]), np.array([50]))
-    assert woken == [([5], 30)]
-    words.written(np.array([68]), np.array([60]))
-    assert woken == [([5], 30), ([9], 60)]
-
-
-def test_a_line_comes_out_of_dram_once() -> None:
-    """A warp that touches a new line and an old one waits for the new one."""
-    lines, on = Lines(allocate({"x": zeros(1024)}).values()), np.ones((2, 32), bool)
-    near = FIRST_ADDRESS + 4 * np.arange(64).reshape(2, 32)
-    assert lines.first(near, on).tolist() == [True, True]
-    assert lines.first(near + 64, on).tolist() == [False, True]
-    assert lines.first(near + 128, ~on).tolist() == [False, False]
-    assert lines.first(near + 192, on).tolist() == [False, True]
-
-
 def test_what_a_kernel_stored_comes_from_where_it_lies_and_what_it_only_reads_from_near() -> None:
     """Another SM has stored it, so that no part of the L2 but one has it."""
     prepared = prepared_of(chain_by_tickets, 2, zeros(1), zeros(2), zeros(64), zeros(64))
@@ -266,53 +211,39 @@ def test_what_a_kernel_stored_comes_from_where_it_lies_and_what_it_only_reads_fr
     } == {far}
 
 
-def test_warps_run_together_what_nobody_sees_whenever_they_come_there() -> None:
-    """The second block begins a thousand cycles late: it runs no row that the first has not."""
-    together, apart = (executed(begin) for begin in (0, ticks(1000)))
-    assert together == apart
-
-
-def executed(begin: int) -> int:
-    """Return how many rows are run for two blocks, of which one begins at a time."""
-    grid = Grid(prepared_of(moved, 2, zeros(64), zeros(64)), H200, 2, "warm")
-    grid._add(2, NEVER)
-    (one,) = grid._running
-    one.start(0, 0)
-    one.start(1, begin)
-    while len(one.batch.splits):
-        one.run_next()
-    return one.context.executed
-
-
-def test_watched_blocks_of_a_batch_are_told_of_as_a_batch_of_their_own() -> None:
-    """Blocks 5 and 7 of 4 to 7, with two warps each; rows 2 and 3 are block 5's."""
-    heard: list[Step] = []
-    focus = Focus({5, 7, 9}, (Listening(heard),))
-    blocks, lanes = np.arange(4, 8), np.arange(4)[:, None, None] * np.ones((4, 2, 32), int)
-    folded, unfolded = (Placement(blocks, 2, folded=one) for one in (True, False))
-    everyone = np.ones((1, 2, 32), bool)
-    row = Instruction("LDG")
-    focus.step(Step(0, row, folded, np.arange(2), everyone, everyone, lanes))
-    focus.step(Step(1, row, unfolded, np.array([1, 3]), everyone, everyone, lanes[1:2]))
-    focus.step(Step(2, row, unfolded, np.array([0, 4]), everyone, everyone))
-    first, second = heard
-    assert first.placement.blocks.tolist() == [5, 7]
-    assert first.placement.folded
-    assert first.addresses is not None
-    assert second.addresses is not None
-    assert first.addresses[:, 0, 0].tolist() == [1, 3]
-    assert (second.placement.blocks.tolist(), second.rows.tolist()) == ([5, 7], [1])
-    assert second.addresses.shape == second.active.shape == (1, 1, 32)
-
-
 class Listening(Observer):
-    """Keeps the steps that it hears of."""
+    """Keeps the columns that it hears of."""
 
-    def __init__(self, heard: list[Step]) -> None:
-        self._heard = heard
+    def __init__(self) -> None:
+        self.heard: list[Steps] = []
+        self.ended: list[int] = []
 
-    def step(self, step: Step) -> None:
-        self._heard.append(step)
+    def compiled_steps(self, steps: Steps) -> None:
+        self.heard.append(steps)
+
+    def batch_end(self, blocks: Array) -> None:
+        self.ended += blocks.tolist()
+
+
+def test_watched_blocks_are_told_of_as_a_batch_of_their_own() -> None:
+    """Blocks 1 and 3 of 4, with a warp each, of which the first never waits."""
+    listening = Listening()
+    prepared = prepared_of(chain, 4, zeros(4), 2)
+    grid = Grid(prepared, H200, 4224, "warm", watched=(1, 3), observers=(listening,))
+    grid.run(100_000)
+    (steps,) = listening.heard
+    assert steps.placement.blocks.tolist() == listening.ended == grid.ended == [1, 3]
+    polls = spins(prepared.program)
+    assert [any(np.isin(steps.pc[steps.row == row], [*polls])) for row in (0, 1)] == [False, True]
+
+
+def test_a_poll_in_vain_is_parked_and_not_counted() -> None:
+    """The last of 64 blocks waits for all others, and polls three times: twice before it parks."""
+    listening = Listening()
+    prepared = prepared_of(chain, 64, zeros(64), 1)
+    Grid(prepared, H200, 64, "warm", watched=(63,), observers=(listening,)).run(100_000)
+    polls = np.isin(listening.heard[0].pc, [*spins(prepared.program)])
+    assert polls.sum() == 3
 
 
 # -- the whole grid --------------------------------------------------------------------
@@ -369,23 +300,18 @@ def test_more_blocks_than_a_gpu_holds_never_meet() -> None:
         predict(meeting[held + 1, 32], zeros(1), 2, device=H200, code="lowering")
 
 
-def test_a_batch_that_has_ended_is_let_go_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its registers do not wait for a collection of garbage."""
-    batches: list[weakref.ref[Batch]] = []
+@cuda.jit
+def chain_beyond_its_array(flags):
+    raised, b = cuda.volatile(flags), cuda.blockIdx.x
+    if b > 0:
+        while raised[b - 1] == 0:
+            pass
+    raised[b] = 1
 
-    class Noted(PacedInterpreter):
-        def __init__(self, batch: Batch, *others: Any) -> None:
-            super().__init__(batch, *others)
-            batches.append(weakref.ref(batch))
 
-    monkeypatch.setattr(grid_module, "PacedInterpreter", Noted)
-    gc.disable()
-    try:
-        grid = Grid(prepared_of(meeting, 64, zeros(1), 8), H200, 4224, "warm")
-        grid.run(100_000)
-        assert [one() for one in batches] == [None]
-    finally:
-        gc.enable()
+def test_a_fault_is_told_with_its_line_and_thread() -> None:
+    with pytest.raises(OutOfBoundsError, match=r"flags\[8\] is out of bounds.*block 8, thread 0"):
+        predict(chain_beyond_its_array[9, 1], zeros(8), device=H200, code="lowering")
 
 
 @cuda.jit

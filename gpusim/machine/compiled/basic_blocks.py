@@ -28,6 +28,7 @@ from gpusim.machine.compiled.kinds import (
     waits,
 )
 from gpusim.machine.compiled.lane_operations import operation
+from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import NARROW, Places, converted
 from gpusim.machine.compiled.record_code import EVERY, RecordCode
 from gpusim.machine.compiled.register_types import WORD
@@ -67,10 +68,15 @@ class BasicBlocks:
     """Writes the code of basic blocks; `variables` are the local variables of the function."""
 
     def __init__(
-        self, places: Places, records: RecordCode, accesses: AccessCode, control: ControlFlow
+        self,
+        places: Places,
+        records: RecordCode,
+        accesses: AccessCode,
+        control: ControlFlow,
+        pace: PaceCode | None,
     ) -> None:
         self._places, self._records = places, records
-        self._accesses, self._control = accesses, control
+        self._accesses, self._control, self._pace = accesses, control, pace
         self.variables: dict[str, None] = {}
         self._kept: list[Operand] = []  # of the step that ends a segment
         self._counting = places.counting
@@ -89,7 +95,10 @@ class BasicBlocks:
 
     def block(self, number: int, begin: int, end: int) -> str:
         """Return the code of a basic block."""
-        code = []
+        code, pace = [], self._pace
+        if pace is not None:
+            pace.begin()
+            code.append(pace.head(number, begin, self._control.yielding(number)))
         if self._counting:
             at = 16 * number
             code.append(
@@ -97,8 +106,7 @@ class BasicBlocks:
                 f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
                 " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
             )
-        if self._recording:
-            code.append(f"(call $begun (local.get $W) (i32.const {begin}) (local.get $M))")
+        code.append(self._records.begun(begin))
         if self._in_order:
             unseen = ("source_branch", "bounds")
             steps = sum(OPS[row.op].kind not in unseen for row in self._rows[begin:end])
@@ -112,6 +120,8 @@ class BasicBlocks:
         for pc in range(begin, end):
             row = self._rows[pc]
             kind = OPS[row.op].kind
+            if pace is not None:
+                code.append(pace.passes(pc))
             if self._is_computed(segment, pc, row, kind):
                 is_long = len(segment.graph.nodes) > MOST_NODES and pc + 1 < end
                 if is_long or self._kept:
@@ -123,6 +133,8 @@ class BasicBlocks:
         last = end - 1
         if OPS[self._rows[last].op].kind not in CONTROL:
             code.append(self._flushed(segment, end)[0])
+            if pace is not None:
+                code.append(pace.end())
             if end < len(self._rows) and waits(self._rows[end]) and not self._in_order:
                 code.append(self._control.yield_before(number + 1))
         if self._in_order and not ends_turn(OPS[self._rows[last].op].kind):
@@ -376,6 +388,7 @@ class BasicBlocks:
                 self._accesses.access(pc, row, kind, slot),
                 self._records.cleared(row),
                 self._records.added(pc, row),
+                "" if self._pace is None else self._pace.accessed(pc, row, kind),
                 self._records.told(pc, row, kind, slot),
             )
         )
@@ -428,11 +441,7 @@ class BasicBlocks:
         return f"(if (i32.eqz (call $are_all (local.get $on))) {called})"
 
     def _looks_up(self, alone: Alone) -> str:
-        looked_up = self._accesses.indexed(alone.row)
-        if not self._recording:
-            return looked_up
-        here = f"(i32.const {alone.pc}) (local.get $on)"
-        return f"{looked_up} (call $narrow (i64.const 0)) (call $looked_up {here})"
+        return f"{self._accesses.indexed(alone.row)} {self._records.looked_up(alone.pc)}"
 
     def _checks_bounds(self, alone: Alone) -> str:
         wrong = f"(i32.and (local.get $on) {alone.bits})"

@@ -9,6 +9,7 @@ import numpy as np
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.kinds import waits
+from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import Places
 from gpusim.machine.compiled.record_code import RecordCode
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -28,9 +29,15 @@ class ControlFlow:
     """
 
     def __init__(
-        self, places: Places, records: RecordCode, meetings: frozenset[int], *, is_ordered: bool
+        self,
+        places: Places,
+        records: RecordCode,
+        meetings: frozenset[int],
+        pace: PaceCode | None,
+        *,
+        is_ordered: bool,
     ) -> None:
-        self._places, self._records = places, records
+        self._places, self._records, self._pace = places, records, pace
         self._meetings, self._is_ordered = meetings, is_ordered
         self._block_of = {pc: number for number, pc in enumerate(places.made.starts)}
         self.reductions: dict[int, dict[str, int]] = {}
@@ -60,9 +67,17 @@ class ControlFlow:
                 f" (i32.store offset={layout.TURNS} (local.get $W) (local.get $y))"
             )
             behind = f"(i32.or {behind} (i32.lt_s (local.get $y) (i32.const 0)))"
+        if backward and self._pace is not None:
+            turn = f"{turn} {self._pace.parks(block)}"
+            behind = f"(i32.or {behind} {self._pace.is_ahead})"
         return (
             f"(local.set $pc {block}) {turn} {self._turned(block)} (br_if $yield {behind}) (br $L)"
         )
+
+    @staticmethod
+    def yielding(block: int) -> str:
+        """Return code before a basic block that ends the turn."""
+        return f"(local.set $pc (i32.const {block})) (br $yield)"
 
     def yield_before(self, block: int, *, settles: bool = False) -> str:
         """Return code before a basic block that ends the turn if another split is at a lower pc.
@@ -71,22 +86,16 @@ class ControlFlow:
         """
         if self._in_order:
             note = SETTLES if settles else ""
-            return f"{note} (local.set $pc (i32.const {block})) (br $yield)"
-        return (
-            f"(if (i32.ge_u (i32.const {block}) {_NEXT}) (then"
-            f" (local.set $pc (i32.const {block})) (br $yield)))"
-        )
+            return f"{note} {self.yielding(block)}"
+        return f"(if (i32.ge_u (i32.const {block}) {_NEXT}) (then {self.yielding(block)}))"
 
     def meeting(self, block: int, pc: int) -> str:
         """Return code before a basic block that all warps of a group reach before any continues."""
         if pc >= len(self._rows) or not (pc in self._meetings or waits(self._rows[pc])):
             return ""
         if pc in swapping(self._program):  # others load before it
-            return f"(local.set $pc (i32.const {block})) (br $yield)"
-        return (
-            f"{state.written('goes_on', '(i32.const 1)')} (local.set $pc (i32.const {block}))"
-            " (br $yield)"
-        )
+            return self.yielding(block)
+        return f"{state.written('goes_on', '(i32.const 1)')} {self.yielding(block)}"
 
     def asking(self, number: int) -> str:
         """Return code that tests for missing lanes, if the group requests it."""
@@ -105,8 +114,8 @@ class ControlFlow:
                 " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
             )
         if self._recording:
-            undone += state.written(
-                "runs", f"(i32.sub {state.read('runs')} (i32.const {RUN_BYTES}))"
+            undone += self._records.of_watched(
+                state.written("runs", f"(i32.sub {state.read('runs')} (i32.const {RUN_BYTES}))")
             )
         return undone
 

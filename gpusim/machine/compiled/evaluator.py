@@ -25,6 +25,7 @@ from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.totals import totals_of
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
+from gpusim.machine.pace import Pacing
 from gpusim.machine.state import Batch
 from gpusim.machine.storage import Allocation
 from gpusim.program.flow import loop_bodies
@@ -235,6 +236,7 @@ def variant_of(
     cc_major: int,
     observers: Sequence[Observer],
     detection: Detection | None = None,
+    pacing: Pacing | None = None,
 ) -> Variant:
     """Return the variant of its program's code that a launch needs."""
     program = context.batch.program
@@ -250,6 +252,7 @@ def variant_of(
         watching=bool(watched(observers)),
         recording=bool(hooks(observers, "compiled_steps")),
         detection=detection,
+        pacing=pacing,
     )
 
 

@@ -67,6 +67,10 @@ class LeftError(Exception):
     """A run that NumPy has to repeat: a fault, or an instruction without compiled form."""
 
 
+class StandsStillError(LeftError):
+    """A run in which no warp makes progress."""
+
+
 class Instance:
     """A program's module linked to the shared one, with its memory.
 
@@ -120,6 +124,7 @@ class Instance:
         self._warp: _OneWarp | None = None
         self._place: BatchMemory | None = None
         self._progress: Progress | None = None
+        self._looks: Callable[[int], int] | None = None
         OPEN.add(self)
 
     def close(self) -> None:
@@ -177,11 +182,13 @@ class Instance:
         step_limit: int,
         file: str = "",
         added: TakesAdditions | None = None,
+        looks: Callable[[int], int] | None = None,
     ) -> None:
         """Run a batch to its end; LeftError otherwise.
 
         At least `most_notes` steps of watched blocks are noted, if there are that many; or `added`
-        takes the additions to sums, as they are made.
+        takes the additions to sums, as they are made. By clock, `looks` is called in place of
+        `Progress`.
         NoProgressError names the loop, in a `file`, of a warp with many times more iterations than
         `step_limit`.
         """
@@ -190,6 +197,7 @@ class Instance:
         self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes, self._added = [], most_notes, added
         self._progress = Progress(context.batch.program, file, place, step_limit)
+        self._looks = looks
         self._tell(place, min(step_limit, 2**31 - 1))
         self.is_new = False
         self._recorded_blocks = 0
@@ -204,7 +212,7 @@ class Instance:
         except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
-            raise LeftError("no warp makes progress")
+            raise StandsStillError("no warp makes progress")
         if most_notes or added is not None:
             self._drain()
         self._take_steps()
@@ -301,6 +309,8 @@ class Instance:
         """Sample a warp that iterates for long, or all (0); return the count until the next."""
         assert self._progress is not None
         assert self._place is not None
+        if self._looks is not None:
+            return self._looks(warp)
         if self._place.records is not None:
             raise LeftError("warps iterate for long")
         try:

@@ -61,14 +61,20 @@ def vector_code() -> str:
     return text
 
 
-def runtime(*, recording: bool, detecting: bool, checking: bool, in_order: bool) -> str:
+def runtime(
+    *, recording: bool, detecting: bool, checking: bool, in_order: bool, by_clock: bool
+) -> str:
     """Return the functions that the modules of all programs share.
 
     `recording` adds the recording of steps, `detecting` race detection, `checking` the steps of a
-    check (one of the three), `in_order` NumPy's scheduling order.
+    check (one of the three), `in_order` NumPy's scheduling order, `by_clock` that of warps' clocks.
     """
     text = vector_code() + warps.text(
-        recording=recording, detecting=detecting, checking=checking, in_order=in_order
+        recording=recording,
+        detecting=detecting,
+        checking=checking,
+        in_order=in_order,
+        by_clock=by_clock,
     )
     if not recording and not detecting and not checking:
         text += "\n(func $opened (param $W i32))"

@@ -33,13 +33,15 @@ _CALLED = re.compile(r"\(call (\$[\w.]+)")
 class Shared(NamedTuple):
     """A variant of the shared module: that records steps, that finds races, with turns in order.
 
-    With `checking` it writes down the steps of a check.
+    With `checking` it writes down the steps of a check; `by_clock` the warp with the smallest clock
+    runs next.
     """
 
     recording: bool
     detecting: bool
     checking: bool
     in_order: bool
+    by_clock: bool = False
 
 
 PLAIN = Shared(recording=False, detecting=False, checking=False, in_order=False)

@@ -39,10 +39,18 @@ class BatchMemory:
     """The addresses of a batch in linear memory, after the arrays.
 
     Clusters run one after the other, in the memory of one; in NumPy's scheduling order each block
-    has its own. There is room for the sums of all warps.
+    has its own, and by clock each of those that run `at_once`. There is room for the sums of all
+    warps.
     """
 
-    def __init__(self, made: Translation, context: Context, arrays_end: int, blocks: Array) -> None:
+    def __init__(
+        self,
+        made: Translation,
+        context: Context,
+        arrays_end: int,
+        blocks: Array,
+        at_once: int | None = None,
+    ) -> None:
         batch, self.made = context.batch, made
         self.warps = batch.launch.warps_per_block
         self.placement = Placement(blocks, self.warps, folded=False)
@@ -50,44 +58,46 @@ class BatchMemory:
         self.rows = self.warps * self.blocks
         self.one_by_one = not made.shared.in_order
         self.cluster = batch.launch.cluster_blocks
-        at_once = self.cluster if self.one_by_one else self.blocks
+        if at_once is None:
+            at_once = self.cluster if self.one_by_one else self.blocks
         self.held = self.warps * at_once
-        self.notes_at = _aligned(arrays_end, 64)
+        self.notes_at = aligned(arrays_end, 64)
         self.marks_at = self.notes_at + layout.NOTES * NOTE_BYTES
         self.mark_bytes = -(-(arrays_end - arrays_begin(made)) // SECTOR_BYTES)
-        self.banks_at = _aligned(self.marks_at + self.mark_bytes * len(made.touched), 16)
-        banks = sum(_aligned(len(context.banks.get(n, ())), 16) for n, *_ in made.banks)
-        self.blocks_at = _aligned(self.banks_at + banks, 64)
-        self.sum_bytes = _aligned(8 * made.sum_count, 16)
-        self.sums_at = _aligned(self.blocks_at + _BLOCK_BYTES * self.blocks, 64)
-        self.warps_at = _aligned(self.sums_at + self.rows * self.sum_bytes, 64)
-        self.local_bytes = _aligned(batch.program.local_bytes, 16)  # of a lane
+        self.banks_at = aligned(self.marks_at + self.mark_bytes * len(made.touched), 16)
+        banks = sum(aligned(len(context.banks.get(n, ())), 16) for n, *_ in made.banks)
+        self.blocks_at = aligned(self.banks_at + banks, 64)
+        self.sum_bytes = aligned(8 * made.sum_count, 16)
+        self.sums_at = aligned(self.blocks_at + _BLOCK_BYTES * self.blocks, 64)
+        summed = self.held if made.shared.by_clock else self.rows
+        self.warps_at = aligned(self.sums_at + summed * self.sum_bytes, 64)
+        self.local_bytes = aligned(batch.program.local_bytes, 16)  # of a lane
         self.local_at = self.warps_at + self.held * made.warp_bytes
         self.shared_bytes = batch.shared.shape[1]
-        self.shared_at = _aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
-        self.shared_step = _aligned(self.shared_bytes, 128)
+        self.shared_at = aligned(self.local_at + 32 * self.held * self.local_bytes, 128)
+        self.shared_step = aligned(self.shared_bytes, 128)
         self.end = self.shared_end = self.shared_at + self.shared_step * at_once
         self.copies_at = self.copies_end = 0
         if made.queue_at:
-            self.copies_at = _aligned(self.end, 64)
+            self.copies_at = aligned(self.end, 64)
             self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
         self.group_at = self.most_steps = 0
         self.first_look = 2**31 - 1  # steps before the first sample of progress
         self.is_last = True  # no other blocks join these
         if made.shared.in_order:
-            self.group_at = _aligned(self.end, 64)
-            words = _aligned(self.rows, 64) // 8
+            self.group_at = aligned(self.end, 64)
+            words = aligned(self.rows, 64) // 8
             self.end = self.group_at + (KEY_BYTES + words) * len(made.starts)
             self.end += LISTED_BYTES * 32 * self.rows
         self.records: Records | None = None
         self.checked: CheckedSteps | None = None
         if made.shared.recording:
-            self.records = Records(made, _aligned(self.end, 64))
+            self.records = Records(made, aligned(self.end, 64))
             self.end = self.records.end
 
     def check(self, context: Context, listener: Listener) -> None:
         """Make room for the steps of a check."""
-        begin, blocks = _aligned(self.end, 64), self.placement.blocks
+        begin, blocks = aligned(self.end, 64), self.placement.blocks
         self.checked = CheckedSteps(self.made, context, blocks, begin, listener)
         self.end = self.checked.end
 
@@ -97,7 +107,8 @@ class BatchMemory:
         return held.view(np.int32).reshape(-1, 4)
 
 
-def _aligned(address: int, to: int) -> int:
+def aligned(address: int, to: int) -> int:
+    """Return the first multiple of a number from an address on."""
     return -(-address // to) * to
 
 
@@ -141,7 +152,7 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
             begin, stop = values.indexable(context, number)
         memory[at : at + len(held_bank)] = held_bank
         memory[entry : entry + 12].view(np.int32)[:] = at, begin, stop
-        at += _aligned(len(held_bank), 16)
+        at += aligned(len(held_bank), 16)
     for at in made.orders:
         memory[at : at + 4] = 0
     for at, table in made.jump_tables:

@@ -154,7 +154,8 @@ def compiled(variant: Variant) -> Compiled:
     found, asked = loaded(variant), variant.detection
     if found is not None:
         return found
-    return _made(variant, in_order=bool(asked and asked.steps) or needs_order(variant.program))
+    in_order = bool(asked and asked.steps) or needs_order(variant.program)
+    return _made(variant, in_order=in_order and variant.pacing is None)
 
 
 def reordered(variant: Variant) -> Compiled:
@@ -253,7 +254,7 @@ def _name(variant: Variant) -> str:
     """Return the name of a variant's entry, "" for one that is not cached."""
     parts = (
         variant.constants, variant.pairs, variant.counting, variant.watching, variant.recording,
-        variant.detection,
+        variant.detection, variant.pacing,
     )  # fmt: skip
     program = _program_name(variant.program)
     try:

@@ -21,6 +21,7 @@ from gpusim.machine.compiled.segment import Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.vectors import constant
+from gpusim.machine.pace import Pacing
 from gpusim.machine.warps import state
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAYS
 from gpusim.program.liveness import Liveness
@@ -38,7 +39,7 @@ class Variant:
     serve twice the lanes (compute capability 7.0). With `counting`, sums are stored and sectors
     marked; with `watching`, steps of some warps are written down, with `recording` those of all, as
     columns. With `detection` accesses are compared, to find races, or the steps of a check written
-    down.
+    down. With `pacing` warps have clocks, and run in their order.
     """
 
     program: Program
@@ -48,6 +49,7 @@ class Variant:
     watching: bool
     recording: bool = False
     detection: Detection | None = None
+    pacing: Pacing | None = None
 
 
 class Places:
@@ -61,6 +63,7 @@ class Places:
         self.in_order = in_order
         self.watching, self.recording = variant.watching, variant.recording
         self.detection = detection = variant.detection
+        self.pacing = variant.pacing
         self.shifts = {} if detection is None else dict(detection.accesses)
         self.sums = {} if detection is None else dict(detection.sums)
         self.steps = {} if detection is None else dict(detection.steps)
@@ -74,7 +77,9 @@ class Places:
         self.live = Liveness(program)
         is_detecting = detection is not None and not self.steps
         self.made = Translation(
-            shared=Shared(self.recording, is_detecting, bool(self.steps), self.in_order)
+            shared=Shared(
+                self.recording, is_detecting, bool(self.steps), self.in_order, bool(self.pacing)
+            )
         )
         self.at = state.TOKENS + state.MOST_TOKENS_BYTES * program.barriers
         self.cell = layout.CELLS

@@ -29,6 +29,7 @@ class RecordCode:
         self._in_order = places.in_order
         self._made = places.made
         self._pairs = places.pairs
+        self._pacing = places.pacing
         self._products = places.products
         self._recording = places.recording
         self._rows = places.rows
@@ -157,17 +158,37 @@ class RecordCode:
         is_more = op.kind in ACCESSES or (op.kind == "bank" and bool(row.src))
         return self._recording and op.issued and op.kind != "compute" and not is_more
 
-    @staticmethod
-    def decided(pc: int, on: str, taken: str = "(i32.const 0)") -> str:
+    def of_watched(self, code: str) -> str:
+        """Return code that records a step: where warps have clocks, of watched ones alone."""
+        if self._pacing is None:
+            return code
+        return f"(if (i32.load offset={layout.WATCHED} (local.get $W)) (then {code}))"
+
+    def begun(self, pc: int) -> str:
+        """Return code that records the begin of a basic block."""
+        if not self._recording:
+            return ""
+        return self.of_watched(f"(call $begun (local.get $W) (i32.const {pc}) (local.get $M))")
+
+    def decided(self, pc: int, on: str, taken: str = "(i32.const 0)") -> str:
         """Return code that records the lanes of an instruction, and of a branch."""
-        return f"(call $decided (i32.const {pc}) {on} {taken})"
+        return self.of_watched(f"(call $decided (i32.const {pc}) {on} {taken})")
+
+    def looked_up(self, pc: int) -> str:
+        """Return code that records a load of constants at offsets in registers."""
+        if not self._recording:
+            return ""
+        here = f"(i32.const {pc}) (local.get $on)"
+        return self.of_watched(f"(call $narrow (i64.const 0)) (call $looked_up {here})")
 
     def told(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
         """Return code that records an access, after it is done: this overwrites its addresses."""
-        memory = row.memory
-        assert memory is not None
         if not self._recording or not OPS[row.op].issued:
             return ""
+        return self.of_watched(self._told(pc, row, kind, slot))
+
+    def _told(self, pc: int, row: Instruction, kind: str, slot: int) -> str:
+        memory = memory_of(row)
         here, width = f"(i32.const {pc}) (local.get $on)", memory.width_bytes
         if memory.space == "global":
             return (

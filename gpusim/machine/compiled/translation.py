@@ -36,8 +36,9 @@ class Translation:
     ran (only for the block's first), and then a byte for each, set if it ran for some lane (with a
     guard or a possible fault); `lowest_at` are the places of the lowest element to which several
     threads add, counted from 1, by the pc of a sum. `constants` are the cells as `memory.py` sets
-    them, and `begun` the initial warps of the last launch, with the properties of it that they
-    depend on.
+    them, `begun` the initial warps of the last launch, with the properties of it that they depend
+    on. A warp has its clock at `timed_at`, in `timed_bytes`; `times` are the cells with sums of
+    times: of the gaps after some pcs, and of the latency of one, or -1 (`pace_code.py`).
     """
 
     text: str = ""
@@ -70,6 +71,9 @@ class Translation:
     cluster_at: int = 0
     bulk_at: int = 0
     groups_at: int = 0
+    timed_at: int = 0
+    timed_bytes: int = 0
+    times: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict)
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 

@@ -16,11 +16,13 @@ from gpusim.machine.compiled.basic_blocks import BasicBlocks
 from gpusim.machine.compiled.control_flow import ControlFlow
 from gpusim.machine.compiled.kinds import BULK_DETAILS, REFUSED, waits
 from gpusim.machine.compiled.order import has_several, meetings, ordered
+from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import Places, Variant
 from gpusim.machine.compiled.record_code import RecordCode
 from gpusim.machine.compiled.symbols import NotDerivedError, tracing
 from gpusim.machine.compiled.translation import Translation
-from gpusim.machine.warps import barriers, state, turns
+from gpusim.machine.pace import Pacing
+from gpusim.machine.warps import barriers, clocks, state, turns
 from gpusim.machine.warps.bulk_copies import BULK_BYTES, GROUPS_BYTES, MOST_BULK
 from gpusim.machine.warps.clusters import MEMBER_BYTES
 from gpusim.machine.warps.copies import QUEUE_BYTES
@@ -58,9 +60,10 @@ class _Translator:
         made.starts = self._starts(met)
         places.lay_out()
         self._reserve_totals()
-        records = RecordCode(places)
-        self._control = ControlFlow(places, records, met, is_ordered=bool(shown))
-        self._blocks = BasicBlocks(places, records, AccessCode(places, shown), self._control)
+        records, pacing = RecordCode(places), places.pacing
+        pace = None if pacing is None else PaceCode(places, pacing)
+        self._control = ControlFlow(places, records, met, pace, is_ordered=bool(shown))
+        self._blocks = BasicBlocks(places, records, AccessCode(places, shown), self._control, pace)
         bounds = enumerate(pairwise([*made.starts, len(self._rows)]))
         blocks = [self._blocks.block(number, begin, end) for number, (begin, end) in bounds]
         made.warp_bytes = -(-places.at // 64) * 64
@@ -75,6 +78,9 @@ class _Translator:
 
     def _orders(self) -> tuple[frozenset[int], frozenset[int]]:
         """Return the order-dependent atomics, and the accesses that all warps meet before."""
+        pacing = self._places.pacing
+        if pacing is not None:
+            return frozenset(), pacing.seen
         if self._in_order:
             self._keep_order()
             return frozenset(), meetings(self._rows) | swapping(self._program).keys()
@@ -111,6 +117,8 @@ class _Translator:
             self._reserve_cluster()
         if "bulk_copy" in kinds:
             self._reserve_bulk()
+        if self._places.pacing is not None:
+            self._reserve_clock(self._places.pacing)
 
     def _reserve_totals(self) -> None:
         """Reserve memory for sums and for race detection; name the arrays."""
@@ -165,6 +173,15 @@ class _Translator:
             self._places.cell + BULK_BYTES * MOST_BULK,
         )
         self._made.groups_at, self._places.at = self._places.at, self._places.at + GROUPS_BYTES
+
+    def _reserve_clock(self, pacing: Pacing) -> None:
+        """Make a place for a warp's clock; NotDerivedError for blocks in clusters."""
+        if self._made.cluster_at:
+            raise NotDerivedError("clusters by clock")
+        late = {register for pc in pacing.late for register in self._rows[pc].dst}
+        self._made.timed_at = self._places.at = -(-self._places.at // 16) * 16
+        self._made.timed_bytes = clocks.TIMED_BYTES + 8 * len(late)
+        self._places.at += self._made.timed_bytes
 
     # -- text --------------------------------------------------------------------------
 

@@ -227,12 +227,12 @@ def run_block(first: Warp) -> u32:
             return ENDED
         if not waits:
             opened(first)
-            _open(first, path)
+            open_barrier(first, path)
         elif not has_run:
             return WAITS
 
 
-def _open(warp: Warp, path: int) -> None:
+def open_barrier(warp: Warp, path: int) -> None:
     """Release the splits of a block from its barrier."""
     if LAUNCH.reductions:
         reduce(warp)

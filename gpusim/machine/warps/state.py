@@ -11,7 +11,9 @@ IN, OPERAND_BYTES, OPERANDS, SORTED = 1024, 256, 20, 14336
 OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and its words
 MOST_SPLITS = 32
-READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CLUSTER, AT_CONVERGENCE, AT_WARP, AT_MASK = range(7)
+(
+    READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CLUSTER, AT_WORD, AT_CONVERGENCE, AT_WARP, AT_MASK,
+) = range(8)  # fmt: skip
 BARRIER_BITS = 8  # of `Split.waits_for` and `Token.name`: above them is a path, or a number
 ASIDE, MOST_ASIDE = 255, 256  # tokens in registers
 ALL_LANES = 0xFFFFFFFF
@@ -205,8 +207,9 @@ class Split(Record):
 
     `waits_for` is the mask of a warp barrier (`AT_WARP`) or of another instruction that waits for
     lanes (`AT_MASK`), or the number of a named barrier below the threads that it waits for
-    (`AT_NAMED_BARRIER`). Elsewhere it is a convergence barrier (`AT_CONVERGENCE`) below a hash of
-    the split's path, where the order of atomics shows: splits with equal paths run together.
+    (`AT_NAMED_BARRIER`); at `AT_WORD` a poll is parked (`clocks`). Elsewhere it is a convergence
+    barrier (`AT_CONVERGENCE`) below a hash of the split's path, where the order of atomics shows:
+    splits with equal paths run together.
     """
 
     block: u32

@@ -14,6 +14,7 @@ from gpusim.machine.warps import (
     barriers,
     bulk_copies,
     checked_steps,
+    clocks,
     convergence,
     copies,
     races,
@@ -120,22 +121,37 @@ _CHECKED: Mapping[str, Callable[..., Any]] = {
 
 
 _TURNS: tuple[Callable[..., Any], ...] = (turns.appended, turns.removed, turns.united)
+_CLOCKS: tuple[Callable[..., Any], ...] = (
+    clocks.keep_lines,
+    clocks.fetch_lines,
+    clocks.serve,
+    clocks.poll,
+    clocks.park,
+    clocks.poll_served,
+    clocks.write_words,
+)
 
 
 @cache
-def text(*, recording: bool, detecting: bool, checking: bool, in_order: bool) -> str:
+def text(
+    *, recording: bool, detecting: bool, checking: bool, in_order: bool, by_clock: bool
+) -> str:
     """Return the functions of a module: also to record steps, look for races, or take turns.
 
-    With `checking` the steps of a check are written down.
+    With `checking` the steps of a check are written down; `by_clock` the warp with the smallest
+    clock runs next.
     """
-    name = key([digest(_SOURCES), str((recording, detecting, checking, in_order))])
+    name = key([digest(_SOURCES), str((recording, detecting, checking, in_order, by_clock))])
     kept = _TEXTS.load(name)
     if kept is not None:
         return kept.decode()
     from gpusim.wasm.module import functions_of
 
     functions = _FUNCTIONS + _STEPS * recording + _RACES * detecting + _TURNS * in_order
+    functions += _CLOCKS * by_clock
     run = turns.run_in_order if in_order else scheduling.run_in_turn
+    if by_clock:
+        run = clocks.run_by_clock
     named = (
         {one.__name__: one for one in functions} | {"run": run} | dict(_CHECKED if checking else {})
     )

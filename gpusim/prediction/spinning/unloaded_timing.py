@@ -8,12 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.launch.prepared import Prepared
+from gpusim.machine.pace import Pace, Pacing
+from gpusim.prediction.arithmetic.quasirandom import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.issue import Issue, issues
 from gpusim.prediction.clock.steps import Action
 from gpusim.program.polling import spins
+from gpusim.typing import Array
+
+STEP = ticks(256)  # of random latencies
 
 
 class UnloadedTiming(NamedTuple):
@@ -61,6 +69,43 @@ def unloaded_timings(program: Program, device: Device, l2: str) -> list[Unloaded
     passing_on = ticks(latency.fenced_flag - latency.flag)
     for pc in _before_words(program, found):
         found[pc] = found[pc]._replace(gap=max(found[pc].gap, passing_on))
+    return found
+
+
+def pace_of(prepared: Prepared, device: Device, l2: str, blocks: int) -> Pace:
+    """Return the times of a launch, with delays of so many of its blocks."""
+    latency, warps = device.latency_cycles, prepared.launch.warps_per_block
+    timings = unloaded_timings(prepared.program, device, l2)
+    late = frozenset(pc for pc, one in enumerate(timings) if one.latency)
+    registers = {r for pc in late for r in prepared.program.instructions[pc].dst}
+    pacing = Pacing(
+        reads=tuple(tuple(r for r in one.reads if r in registers) for one in timings),
+        late=late,
+        fetch=tuple(pc for pc, one in enumerate(timings) if one.more),
+        keep=frozenset(pc for pc, one in enumerate(timings) if one.is_kept),
+        seen=frozenset(pc for pc, one in enumerate(timings) if one.is_seen),
+        spin=frozenset(pc for pc, one in enumerate(timings) if one.spins),
+    )
+    return Pace(
+        pacing,
+        gaps=np.array([one.gap for one in timings]),
+        latencies=np.array([one.latency for one in timings]),
+        delays=_delays(timings, pacing.fetch, blocks),
+        begin=ticks(latency.block_start + latency.cold_start),
+        turnover=ticks(latency.block_end + latency.block_start),
+        barrier=ticks(latency.barrier + warps * latency.barrier_per_warp),
+        wake_after=ticks(max(0.0, latency.flag - passed_on_cycles(device))),
+        apart=ticks(device.interval_cycles.global_atomic_same_address),
+    )
+
+
+def _delays(timings: Sequence[UnloadedTiming], fetch: Sequence[int], blocks: int) -> Array:
+    """Return the latency out of DRAM beyond that of the L2, by load and block."""
+    found = np.zeros((len(fetch), blocks), np.int64)
+    for delays, pc in zip(found, fetch, strict=True):
+        drawn = (np.arange(blocks) + FETCHES_APART * pc) * GOLDEN % 1.0
+        far = -np.log1p(-MOST_DRAWN * drawn) * timings[pc].more
+        delays[:] = timings[pc].fetch + np.rint(far / STEP).astype(np.int64) * STEP
     return found
 
 
