@@ -85,7 +85,6 @@ class BasicBlocks:
         self._live = places.live
         self._made = places.made
         self._products = places.products
-        self._recording = places.recording
         self._rows = places.rows
         self._steps = places.steps
         self._sums = places.sums
@@ -99,22 +98,12 @@ class BasicBlocks:
         if pace is not None:
             pace.begin()
             code.append(pace.head(number, begin, self._control.yielding(number)))
-        if self._counting:
-            at = 16 * number
-            code.append(
-                f"(v128.store offset={at} (local.get $C) (i64x2.add"
-                f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
-                " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
-            )
-        code.append(self._records.begun(begin))
+        code.append(self._records.begun(number, begin))
         if self._in_order:
             unseen = ("source_branch", "bounds")
             steps = sum(OPS[row.op].kind not in unseen for row in self._rows[begin:end])
             more = f"(i32.add {state.read('steps')} (i32.const {steps}))"
             code.append(state.written("steps", more))
-        if self._detection is not None:
-            place = f"offset={self._made.ran_at + begin} (i32.const 0)"
-            code.append(f"(i32.store8 {place} (i32.const 1))")
         self._places.begin_block()
         segment = self._places.segment()
         for pc in range(begin, end):

@@ -25,6 +25,7 @@ class RecordCode:
 
     def __init__(self, places: Places) -> None:
         self._places = places
+        self._counting, self._is_checking = places.counting, places.detection is not None
         self._functions = places.functions
         self._in_order = places.in_order
         self._made = places.made
@@ -164,11 +165,23 @@ class RecordCode:
             return code
         return f"(if (i32.load offset={layout.WATCHED} (local.get $W)) (then {code}))"
 
-    def begun(self, pc: int) -> str:
-        """Return code that records the begin of a basic block."""
-        if not self._recording:
-            return ""
-        return self.of_watched(f"(call $begun (local.get $W) (i32.const {pc}) (local.get $M))")
+    def begun(self, number: int, pc: int) -> str:
+        """Return code that counts and records the begin of a basic block."""
+        parts, at = [], 16 * number
+        if self._counting:
+            parts.append(
+                f"(v128.store offset={at} (local.get $C) (i64x2.add"
+                f" (v128.load offset={at} (local.get $C)) (i64x2.replace_lane 1"
+                " (v128.const i64x2 1 0) (i64.extend_i32_u (i32.popcnt (local.get $M))))))"
+            )
+        if self._recording:
+            begun = f"(call $begun (local.get $W) (i32.const {pc}) (local.get $M))"
+            parts.append(self.of_watched(begun))
+        if self._is_checking:
+            parts.append(
+                f"(i32.store8 offset={self._made.ran_at + pc} (i32.const 0) (i32.const 1))"
+            )
+        return "\n".join(parts)
 
     def decided(self, pc: int, on: str, taken: str = "(i32.const 0)") -> str:
         """Return code that records the lanes of an instruction, and of a branch."""
