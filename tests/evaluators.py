@@ -1,4 +1,4 @@
-"""Launches by NumPy's machine and by compiled code, for tests that compare both."""
+"""Launches of one machine, interpreted by CPython and compiled, for tests that compare both."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from gpusim.machine.compiled import modules
 from gpusim.tracing.counting import Counters
 
 HOPPER = ComputeCapability(9, 0)
-NUMPY, COMPILED = EVALUATORS = (OFF, ON)  # values of the switch in the environment
+INTERPRETED, COMPILED = EVALUATORS = (OFF, ON)  # values of the switch in the environment
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Went(Observer):
-    """Notes whether a launch ran in compiled code."""
+    """Notes whether a launch ran in the modules of its program."""
 
     def __init__(self) -> None:
         self.over = False
@@ -32,7 +32,7 @@ class Went(Observer):
 
 
 def runs_in(patched: pytest.MonkeyPatch, evaluator: str) -> None:
-    """Let launches run in COMPILED code, of modules made anew or from the disk, or in NUMPY."""
+    """Let launches run in COMPILED code, of modules made anew or from the disk, or INTERPRETED."""
     modules.forget()
     patched.setenv(SWITCH, evaluator)
 
@@ -45,7 +45,7 @@ def evaluated(
     arguments: tuple[Any, ...],
     evaluator: str = COMPILED,
 ) -> tuple[list[Any], Counters, bool]:
-    """Return the arguments after a launch, its counters, and whether it ran in compiled code."""
+    """Return the arguments after a launch, its counters, and whether it ran in its modules."""
     given = [one.copy() if isinstance(one, np.ndarray) else one for one in arguments]
     counters, went = Counters(HOPPER), Went()
     with pytest.MonkeyPatch.context() as patched:
@@ -57,11 +57,11 @@ def evaluated(
 
 def agree(kernel: Kernel, grid: int, block: int, code: str, *arguments: Any) -> None:
     """Fail if compiled code leaves other bytes or counts anything differently."""
-    numpys, counted, went = evaluated(kernel, grid, block, code, arguments, NUMPY)
-    assert not went
+    interpreted, counted, went = evaluated(kernel, grid, block, code, arguments, INTERPRETED)
+    assert went
     compiled, sums, went = evaluated(kernel, grid, block, code, arguments)
     assert went
-    for one, other in zip(numpys, compiled, strict=True):
+    for one, other in zip(interpreted, compiled, strict=True):
         if isinstance(one, np.ndarray):
             np.testing.assert_array_equal(one.view(np.uint8), other.view(np.uint8))
     np.testing.assert_array_equal(counted.by_pc, sums.by_pc)

@@ -19,7 +19,7 @@ MOST_UNASKED = 4  # threads: each has a copy of the arrays
 
 
 def is_wanted() -> bool:
-    """Return whether compiled code may run; with `GPUSIM_FAST=0`, NumPy and SimPy run all.
+    """Return whether compiled code may run; with `GPUSIM_FAST=0`, Python and SimPy run all.
 
     Raises InputError for any other value than 0 or 1.
     """
@@ -42,9 +42,9 @@ def has_library() -> bool:
 
 @cache
 def say(reason: str) -> None:
-    """Say once why NumPy and SimPy run in place of compiled code."""
+    """Say once why Python and SimPy run in place of compiled code."""
     how = f"slower, with the same results ({SWITCH}={OFF} does so on purpose)"
-    warnings.warn(f"{reason}: NumPy and SimPy run, {how}", GpusimWarning, stacklevel=2)
+    warnings.warn(f"{reason}: Python and SimPy run, {how}", GpusimWarning, stacklevel=2)
 
 
 def threads() -> int:

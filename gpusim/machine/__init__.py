@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusim.host import fast
 from gpusim.isa.ops import Program
 from gpusim.launch.events import Observer, hooks
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
@@ -193,8 +192,6 @@ def _begun(
     step_limit: int,
 ) -> CompiledLaunch | None:
     """Return a launch in compiled code, None for one that NumPy has to run."""
-    if not fast.is_wanted():
-        return None
     from gpusim.machine.compiled import evaluator
 
     return evaluator.launched(prepared, allocations, observers, step_limit)

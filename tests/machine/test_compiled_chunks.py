@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import COMPILED, HOPPER, Array, Went, agree, runs_in
+from evaluators import COMPILED, HOPPER, Array, Went, agree, evaluated, runs_in
 
 import gpusim
 from gpusim import cuda
@@ -109,7 +109,7 @@ def test_chunks_that_many_calls_ask_for_are_brought_with_all_others(brought: lis
     """Calls cost more than bytes: after 32 of them, for 250 chunks, the rest comes at once."""
     x, y = np.arange(8000, dtype=np.float64), np.zeros(128, np.float64)
     at = np.random.default_rng(1).permutation(8000)[:128].astype(np.int32)
-    agree(gathered, 1, 128, "lowering", x, at, y)
+    evaluated(gathered, 1, 128, "lowering", (x, at, y))
     of_x = [(begin, end) for name, begin, end in brought if name == "x"]
     assert sum(end - begin for begin, end in of_x) == x.nbytes
     last = of_x[31:]

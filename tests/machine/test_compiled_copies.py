@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import COMPILED, NUMPY, Went, runs_in
+from evaluators import COMPILED, INTERPRETED, Went, runs_in
 
 from gpusim.launch.grid import ComputeCapability
 from gpusim.machine import run
@@ -91,8 +91,8 @@ def evaluated(
 
 def agree(name: str, grid: int, block: int, *given: Any) -> list[Any]:
     """Fail if compiled code leaves or counts anything differently; return what it leaves."""
-    numpys, counted, went = evaluated(name, grid, block, given, NUMPY)
-    assert not went
+    numpys, counted, went = evaluated(name, grid, block, given, INTERPRETED)
+    assert went
     compiled, sums, went = evaluated(name, grid, block, given)
     assert went
     for one, other in zip(numpys, compiled, strict=True):
@@ -121,7 +121,7 @@ def streams(name: str, grid: int, block: int, given: tuple[Any, ...], evaluator:
 def test_steps_of_copies_are_recorded_alike(name: str, block: int) -> None:
     last = 12 if name == "pipeline" else np.arange(96, dtype=np.int32) * 11 % 32
     given = np.zeros(192, np.int32), NUMBERS, last
-    *numpys, _ = streams(name, 1, block, given, NUMPY)
+    *numpys, _ = streams(name, 1, block, given, INTERPRETED)
     *compiled, went = streams(name, 1, block, given, COMPILED)
     assert went
     assert compiled == numpys

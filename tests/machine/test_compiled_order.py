@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import COMPILED, NUMPY, Array, agree, evaluated, runs_in
+from evaluators import COMPILED, INTERPRETED, Array, agree, evaluated, runs_in
 
 from gpusim import cuda, machine
 from gpusim.codegen.programs import prepare
@@ -156,7 +156,7 @@ def test_a_chunk_that_others_join_is_numpys(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(machine, "QUANTUM", 60)
     kernel, grid, block, *arguments = LAUNCHES["several tickets"]()
     given = tuple(arguments)
-    numpys, counted, _ = evaluated(kernel, grid, block, "lowering", given, NUMPY)
+    numpys, counted, _ = evaluated(kernel, grid, block, "lowering", given, INTERPRETED)
     found, sums, went = evaluated(kernel, grid, block, "lowering", given)
     assert not went
     np.testing.assert_array_equal(numpys[2], found[2])

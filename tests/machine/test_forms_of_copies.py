@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import NUMPY, runs_in
+from evaluators import INTERPRETED, runs_in
 from machine.test_tensor_copies import digest
 
 from gpusim.launch.tensor_maps import TensorMap
@@ -29,7 +29,7 @@ TYPES = {
 @pytest.fixture(autouse=True)
 def _without_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run each kernel once, by NumPy: code for each would be compiled for seconds."""
-    runs_in(monkeypatch, NUMPY)
+    runs_in(monkeypatch, INTERPRETED)
 
 
 @cache

@@ -203,7 +203,7 @@ def test_a_limit_on_addresses_is_kept_to(empty_cache: Path) -> None:
         [sys.executable, "-c", limited], capture_output=True, text=True, check=False
     )
     (said,) = ran.stderr.splitlines()
-    assert "an unlimited address space (ulimit -v): NumPy and SimPy run, slower" in said
+    assert "an unlimited address space (ulimit -v): Python and SimPy run, slower" in said
     assert ran.stdout.endswith("True\n")
 
 

@@ -47,7 +47,7 @@ def said(script: str, warned: str = "", **environment: str) -> str:
 def test_without_wasmtime_a_prediction_is_the_same_and_one_line_says_so() -> None:
     """Nor does a module of the package need it to be imported."""
     line = (
-        "gpusim: wasmtime does not run here (No module named 'wasmtime'): NumPy and SimPy run, "
+        "gpusim: wasmtime does not run here (No module named 'wasmtime'): Python and SimPy run, "
         "slower, with the same results (GPUSIM_FAST=0 does so on purpose)\n"
     )
     assert said(HIDDEN + PREDICTED, line, GPUSIM_FAST="1") == said(PREDICTED, GPUSIM_FAST="0")

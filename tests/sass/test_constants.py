@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import COMPILED, EVALUATORS, evaluated
+from evaluators import EVALUATORS, evaluated
 
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
@@ -81,17 +81,17 @@ __global__ void guarded(int *out, const int *at) {
 """
 
 
-@pytest.mark.parametrize("evaluator", EVALUATORS, ids=["NumPy", "compiled"])
+@pytest.mark.parametrize("evaluator", EVALUATORS, ids=["interpreted", "compiled"])
 def test_lanes_that_are_guarded_off_may_name_any_constant(evaluator: str) -> None:
     """Lanes with an index outside the table skip the load: 10 + i where 0 <= i < 8, else 0."""
     at = np.tile(np.array([3, 1_000_000, -7, 5], np.int32), 64)
     kernel = cuda_source(GUARDED)["guarded"]
     (out, _), _, went = evaluated(kernel, 4, 64, "auto", (np.zeros(256, np.int32), at), evaluator)
-    assert went == (evaluator == COMPILED)
+    assert went
     assert out.tolist() == [13, 0, 0, 15] * 64
 
 
-@pytest.mark.parametrize("evaluator", EVALUATORS, ids=["NumPy", "compiled"])
+@pytest.mark.parametrize("evaluator", EVALUATORS, ids=["interpreted", "compiled"])
 def test_a_warp_without_a_constant_to_load_skips_the_load(evaluator: str) -> None:
     kernel = cuda_source(GUARDED)["guarded"]
     arguments = np.ones(64, np.int32), np.full(64, 8, np.int32)

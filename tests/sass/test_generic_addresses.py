@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from evaluators import COMPILED, HOPPER, NUMPY, agree, evaluated, runs_in
+from evaluators import COMPILED, HOPPER, INTERPRETED, agree, evaluated, runs_in
 
 from gpusim import machine
 from gpusim.codegen.programs import prepare
@@ -73,7 +73,7 @@ def test_arrays_that_are_brought_in_chunks_come_as_lanes_touch_them(
 
 def test_their_steps_are_recorded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = []
-    for evaluator in (NUMPY, COMPILED):
+    for evaluator in (INTERPRETED, COMPILED):
         runs_in(monkeypatch, evaluator)
         prepared = prepare(kernel("mixed")[2, 32], arguments(), HOPPER)
         recorder = Recorder(prepared)

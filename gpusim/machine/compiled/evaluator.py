@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gpusim.errors import GpusimError
-from gpusim.host import address_space_limit, fast
 from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
@@ -77,6 +76,8 @@ class CompiledLaunch:
         size = self._arrays_end - arrays.arrays_begin(self._made)
         self._threads = 1
         alone = not (self._made.shared.in_order or self._made.cluster_at or self._made.bulk_at)
+        if modules.engine() is None:
+            alone = False
         if alone and not (self._steps or compiled.is_dependent):
             self._threads = parts.threads(self.program, self._made, size)
 
@@ -265,12 +266,7 @@ def _constants(program: Program) -> tuple[int, ...]:
 
 def serves(observers: Sequence[Observer], cc_major: int) -> bool:
     """Return whether compiled code supports this machine, and such launches."""
-    if cc_major < 2 or not is_observable(observers):
-        return False
-    if address_space_limit.is_limited():
-        fast.say("compiled launches need an unlimited address space (ulimit -v)")
-        return False
-    return modules.engine() is not None
+    return cc_major >= 2 and is_observable(observers)
 
 
 def launched(

@@ -5,19 +5,18 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusim.errors import KernelFault, NoProgressError
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.host.interrupts import stopped_by_signals
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Placement
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import Arrays, arrays_begin, bring_arrays, first_address
 from gpusim.machine.compiled.checked_steps import CheckedSteps
-from gpusim.machine.compiled.linking import LEAST_PAGES, NAME, PAGE, pages
+from gpusim.machine.compiled.linking import pages
 from gpusim.machine.compiled.memory import (
     BatchMemory,
     bring_batch,
@@ -39,9 +38,8 @@ from gpusim.machine.warps.accesses import DISORDER, NOTE_BYTES
 from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
 from gpusim.wasm import memory
-
-if TYPE_CHECKING:
-    import wasmtime
+from gpusim.wasm.linked import PAGE, Host, Link
+from gpusim.wasm.memory import TrapError
 
 # Of each addition to a sum: its instruction, block (of shared memory) or 0, and address; the bits
 # of the sum before, and of the addend.
@@ -77,41 +75,23 @@ class Instance:
     `run` runs warps that lie there; `stop` ends that with a trap.
     """
 
-    def __init__(
-        self,
-        engine: wasmtime.Engine,
-        shared: wasmtime.Module,
-        module: wasmtime.Module,
-        made: Translation,
-    ) -> None:
-        import wasmtime
-
+    def __init__(self, link: Link, made: Translation) -> None:
         self.made = made
-        self.stop = engine.increment_epoch
-        self._store = wasmtime.Store(engine)
-        kinds = [wasmtime.ValType.i32()] * 4
         # The package keeps functions until their store goes: they must not keep the store.
         own = weakref.proxy(self)
-        linker = wasmtime.Linker(engine)
-        for name, given, result, function in (
-            ("host", kinds, [], Instance._called),
-            ("drain", [], [], Instance._drain),
-            ("take_steps", [], [], Instance._take_steps),
-            ("bring", kinds[:2], [], Instance._bring_chunk),
-            ("progress", kinds[:1], kinds[:1], Instance._look),
-            ("draw", kinds[:2], kinds[:1], Instance._draw),
-        ):
-            called = wasmtime.Func(
-                self._store, wasmtime.FuncType(given, result), partial(function, own)
+        hosts = {
+            name: Host(given, returned, partial(function, own))
+            for name, given, returned, function in (
+                ("host", 4, 0, Instance._called),
+                ("drain", 0, 0, Instance._drain),
+                ("take_steps", 0, 0, Instance._take_steps),
+                ("bring", 2, 0, Instance._bring_chunk),
+                ("progress", 1, 1, Instance._look),
+                ("draw", 2, 1, Instance._draw),
             )
-            linker.define(self._store, NAME, name, called)
-        linker.define_instance(self._store, NAME, linker.instantiate(self._store, shared))
-        # By name: a table of all exports takes a hundred calls.
-        export: Callable[[str], Any] = partial(linker.get, self._store, NAME)
-        self._memory, self._run = export("memory"), export("run")
-        self._memory.grow(self._store, pages(made.end) - LEAST_PAGES)
-        self._store.set_epoch_deadline(1)  # to fill the table
-        linker.instantiate(self._store, module)
+        }
+        self._linked = link(hosts, pages(made.end))
+        self.stop = self._linked.stop
         self.arrays: Arrays | None = None  # of the launch
         self.is_new = True  # its memory is zero
         self.notes: list[Array] = []
@@ -119,7 +99,6 @@ class Instance:
         self._added: TakesAdditions | None = None
         self.shift = 0
         self.turns: Turns | None = None  # another order of warps than the usual one
-        self.memory = self._seen()
         self._context: Context | None = None
         self._warp: _OneWarp | None = None
         self._place: BatchMemory | None = None
@@ -129,7 +108,7 @@ class Instance:
 
     def close(self) -> None:
         """Free the module's memory; it does not run afterwards."""
-        self._store.close()
+        self._linked.close()
 
     def bring(
         self,
@@ -146,8 +125,7 @@ class Instance:
         """
         missing = place.end - self.memory.nbytes
         if missing > 0:
-            self._memory.grow(self._store, missing // PAGE + 1)
-            self.memory = self._seen()
+            self._linked.grow(missing // PAGE + 1)
         self.shift = first_address(context.allocations) - arrays_begin(self.made)
         if not has_arrays:
             if not self.is_new:
@@ -171,8 +149,10 @@ class Instance:
         at = state.place(name)
         return self.memory[at : at + kind.bytes].view(f"{'ui'[kind.signed]}{kind.bytes}")
 
-    def _seen(self) -> Array:
-        return np.frombuffer(self._memory.get_buffer_ptr(self._store), np.uint8)
+    @property
+    def memory(self) -> Array:
+        """The module's memory, as bytes."""
+        return self._linked.memory
 
     def run(
         self,
@@ -192,8 +172,6 @@ class Instance:
         NoProgressError names the loop, in a `file`, of a warp with many times more iterations than
         `step_limit`.
         """
-        import wasmtime
-
         self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes, self._added = [], most_notes, added
         self._progress = Progress(context.batch.program, file, place, step_limit)
@@ -203,13 +181,11 @@ class Instance:
         self._recorded_blocks = 0
         self._begin_records()
         self._disorder[0] = 0
-        self._store.set_epoch_deadline(1)
         try:
-            with stopped_by_signals(self.stop):
-                ended = self._run(self._store)
+            ended = self._linked.call("run")
         except NoProgressError:
             raise
-        except (wasmtime.Trap, wasmtime.WasmtimeError, KernelFault, LeftError) as error:
+        except (TrapError, KernelFault, LeftError) as error:
             raise LeftError(str(error)) from error
         if ended:
             raise StandsStillError("no warp makes progress")
@@ -376,7 +352,7 @@ class _OneWarp:
                 batch.registers[register] = _read(memory, layout.operand(number), dtype)
         group = Group(batch, np.array([split]))
         group.pc = pc
-        lanes = _lanes(np.array([on], np.int32))[None]
+        lanes = _lanes(np.array([on & state.ALL_LANES], np.uint32))[None]
         lanes = group.mask if np.array_equal(lanes, group.mask) else lanes
         if HANDLERS[OPS[instruction.op].kind](self._context, group, instruction, lanes):
             raise LeftError("lanes wait for others")

@@ -12,9 +12,9 @@ from functools import cache
 from typing import NamedTuple
 
 from gpusim.machine.compiled import layout
+from gpusim.wasm.linked import PAGE
 
 NAME = "gpusim"  # of the imported functions
-PAGE = 1 << 16
 LEAST_PAGES = 2
 HOST = """(func $host (param i32 i32 i32 i32))
 (func $drain)

@@ -20,20 +20,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusim.host import fast
+from gpusim.host import address_space_limit, fast
 from gpusim.host.disk_cache import DiskCache, key
 from gpusim.host.kept import Recent, once
 from gpusim.isa.ops import Instruction, Program
 from gpusim.launch.events import Touched
 from gpusim.machine.compiled.instance import Instance, close_all
-from gpusim.machine.compiled.linking import Shared, shared_text
+from gpusim.machine.compiled.linking import NAME, Shared, shared_text
 from gpusim.machine.compiled.order import needs_order
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.segment import Place
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.compiled.translator import translated
+from gpusim.machine.warps import vectors
 from gpusim.version import __version__
+from gpusim.wasm.interpreted import Interpreted
+from gpusim.wasm.linked import Link, LinkedModules
 
 if TYPE_CHECKING:
     import wasmtime
@@ -59,7 +62,7 @@ class RefusedModuleError(NotDerivedError):
 
 @dataclass
 class Compiled:
-    """A program's translation and module, with an instance that no launch uses.
+    """A program's translation, and modules to link, with an instance that no launch uses.
 
     `instructions_each` is the mean number of warp instructions of a block in the last sequential
     run, 0 without one. `is_dependent` if blocks of a launch have accessed sectors that others
@@ -67,8 +70,7 @@ class Compiled:
     """
 
     made: Translation
-    engine: wasmtime.Engine
-    module: wasmtime.Module
+    link: Link
     instructions_each: float = 0.0
     is_dependent: bool = False
     _idle: list[Instance] = field(default_factory=list)
@@ -79,7 +81,7 @@ class Compiled:
 
     def new_instance(self) -> Instance:
         """Return an instance with memory that is zero."""
-        return Instance(self.engine, _shared(self.made.shared), self.module, self.made)
+        return Instance(self.link, self.made)
 
     def give_back(self, instance: Instance) -> None:
         """Keep an instance for the next launch."""
@@ -87,11 +89,21 @@ class Compiled:
             self._idle.append(instance)
 
 
-_kept: Recent[Variant, Compiled] = Recent(_MOST_KEPT)
+_kept: Recent[tuple[Variant, bool], Compiled] = Recent(_MOST_KEPT)  # and whether interpreted
+
+
+def engine() -> wasmtime.Engine | None:
+    """Return the engine, None where modules are interpreted."""
+    if not fast.is_wanted():
+        return None
+    if address_space_limit.is_limited():
+        fast.say("compiled launches need an unlimited address space (ulimit -v)")
+        return None
+    return _engine()
 
 
 @cache
-def engine() -> wasmtime.Engine | None:
+def _engine() -> wasmtime.Engine | None:
     """Return the engine, None if it does not run here."""
     if not fast.has_library():
         return None
@@ -114,7 +126,7 @@ def forget() -> None:
     _kept.clear()
     _shared.cache_clear()
     close_all()
-    engine.cache_clear()
+    _engine.cache_clear()
 
 
 atexit.register(forget)  # wasmtime must free its objects before its own modules go
@@ -122,7 +134,7 @@ atexit.register(forget)  # wasmtime must free its objects before its own modules
 
 def known(variant: Variant) -> Compiled | None:
     """Return a module that was compiled or loaded in this process, None if there is none."""
-    return _kept.used(variant)
+    return _kept.used((variant, engine() is None))
 
 
 def loaded(variant: Variant) -> Compiled | None:
@@ -130,9 +142,9 @@ def loaded(variant: Variant) -> Compiled | None:
     found = known(variant)
     if found is not None:
         return found
-    name = _name(variant)
-    held = _ENTRIES.load(name) if name else None
     using = engine()
+    name = _name(variant) if using is not None else ""
+    held = _ENTRIES.load(name) if name else None
     if held is None or using is None:
         return None
     import wasmtime
@@ -143,7 +155,7 @@ def loaded(variant: Variant) -> Compiled | None:
         module = wasmtime.Module.deserialize(using, held[8 + header :])
     except (wasmtime.WasmtimeError, ValueError, EOFError, TypeError, KeyError):
         return None
-    return _keep(variant, Compiled(made, using, module))
+    return _keep(variant, Compiled(made, _linking(using, made, module)))
 
 
 def compiled(variant: Variant) -> Compiled:
@@ -167,11 +179,13 @@ def reordered(variant: Variant) -> Compiled:
 
 
 def _made(variant: Variant, *, in_order: bool) -> Compiled:
-    import wasmtime
-
     made = translated(variant, in_order=in_order)
     using = engine()
-    assert using is not None
+    if using is None:
+        texts = shared_text(made.shared), made.text
+        return _keep(variant, Compiled(made, partial(Interpreted, texts, vectors.FUNCTIONS)))
+    import wasmtime
+
     try:
         module = wasmtime.Module(using, made.text)
     except wasmtime.WasmtimeError as error:
@@ -180,7 +194,11 @@ def _made(variant: Variant, *, in_order: bool) -> Compiled:
     if name:
         header = marshal.dumps(_plain(made))
         _ENTRIES.store(name, len(header).to_bytes(8, "little") + header + module.serialize())
-    return _keep(variant, Compiled(made, using, module))
+    return _keep(variant, Compiled(made, _linking(using, made, module)))
+
+
+def _linking(using: wasmtime.Engine, made: Translation, module: wasmtime.Module) -> Link:
+    return partial(LinkedModules, using, (_shared(made.shared), module), NAME)
 
 
 @cache
@@ -201,7 +219,7 @@ def _shared(variant: Shared) -> wasmtime.Module:
 
 
 def _keep(variant: Variant, one: Compiled) -> Compiled:
-    _kept[variant] = one
+    _kept[variant, engine() is None] = one
     return one
 
 

@@ -8,9 +8,9 @@ the pool has entries traps: it is NumPy's.
 from __future__ import annotations
 
 from gpusim.machine.warps.state import IN, LAUNCH, NOW, OPERAND_BYTES, Warp, Word
+from gpusim.machine.warps.vectors import below
 from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, TrapError, copy, i32, u32
-from gpusim.wasm.sources import external
 
 ENTRIES = 4096  # of the pool
 MOST_WORDS = 4
@@ -37,16 +37,6 @@ class Queue(Record):
 
     first: u32
     last: u32
-
-
-@external("below")
-def below(one: u32, other: u32, more: i32) -> u32:
-    """Return the lanes where the number at an address, plus `more`, is below the other's."""
-    mask = 0
-    for lane in range(32):
-        is_below = Word(one + 4 * lane).value + more < Word(other + 4 * lane).value
-        mask = mask | is_below << lane
-    return mask
 
 
 def _queue(warp: Warp) -> Queue:
