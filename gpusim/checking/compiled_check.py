@@ -39,7 +39,7 @@ _DETECTED = {
     "fence": "",
     "leave": "",
 }
-_WRITTEN = {**_DETECTED, "access_generic": "accesses"}
+_WRITTEN = {**_DETECTED, "access_generic": "accesses", "commit": "", "await_groups": ""}
 
 
 class CompiledCheck:
@@ -54,7 +54,6 @@ class CompiledCheck:
         state = self._state
         return not (
             state.uninitialised
-            or state.has_copies
             or state.is_lockstep
             or state.has_many_narrow
             or state.launch.blocks >= MOST_BLOCKS
@@ -65,7 +64,7 @@ class CompiledCheck:
         """Return the program's facts for compiled race detection; None where it cannot run."""
         layout, every, program = self._state.layout, self._state.accesses, self._state.program
         is_partial = program.mask_registers or set(program.masks.values()) - {EVERY_LANE}
-        if not self._is_possible or is_partial:
+        if not self._is_possible or is_partial or self._state.has_copies:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):

@@ -26,7 +26,7 @@ from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
 from gpusim.machine.state import Batch
 from gpusim.machine.warps.accesses import NOTE_BYTES
-from gpusim.machine.warps.copies import ENTRIES, ENTRY_BYTES
+from gpusim.machine.warps.copies import ENTRIES, ENTRIES_EACH, ENTRY_BYTES
 from gpusim.machine.warps.state import ENTRY_BYTES as _BLOCK_BYTES
 from gpusim.machine.warps.turns import KEY_BYTES, LISTED_BYTES
 from gpusim.typing import Array
@@ -80,7 +80,8 @@ class BatchMemory:
         self.copies_at = self.copies_end = 0
         if made.queue_at:
             self.copies_at = aligned(self.end, 64)
-            self.end = self.copies_end = self.copies_at + ENTRY_BYTES * ENTRIES
+            entries = max(ENTRIES, ENTRIES_EACH * self.held)
+            self.end = self.copies_end = self.copies_at + ENTRY_BYTES * entries
         self.group_at = self.most_steps = 0
         self.first_look = 2**31 - 1  # steps before the first sample of progress
         self.is_last = True  # no other blocks join these

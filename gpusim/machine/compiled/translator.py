@@ -134,16 +134,12 @@ class _Translator:
         made.widest = max(local, default=1)
 
     def _keep_order(self) -> None:
-        """Make places for the turns of warps; NotDerivedError where they do not suffice."""
-        if self._made.queue_at:
-            raise NotDerivedError("asynchronous copies in order")
+        """Make places for the turns of warps."""
         self._made.keys_at = self._places.at
         self._places.at += turns.KEYS_BYTES
 
     def _reserve_queue(self) -> None:
-        """Make a place for asynchronous copies; NotDerivedError where it does not suffice."""
-        if self._detection is not None:
-            raise NotDerivedError("asynchronous copies")
+        """Make a place for asynchronous copies."""
         self._made.queue_at, self._places.at = self._places.at, self._places.at + QUEUE_BYTES
 
     def _reserve_arrivals(self) -> None:

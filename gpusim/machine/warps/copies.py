@@ -12,7 +12,7 @@ from gpusim.machine.warps.vectors import below
 from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, TrapError, copy, i32, u32
 
-ENTRIES = 4096  # of the pool
+ENTRIES, ENTRIES_EACH = 4096, 32  # of the pool, at least in all and of a warp
 MOST_WORDS = 4
 _ROW = 128  # bytes of a word for each lane
 _GROUPS, _TO, _VALUES = 16, 16 + _ROW, 16 + 2 * _ROW
