@@ -169,12 +169,14 @@ def check_prepared(
     if not may_be_clean or not _is_clean(prepared, checker, step_limit):
         if blocks is None:
             other_orders = _in_other_orders(prepared, new, step_limit, uninitialised)
-        checker = new()
-        turns = None if order is None else Turns(order)
-        if not is_alone or not _is_written_down(prepared, checker, step_limit, turns):
-            checker = new()
-            turns = None if order is None else Turns(order)
-            _run(prepared, checker, (*observers, *finished), step_limit, turns, blocks)
+
+        def turns() -> Turns | None:
+            return None if order is None else Turns(order)
+
+        by_steps = _by_steps(prepared, new, step_limit, turns) if is_alone else None
+        checker = new() if by_steps is None else by_steps
+        if by_steps is None:
+            _run(prepared, checker, (*observers, *finished), step_limit, turns(), blocks)
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
@@ -250,13 +252,38 @@ def _limits(prepared: Prepared, step_limit: int) -> Limits:
     return Limits(step_limit, chunk, machine.quantum(step_limit))
 
 
+def _by_steps(
+    prepared: Prepared,
+    new: Callable[[], Checker],
+    step_limit: int,
+    turns: Callable[[], Turns | None],
+    *,
+    keeps_results: bool = True,
+) -> Checker | None:
+    """Return a checker with the steps of a launch in compiled code, in the order of `turns`.
+
+    None if compiled code cannot write them down. The second time values of registers are followed.
+    """
+    for follows in (False, True):
+        checker = new()
+        order = turns()
+        if _is_written_down(
+            prepared, checker, step_limit, order, follows=follows, keeps_results=keeps_results
+        ):
+            return checker
+        if not checker.compiled.needs_values:
+            break
+    return None
+
+
 def _is_written_down(
     prepared: Prepared,
     checker: Checker,
     step_limit: int,
     turns: Turns | None,
     *,
-    keeps_results: bool = True,
+    follows: bool,
+    keeps_results: bool,
 ) -> bool:
     """Return whether compiled code has written the steps of a launch down for the checker.
 
@@ -264,7 +291,7 @@ def _is_written_down(
     """
     checker.begin(prepared.program, prepared.launch)
     compiled = checker.compiled
-    asked = compiled.asked_steps()
+    asked = compiled.asked_steps(follows=follows)
     if asked is None:
         return False
     sink = checker.sink
@@ -272,6 +299,7 @@ def _is_written_down(
         checker,
         lambda fault: sink.add(finding_of(fault)),
         dict(asked.steps),
+        asked.swaps,
         turns,
         keeps_results,
     )
@@ -288,19 +316,20 @@ def _in_other_orders(
     """Return the findings of a launch in further orders of warps and blocks."""
     found = Sink()
     for turns in _other_orders(prepared.program):
-        again = new()
-        if _is_written_down(prepared, again, step_limit, turns, keeps_results=False):
+        again = _by_steps(prepared, new, step_limit, turns, keeps_results=False)
+        if again is not None:
             found.merge(again.sink)
         else:
-            _run_again(prepared, found, turns, step_limit, uninitialised, lenient=again.lenient)
+            lenient = new().lenient
+            _run_again(prepared, found, turns(), step_limit, uninitialised, lenient=lenient)
     return found
 
 
-def _other_orders(program: Program) -> list[Turns]:
+def _other_orders(program: Program) -> list[Callable[[], Turns]]:
     """Return orders of warps and blocks that may show further races."""
     if refills(program):
-        return [Turns(), Turns(ascending=True)]
-    return [Turns()] if any(map(takes_lock, program.instructions)) else []
+        return [Turns, lambda: Turns(ascending=True)]
+    return [Turns] if any(map(takes_lock, program.instructions)) else []
 
 
 def _run_again(

@@ -135,8 +135,8 @@ class Checker(Observer):
         self.steps += 1
         if self.coverage.lines_not_run:
             self._note(step)
-        has_registers = step.registers is not None
-        if has_registers and step.pc in self._products and step.pc not in self._overflows:
+        has_values = self._state.has_values
+        if has_values and step.pc in self._products and step.pc not in self._overflows:
             self._multiply(step)
         action = self._actions[step.pc]
         batch = self._batch(step.placement)

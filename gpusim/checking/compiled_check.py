@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from gpusim.checking.batch import Batch
 from gpusim.checking.coverage import ARRAYS, LOCAL, STRONG
 from gpusim.checking.element_access import MOST_BLOCKS
 from gpusim.checking.float_sums import signed
+from gpusim.checking.followed_registers import followed_registers
 from gpusim.checking.index_products import index_products
 from gpusim.checking.single_access import adds_floats
 from gpusim.checking.state import CheckState, memory_of
@@ -43,28 +44,30 @@ _WRITTEN = {**_DETECTED, "access_generic": "accesses", "commit": "", "await_grou
 
 
 class CompiledCheck:
-    """A check with `actions` by pc, for compiled code that finds races or writes steps down."""
+    """A check with `actions` by pc, for compiled code that finds races or writes steps down.
+
+    It `needs_values` of registers to follow uninitialised values that a run without them has met.
+    """
 
     def __init__(self, state: CheckState, actions: Actions) -> None:
         self._state, self._actions = state, actions
+        self.needs_values = False
 
     @property
     def _is_possible(self) -> bool:
-        """Whether compiled code may serve a check: it has no values of registers."""
+        """Whether compiled code may serve a check."""
         state = self._state
         return not (
-            state.uninitialised
-            or state.is_lockstep
-            or state.has_many_narrow
-            or state.launch.blocks >= MOST_BLOCKS
-            or state.bytes_loaded
+            state.is_lockstep or state.has_many_narrow or state.launch.blocks >= MOST_BLOCKS
         )
 
     def detection(self) -> tuple[Detection, Cells] | None:
         """Return the program's facts for compiled race detection; None where it cannot run."""
         layout, every, program = self._state.layout, self._state.accesses, self._state.program
         is_partial = program.mask_registers or set(program.masks.values()) - {EVERY_LANE}
-        if not self._is_possible or is_partial or self._state.has_copies:
+        state = self._state
+        by_values = state.uninitialised or state.bytes_loaded
+        if not self._is_possible or is_partial or by_values or state.has_copies:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):
@@ -100,10 +103,15 @@ class CompiledCheck:
             tuple(sorted(self._state.of_unknown_arrays)),
         ), cells
 
-    def asked_steps(self) -> Detection | None:
-        """Return the steps that rules ask of compiled code; None where it cannot give them."""
+    def asked_steps(self, *, follows: bool) -> Detection | None:
+        """Return the steps that rules ask of compiled code; None where it cannot give them.
+
+        With `follows` steps have values of registers, so that uninitialised ones can be followed.
+        """
         if not self._is_possible:
             return None
+        self._state.has_values, self._state.adds_up = follows, False
+        followed = self._followed() if follows else {}
         rows, joined = self._state.program.instructions, self._state.program.joined
         steps: dict[int, tuple[int, ...]] = {}
         conditions: list[int] = []
@@ -114,21 +122,37 @@ class CompiledCheck:
             if name == "conditions":
                 conditions.append(pc)
             is_asked = action is not None and name != "looked up"
-            if is_asked or (pc in joined and OPS[rows[pc].op].orders_lanes):
-                steps[pc] = self._kept(pc)
+            is_asked = is_asked or (pc in joined and OPS[rows[pc].op].orders_lanes)
+            if is_asked or pc in followed:
+                steps[pc] = tuple(dict.fromkeys((*self._kept(pc), *followed.get(pc, ()))))
         sums = self._sums([one for pc, one in self._state.accesses.items() if pc in steps])
         if any(self._state.accesses[pc].space == "generic" for pc, _ in sums):
             return None
-        unknown = tuple(pc for pc in self._state.of_unknown_arrays if rows[pc].looks_up_constants)
+        unknown = tuple(
+            pc
+            for pc in self._state.of_unknown_arrays
+            if rows[pc].looks_up_constants and pc not in steps
+        )
         lists = (), (), sums, (), (), (), (), tuple(conditions), unknown
-        products = index_products(self._state.program)
-        return Detection(*lists, steps=tuple(steps.items()), products=tuple(products.items()))
+        products = {} if follows else index_products(self._state.program)
+        swaps = tuple(pc for pc in followed if rows[pc].detail == "cas")
+        return Detection(
+            *lists, steps=tuple(steps.items()), products=tuple(products.items()), swaps=swaps
+        )
+
+    def _followed(self) -> Mapping[int, tuple[int, ...]]:
+        """Return the registers to follow, by instruction, with those of products of indices."""
+        program, rows = self._state.program, self._state.program.instructions
+        has_empty_arrays = bool(self._state.uninitialised)
+        followed = followed_registers(program, has_empty_arrays=has_empty_arrays)
+        return {**followed, **{pc: rows[pc].src for pc in index_products(program)}}
 
     def _kept(self, pc: int) -> tuple[int, ...]:
         """Return the registers that rules read at an instruction."""
-        row, mask = self._state.program.instructions[pc], self._state.program.mask_registers.get(pc)
+        row = self._state.program.instructions[pc]
         lanes = source_operands(row) if OPS[row.op].kind == "shuffle" else ()
-        return lanes if mask is None else (*lanes, mask)
+        masks, bytes_loaded = self._state.program.mask_registers, self._state.bytes_loaded
+        return (*lanes, *(one[pc] for one in (masks, bytes_loaded) if pc in one))
 
     def _sums(self, accesses: Iterable[Access]) -> tuple[tuple[int, int], ...]:
         """Return atomics that add floating-point numbers, with the addition that they swap in."""
@@ -144,6 +168,7 @@ class CompiledCheck:
         """
         state = self._state
         if found.overflows and state.sink.has("bounds"):
+            self.needs_values = True
             return False
         state.coverage.accesses += found.accesses
         if found.of_unknown_arrays:
@@ -154,6 +179,7 @@ class CompiledCheck:
             for element in np.unique(elements).tolist():
                 array, _ = state.layout.name(memory_of(access), element)
                 if (array, access.line) not in raced:
+                    self.needs_values = True
                     return False
         return True
 

@@ -122,7 +122,7 @@ class MemoryAccesses:
             if self._state.layout.own_shared < elements:
                 never &= self._state.layout.may_hold_nothing(touch.element)
             self._ask_written(step, batch, touch, access, never, len(shadow.writer))
-            if step.pc in self._state.partial and step.registers is not None:
+            if step.pc in self._state.partial and self._state.has_values:
                 begun = never & (
                     batch.origins.carried("shared", touch, len(shadow.writer)).bits == 0
                 )
@@ -167,8 +167,8 @@ class MemoryAccesses:
 
     def _add_up(self, step: Step, batch: Batch, element: Array) -> None:
         """Follow the floating-point sum that a step adds to."""
-        if step.registers is None:
-            return  # compiled code reports these separately
+        if not self._state.adds_up:
+            return
         if step.pc in self._state.swaps:
             step = with_addends(step, self._state.program.instructions[self._state.swaps[step.pc]])
         memory, block = step.instruction.memory, np.zeros((1, 1, 1), np.int64)
@@ -232,7 +232,7 @@ class MemoryAccesses:
         if not (never.any() or carried.bits.any() or (is_swap and batch.origins.has_any)):
             return
         name = self._state.name(access, touch.element)
-        if step.registers is None and (access.kind == "load" or is_swap):
+        if not self._state.has_values and (access.kind == "load" or is_swap):
             self._state.never_written.append((access, touch.element[never]))
         elif access.kind == "load":
             batch.origins.read(step, Reading(touch, access, name, never), carried)
@@ -273,7 +273,7 @@ def _bits_of_byte(step: Step, register: int) -> Array | None:
 def _changed_bits(step: Step) -> Array | None:
     """Return the bits that the lanes of a compare-and-swap of a word change; None if unknown."""
     values = step.swapped
-    if step.registers is not None:
+    if not values and step.registers is not None:
         values = tuple(step.registers(register) for register in step.instruction.src[1:])
     if not values:
         return None

@@ -49,6 +49,8 @@ MANY_NARROW = 1 << 24
 class CheckState:
     """The accesses of a program, the order of its threads, and what has been found so far.
 
+    Steps have values of registers where a run `has_values`, and it `adds_up` floating-point sums
+    by steps unless compiled code reports these.
     `shared_sums` are the lowest elements to which several threads add, by pc, `never_written` loads
     of such elements by steps without registers. Accesses `of_unknown_arrays` may leave their array.
     """
@@ -85,6 +87,7 @@ class CheckState:
         self.shared_sums: dict[int, tuple[int, Memory]] = {}
         self.float_sums = FloatSums()
         self.never_written: list[tuple[Access, Array]] = []
+        self.has_values = self.adds_up = True
         self.of_unknown_arrays = {pc for pc in range(len(rows)) if has_unknown_array(program, pc)}
         self.constants = _constants(program, allocations)
         self.layout = Layout(program, launch, allocations, uninitialised)

@@ -255,6 +255,8 @@ class BasicBlocks:
     def _placed(self, segment: Segment, pc: int, values: Sequence[Any]) -> list[Operand]:
         """Return the operands of an instruction, and after them what its step keeps."""
         values = [*values, *map(segment.read, self._steps.get(pc, ()))]
+        if pc in self._places.swaps:  # kept after it
+            values += [np.zeros((), self._types[one])[()] for one in self._rows[pc].dst]
         self._made.operands[pc] = [v.dtype for v in values]
         if len(values) >= layout.OPERANDS:
             raise NotDerivedError("an instruction of many operands")
@@ -376,6 +378,7 @@ class BasicBlocks:
             (
                 self._accesses.access(pc, row, kind, slot),
                 self._records.cleared(row),
+                self._records.swapped(pc, row),
                 self._records.added(pc, row),
                 "" if self._pace is None else self._pace.accessed(pc, row, kind),
                 self._records.told(pc, row, kind, slot),
@@ -452,7 +455,8 @@ class BasicBlocks:
     def _among_lanes(self, alone: Alone) -> str:
         """Return an operation of lanes, or a call where it has no code."""
         _, pc, row, *_ = alone
-        called, code = self._called(pc, row), operation(row, self._made.operands[pc])
+        called = self._called(pc, row)
+        code = operation(row, self._made.operands[pc][: len(row.src)])
         if not code:
             return called
         if not OPS[row.op].checks_mask:

@@ -6,7 +6,8 @@ while they agree: the steps of NumPy's machine, without instructions that only c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,13 +37,15 @@ _LANES = np.arange(32, dtype=np.uint32)
 class Listener(NamedTuple):
     """An observer of the steps of a check at some pcs; `on_fault` is called with each fault.
 
-    The registers named by a pc are readable at its `steps`, as they were before it. Warps run in
-    the order of `turns`. Without `keeps_results` arrays stay as they were.
+    The registers named by a pc are readable at its `steps`, as they were before it, and results as
+    well: of `swaps`, and of computations by these registers. Warps run in the order of `turns`.
+    Without `keeps_results` arrays stay as they were.
     """
 
     observer: Observer
     on_fault: OnFault
     steps: Mapping[int, Sequence[int]]
+    swaps: Collection[int] = ()
     turns: Turns | None = None
     keeps_results: bool = True
 
@@ -123,7 +126,7 @@ class CheckedSteps:
         rows, copies, placement = self._as_one(some, ways, is_told=is_told)
         first = some[:, _OPERANDS].astype(np.int64)
         found = [_values(operands[first + n], kinds[n]) for n in range(kept_operands(row))]
-        kept = self._listener.steps.get(pc, ())
+        kept = (*self._listener.steps.get(pc, ()), *(row.dst if pc in self._listener.swaps else ()))
         held = {
             register: _shaped(_values(operands[first + n], kinds[n]), copies)
             for n, register in enumerate(kept, len(kinds) - len(kept))
@@ -152,7 +155,9 @@ class CheckedSteps:
         step = step._replace(
             swapped=tuple(swapped), taken=able if is_decided else None, sources=sources
         )
-        self._last = step._replace(registers=held.__getitem__) if held else step
+        if held:
+            step = step._replace(registers=partial(_register, row, held))
+        self._last = step
         self._listener.observer.step(self._last)
 
     def _group(self, placement: Placement, pc: int, rows: Array, active: Array) -> Group:
@@ -215,6 +220,18 @@ class CheckedSteps:
         if is_told:
             self._placement = apart
         return rows, 1, apart
+
+
+def _register(row: Instruction, held: Mapping[int, Array], register: int) -> Array:
+    """Return a register: one of those that are held, or a result that they give."""
+    if register in held:
+        return held[register]
+    evaluate = OPS[row.op].evaluate
+    assert evaluate is not None
+    with np.errstate(all="ignore"):
+        made = evaluate(row, *(held[one] for one in row.src))
+    results = made if isinstance(made, tuple) else (made,)
+    return np.asarray(results[row.dst.index(register)])
 
 
 def _shaped(values: Array, copies: int) -> Array:

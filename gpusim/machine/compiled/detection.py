@@ -35,7 +35,7 @@ class Detection:
     `conditions` must not be true. Accesses `of_unknown_arrays` are counted. With `steps`, these are
     written down in place of comparisons, each with some operands and the values of some further
     registers before it; lanes with a fault skip their access. `products` may exceed 32 bits:
-    whether they are signed.
+    whether they are signed. Steps of `swaps` have what these return, too.
     """
 
     accesses: tuple[tuple[int, int], ...]
@@ -49,6 +49,7 @@ class Detection:
     of_unknown_arrays: tuple[int, ...]
     steps: tuple[tuple[int, tuple[int, ...]], ...] = ()
     products: tuple[tuple[int, bool], ...] = ()
+    swaps: tuple[int, ...] = ()
 
 
 def kept_operands(row: Instruction) -> int:

@@ -346,7 +346,7 @@ class _OneWarp:
             last_run=np.zeros(count, np.int64),
         )
         for number, (register, dtype) in enumerate(
-            zip(instruction.src, self._made.operands[pc], strict=True)
+            zip(instruction.src, self._made.operands[pc], strict=False)  # a check keeps more
         ):
             if register not in batch.program.immediates:
                 batch.registers[register] = _read(memory, layout.operand(number), dtype)

@@ -67,6 +67,7 @@ class Places:
         self.shifts = {} if detection is None else dict(detection.accesses)
         self.sums = {} if detection is None else dict(detection.sums)
         self.steps = {} if detection is None else dict(detection.steps)
+        self.swaps = () if detection is None else detection.swaps
         self.products = {} if detection is None else dict(detection.products)
         self.program = program = variant.program
         self.rows = program.instructions

@@ -37,6 +37,7 @@ class RecordCode:
         self._shifts = places.shifts
         self._steps = places.steps
         self._sums = places.sums
+        self._swaps = places.swaps
         self._types = places.types
 
     def noted(self, pc: int, row: Instruction, kind: str, condition: str = "") -> str:
@@ -100,6 +101,13 @@ class RecordCode:
         call = f"(call ${name} {lost} (i32.const {len(row.dst)}) (i32.const {size}))"
         return f"(if {lost} (then {call}))"
 
+    def swapped(self, pc: int, row: Instruction) -> str:
+        """Return code that keeps the results of a swap with its step."""
+        if pc not in self._swaps:
+            return ""
+        kept = f"(call $keep_results (i32.const {len(row.dst)}))"
+        return f"(if (i32.or (local.get $on) {state.read('lost')}) (then {kept}))"
+
     def detected(self, asked: Detection, pc: int, row: Instruction, condition: str) -> str:
         """Return code that compares an access, or writes it down for a check.
 
@@ -122,7 +130,7 @@ class RecordCode:
             )
             self._functions.setdefault(compared.name, compared)
             parts.append(f"(if {on} (then (call {compared.name} {on} (local.get $W))))")
-        if row.looks_up_constants:
+        if row.looks_up_constants and pc not in self._steps:
             parts.append(_counted("accesses", 1))
         if pc in asked.of_unknown_arrays:
             each = 1 if row.memory is None else max(row.memory.width_bytes >> self._shifts[pc], 1)
@@ -130,7 +138,7 @@ class RecordCode:
         if pc in asked.conditions and condition:
             met = f"(i32.and {on} {condition})"
             step = self.checked(pc, row, on, met) if pc in self._steps else REPORTED
-            parts.append(f"(if {met} (then {step}))")
+            parts.append(step if self._steps.get(pc) else f"(if {met} (then {step}))")
         elif pc in self._steps and row.memory is None:
             parts.append(self.checked(pc, row, on))
         elif OPS[row.op].kind == "barrier" and row.guard is not None:

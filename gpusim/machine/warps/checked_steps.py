@@ -61,6 +61,11 @@ def check(warp: Warp, pc: u32, active: u32, on: u32, able: u32, operands: u32) -
     NOW.details += OPERAND_BYTES * operands
 
 
+def keep_results(results: u32) -> None:
+    """Replace the last operands of the last step by results."""
+    copy(NOW.details - OPERAND_BYTES * results, OUT, OPERAND_BYTES * results)
+
+
 def opens(warp: Warp) -> None:
     """Record the splits of a block as its barrier opens, with the block of code of each."""
     for _ in range(LAUNCH.warps):

@@ -115,6 +115,7 @@ _CHECKED: Mapping[str, Callable[..., Any]] = {
     "able_in_own": checked_steps.able_in_own,
     "able_anywhere": checked_steps.able_anywhere,
     "clear": checked_steps.clear,
+    "keep_results": checked_steps.keep_results,
     "as_expected": checked_steps.as_expected,
     "opened": checked_steps.opens,
 }
