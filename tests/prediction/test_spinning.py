@@ -11,6 +11,7 @@ from gpusim import cuda, predict
 from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError, OutOfBoundsError
 from gpusim.gpu import device
+from gpusim.host.fast import OFF, SWITCH
 from gpusim.launch.events import Observer, Steps
 from gpusim.launch.grid import ComputeCapability
 from gpusim.launch.prepared import Prepared
@@ -244,6 +245,13 @@ def test_a_poll_in_vain_is_parked_and_not_counted() -> None:
     Grid(prepared, H200, 64, "warm", watched=(63,), observers=(listening,)).run(100_000)
     polls = np.isin(listening.heard[0].pc, [*spins(prepared.program)])
     assert polls.sum() == 3
+
+
+def test_interpreted_warps_run_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    launch = chain_by_tickets, 8, zeros(1), zeros(8), zeros(256), zeros(256)
+    compiled = ends_of(*launch).at.tolist()
+    monkeypatch.setenv(SWITCH, OFF)
+    assert ends_of(*launch).at.tolist() == compiled
 
 
 # -- the whole grid --------------------------------------------------------------------

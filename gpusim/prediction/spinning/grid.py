@@ -10,7 +10,6 @@ from gpusim.launch.events import Observer
 from gpusim.launch.prepared import Prepared
 from gpusim.machine import run
 from gpusim.machine.compiled.by_clock import Ended, Standing, run_by_clock
-from gpusim.machine.compiled.evaluator import serves
 from gpusim.machine.compiled.instance import LeftError
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.prediction.arithmetic.ticks import ticks
@@ -65,27 +64,16 @@ class Grid:
 
     def _run(self, step_limit: int) -> Ended:
         prepared, watched = self._prepared, self._watched
-        has_machine = serves((), prepared.cc.major)
+        limits, observers = (self.at_once, step_limit), self._observers
         try:
-            if has_machine:
-                return run_by_clock(
-                    prepared,
-                    self._pace,
-                    self.at_once,
-                    step_limit,
-                    self._following,
-                    watched,
-                    self._observers,
-                )
-            reason = "compiled code does not run here"
+            return run_by_clock(prepared, self._pace, *limits, self._following, watched, observers)
         except (LeftError, NotDerivedError) as error:
             if isinstance(error, LeftError):  # a fault has its own message
                 run(without_results(prepared), step_limit=step_limit)
-            reason = f"no compiled form: {error}"
-        raise InputError(
-            f"{prepared.kernel} has blocks that wait for other blocks, and {reason}: how long they "
-            "take is not simulated"
-        )
+            raise InputError(
+                f"{prepared.kernel} has blocks that wait for other blocks, and no compiled form "
+                f"({error}): how long they take is not simulated"
+            ) from error
 
     def _following(self, blocks: Array, ends: Array) -> int:
         """Return the number of ended blocks for the next question, -1 if they are enough.
