@@ -53,21 +53,17 @@ class CompiledCheck:
         self._state, self._actions = state, actions
         self.needs_values = False
 
-    @property
-    def _is_possible(self) -> bool:
-        """Whether compiled code may serve a check."""
-        state = self._state
-        return not (
-            state.is_lockstep or state.has_many_narrow or state.launch.blocks >= MOST_BLOCKS
-        )
-
     def detection(self) -> tuple[Detection, Cells] | None:
         """Return the program's facts for compiled race detection; None where it cannot run."""
-        layout, every, program = self._state.layout, self._state.accesses, self._state.program
-        is_partial = program.mask_registers or set(program.masks.values()) - {EVERY_LANE}
-        state = self._state
+        state, program = self._state, self._state.program
+        layout, every = state.layout, state.accesses
+        has_parts = program.mask_registers or set(program.masks.values()) - {EVERY_LANE}
+        has_numbers = any(OPS[row.op].has_number for row in program.instructions)
         by_values = state.uninitialised or state.bytes_loaded
-        if not self._is_possible or is_partial or by_values or state.has_copies:
+        is_large = state.has_many_narrow or state.launch.blocks >= MOST_BLOCKS
+        if is_large or has_parts or has_numbers or by_values:
+            return None
+        if state.has_copies or state.is_lockstep:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):
@@ -108,8 +104,6 @@ class CompiledCheck:
 
         With `follows` steps have values of registers, so that uninitialised ones can be followed.
         """
-        if not self._is_possible:
-            return None
         self._state.has_values, self._state.adds_up = follows, False
         followed = self._followed() if follows else {}
         rows, joined = self._state.program.instructions, self._state.program.joined
@@ -122,7 +116,8 @@ class CompiledCheck:
             if name == "conditions":
                 conditions.append(pc)
             is_asked = action is not None and name != "looked up"
-            is_asked = is_asked or (pc in joined and OPS[rows[pc].op].orders_lanes)
+            op = OPS[rows[pc].op]
+            is_asked |= op.has_number or (pc in joined and op.orders_lanes)
             if is_asked or pc in followed:
                 steps[pc] = tuple(dict.fromkeys((*self._kept(pc), *followed.get(pc, ()))))
         sums = self._sums([one for pc, one in self._state.accesses.items() if pc in steps])
@@ -151,6 +146,8 @@ class CompiledCheck:
         """Return the registers that rules read at an instruction."""
         row = self._state.program.instructions[pc]
         lanes = source_operands(row) if OPS[row.op].kind == "shuffle" else ()
+        if OPS[row.op].kind == "arrive":
+            return row.src
         masks, bytes_loaded = self._state.program.mask_registers, self._state.bytes_loaded
         return (*lanes, *(one[pc] for one in (masks, bytes_loaded) if pc in one))
 

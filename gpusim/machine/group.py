@@ -99,6 +99,10 @@ class Group:
         held = self._held[register] = value.take(self.rows, axis=1)
         return held
 
+    def hold_register(self, register: int, value: Array) -> None:
+        """Give a register of the group's rows a value that the batch does not have."""
+        self._held[register] = value
+
     def sources(self, instruction: Instruction) -> list[Array]:
         """Return an instruction's sources."""
         dtype = np.int32 if instruction.dtype is None else instruction.dtype

@@ -21,7 +21,7 @@ _MOST_NUMBER = NAMED_BARRIERS - 1
 
 def sync(context: Context, group: Group, instruction: Instruction, on: Array) -> bool:
     """Block the active lanes until enough threads arrive."""
-    number, wanted = _asked(group, instruction)
+    number, wanted = asked(group, instruction)
     if not number.any() and not wanted.any():
         return barrier(context, group, instruction, on)
     context.report(group, instruction, on)
@@ -32,7 +32,7 @@ def sync(context: Context, group: Group, instruction: Instruction, on: Array) ->
 
 def arrive(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
     """Count the arriving lanes, without waiting."""
-    number, wanted = _asked(group, instruction)
+    number, wanted = asked(group, instruction)
     came = group.decided(on)
     context.report(group, instruction, on)
     context.tell_arrived(number)
@@ -54,7 +54,7 @@ def release(context: Context) -> None:
     for pc in np.unique(splits.pc[waiting]):
         here = splits.pc[waiting] == pc
         group = Group(batch, waiting[here])
-        number[here], wanted[here] = _asked(group, context.instructions[int(pc)])
+        number[here], wanted[here] = asked(group, context.instructions[int(pc)])
     block = _blocks(batch, splits.row[waiting])
     came = batch.arrivals.copy()
     np.add.at(came, (number, block), _threads(batch, waiting))
@@ -69,7 +69,7 @@ def release(context: Context) -> None:
     splits.state[going] = READY
 
 
-def _asked(group: Group, instruction: Instruction) -> tuple[Array, Array]:
+def asked(group: Group, instruction: Instruction) -> tuple[Array, Array]:
     """Return each split's barrier number and its count of threads."""
     shape = (len(group.mask), len(group.rows), WARP_SIZE)
     read = [group.read(register, np.uint32) for register in instruction.src]

@@ -30,6 +30,8 @@ ORDERS = (
     "v += __shfl_xor_sync(-1, v, 3);",
     "if (t == 40 && r) return;",
     "if (t == 41 && r) __trap();",
+    'asm volatile("bar.sync 1, 64;" ::: "memory");',
+    'asm volatile("bar.sync 2;" ::: "memory");',
 )
 
 

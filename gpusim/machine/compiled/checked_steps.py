@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
-from gpusim.launch.events import BarrierOpened, Observer, Placement, Step
-from gpusim.machine import access, control, exchanges, participation
+from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Placement, Step
+from gpusim.machine import access, control, exchanges, named_barrier, participation
 from gpusim.machine.compiled.detection import kept_operands
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
@@ -23,14 +23,16 @@ from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context, OnFault
 from gpusim.machine.exchanges import source_operands
 from gpusim.machine.group import Group
+from gpusim.machine.participation import EVERY_LANE
 from gpusim.machine.state import Batch, Splits
 from gpusim.machine.turns import Turns
-from gpusim.machine.warps.checked_steps import OPENED, STEP_BYTES
-from gpusim.machine.warps.state import OPERAND_BYTES, OPERANDS
+from gpusim.machine.warps.checked_steps import OPENED, OPENED_NAMED, STEP_BYTES
+from gpusim.machine.warps.state import BARRIER_BITS, OPERAND_BYTES, OPERANDS
 from gpusim.typing import Array, DType
 
 MOST_STEPS = 1 << 14  # that are written down before they are taken
 _TURN, _PC, _ROW, _ACTIVE, _ON, _ABLE, _OPERANDS = range(STEP_BYTES // 4)
+_BLOCK = (OPENED_NAMED ^ OPENED) - 1  # of code, in place of the pc of an opened barrier
 _LANES = np.arange(32, dtype=np.uint32)
 
 
@@ -104,15 +106,15 @@ class CheckedSteps:
         self._listener.observer.batch_end(self._placement.blocks)
 
     def _tell(self, words: Array, operands: Array) -> None:
-        pc, turn = np.minimum(words[:, _PC], OPENED), words[:, _TURN]
+        pc, turn = _kinds(words[:, _PC]), words[:, _TURN]
         order = np.lexsort((pc, turn))
         pc, turn = pc[order], turn[order]
         ends = np.flatnonzero((pc[1:] != pc[:-1]) | (turn[1:] != turn[:-1])) + 1
         for begin, end in pairwise([0, *ends.tolist(), len(order)]):
             if end > begin:
                 some = words[order[begin:end]]
-                if pc[begin] == OPENED:
-                    self._open(some)
+                if pc[begin] >= OPENED:
+                    self._open(some, is_named=pc[begin] == OPENED_NAMED)
                 else:
                     self._step(int(pc[begin]), some, operands)
 
@@ -146,8 +148,7 @@ class CheckedSteps:
         sources = None
         if op.kind == "shuffle":
             sources = exchanges.sources(row, *(held[one] for one in source_operands(row)))
-        if op.checks_mask:
-            assert mask is not None
+        if op.checks_mask and mask is not None and not (on.all() and (mask == EVERY_LANE).all()):
             group = self._group(placement, pc, rows, active)
             participation.check(self._faulty(group), group, row, mask, on, sources)
         swapped, values = (found, ()) if op.kind == "atomic" else ((), found)
@@ -158,7 +159,13 @@ class CheckedSteps:
         if held:
             step = step._replace(registers=partial(_register, row, held))
         self._last = step
-        self._listener.observer.step(self._last)
+        self._listener.observer.step(step)
+        if op.kind == "arrive":
+            group = self._group(placement, pc, rows, active)
+            for register, value in held.items():
+                group.hold_register(register, value)
+            numbers, _ = named_barrier.asked(group, row)
+            self._listener.observer.barrier_arrived(BarrierArrived(step, numbers))
 
     def _group(self, placement: Placement, pc: int, rows: Array, active: Array) -> Group:
         """Return the warps of a step as a group of the machine."""
@@ -190,15 +197,19 @@ class CheckedSteps:
             control.tell_end(context, group, row, on)
             return on
         for register, value in zip(row.src, operands, strict=True):
-            group.batch.registers[register] = value
+            group.hold_register(register, value)
         access.bounds(context, group, row, on)
         return on
 
-    def _open(self, some: Array) -> None:
-        pcs = self._ends[some[:, _PC] ^ OPENED] - 1
-        rows, copies, placement = self._as_one(some, [pcs])
+    def _open(self, some: Array, *, is_named: bool) -> None:
+        pcs, barrier = self._ends[some[:, _PC] & _BLOCK] - 1, some[:, _ABLE].astype(np.int64)
+        rows, copies, placement = self._as_one(some, [pcs, barrier] if is_named else [pcs])
         assert self._last is not None
-        opened = BarrierOpened(placement, rows, pcs[: len(pcs) // copies], self._last)
+        count, named = len(pcs) // copies, tuple[Array, ...]()
+        if is_named:
+            barrier, lanes = barrier[:count], _lanes(some[:count, _ON])
+            named = barrier & (1 << BARRIER_BITS) - 1, barrier >> BARRIER_BITS, lanes
+        opened = BarrierOpened(placement, rows, pcs[:count], self._last, *named)
         self._listener.observer.barrier_opened(opened)
 
     def _as_one(
@@ -232,6 +243,11 @@ def _register(row: Instruction, held: Mapping[int, Array], register: int) -> Arr
         made = evaluate(row, *(held[one] for one in row.src))
     results = made if isinstance(made, tuple) else (made,)
     return np.asarray(results[row.dst.index(register)])
+
+
+def _kinds(pc: Array) -> Array:
+    """Return the pcs of steps, and the kinds of opened barriers without their block of code."""
+    return np.where(pc & OPENED, pc & ~np.uint32(_BLOCK), pc)
 
 
 def _shaped(values: Array, copies: int) -> Array:

@@ -263,7 +263,9 @@ class ControlFlow:
         if self._made.queue_at:
             forgets = f"(if (i32.eqz {live}) (then (call $forget_copies (local.get $W))))"
         settles = SETTLES if self._in_order else ""
-        opens = "(call $open_named (local.get $W))" if self._made.arrivals_at else ""
+        opens = ""
+        if self._made.arrivals_at and not self._in_order:
+            opens = "(call $open_named (local.get $W))"
         return f"""(if (local.get $on) (then {settles}
 (i32.store offset={layout.LIVE} (local.get $W)
 (i32.and {live} (i32.xor (local.get $on) (i32.const -1))))
@@ -334,10 +336,10 @@ class ControlFlow:
 
     def _named_barrier(self, number: int, pc: int, row: Instruction) -> str:
         plain = self._held_at_barrier(number, row, self.hold(number, state.AT_BARRIER))
-        named = (
-            f"(call $sync (local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
-            " (local.get $x))"
-        )
+        here = f"(local.get $W) (local.get $i) (i32.const {number}) (local.get $M)"
+        named = f"(call $sync {here} (local.get $x))"
+        if self._in_order:  # it opens after the group's turn
+            named = f"(call $hold {here} (i32.const {state.AT_NAMED_BARRIER}) (local.get $x))"
         return (
             f"{self._asked(row)} (if (local.get $x) (then"
             f" {self._held_at_barrier(number, row, named)}) (else {plain}))"
@@ -345,6 +347,14 @@ class ControlFlow:
         )
 
     def _arrive(self, number: int, pc: int, row: Instruction) -> str:
+        if self._in_order:
+            counted = "(call $count_arrival (local.get $W) (local.get $M) (local.get $x))"
+            going = f"(local.set $pc (i32.const {number + 1})) (br $yield)"
+            return (
+                f"{self._asked(row)} (if (local.get $on) (then {counted}))"
+                f" {state.written('arrives', '(i32.const 1)')}"
+                f" {state.written('goes_on', '(i32.const 1)')} {going}"
+            )
         arrive = "(call $arrive (local.get $W) (local.get $M) (local.get $x))"
         return (
             f"{self._asked(row)} {self.hold(number + 1, state.READY)}"

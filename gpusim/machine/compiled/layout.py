@@ -80,6 +80,8 @@ def runtime(
         text += "\n(func $opened (param $W i32))"
     if not detecting and not checking:
         text += "\n(func $begins (param $W i32))"
+    if not checking:
+        text += "\n(func $lets_pass (param $W i32) (param $split i32))"
     if not in_order:
         text += _WITHOUT_ORDER
     return text

@@ -144,7 +144,7 @@ class _Translator:
 
     def _reserve_arrivals(self) -> None:
         """Make a place for arrivals at named barriers; NotDerivedError if it does not suffice."""
-        if self._in_order or self._places.recording or self._detection is not None:
+        if self._places.recording:
             raise NotDerivedError("named barriers")
         self._made.arrivals_at, self._places.at = (
             self._places.at,

@@ -21,12 +21,26 @@ from gpusim.machine.warps.state import (
     Word,
 )
 from gpusim.wasm.integers import popcount, trailing_zeros
-from gpusim.wasm.memory import TrapError, u32
+from gpusim.wasm.memory import Record, TrapError, u32
+from gpusim.wasm.sources import external
 
 COUNT, ALL, SOME = range(3)  # the results of a barrier
 NAMED_BARRIERS = 16
-ARRIVALS_BYTES = 4 * NAMED_BARRIERS
+ARRIVAL_BYTES = 8
+ARRIVALS_BYTES = ARRIVAL_BYTES * NAMED_BARRIERS
 _NUMBER = (1 << BARRIER_BITS) - 1  # of `Split.waits_for`
+
+
+class Arrivals(Record):
+    """Threads that have arrived at a named barrier and do not wait, and those that it waits for."""
+
+    value: u32
+    wanted: u32
+
+
+@external("lets_pass")
+def lets_pass(warp: Warp, split: Split) -> None:
+    """Handle a split that a named barrier lets pass."""
 
 
 # -- results ---------------------------------------------------------------------------------
@@ -115,19 +129,26 @@ def sync(warp: Warp, number: u32, block: u32, lanes: u32, barrier: u32) -> None:
 
 def arrive(warp: Warp, lanes: u32, barrier: u32) -> None:
     """Count the lanes of a running split as arrived, without waiting."""
-    first, number, wanted = _first(warp), barrier & _NUMBER, barrier >> BARRIER_BITS
-    arrived = _arrived(first, number)
+    count_arrival(warp, lanes, barrier)
+    open_named(warp)
+
+
+def count_arrival(warp: Warp, lanes: u32, barrier: u32) -> None:
+    """Count the lanes of a running split as arrived at a named barrier that opens later."""
+    arrived = _arrived(_first(warp), barrier & _NUMBER)
     arrived.value += _threads(warp, lanes)
-    _open(first, number)
-    if wanted and arrived.value >= wanted:  # none waits there
-        arrived.value = 0
+    arrived.wanted = barrier >> BARRIER_BITS
 
 
 def open_named(warp: Warp) -> None:
-    """Open the named barriers of a warp's block that waited for exited lanes."""
+    """Open the named barriers of a warp's block with enough threads."""
     first = _first(warp)
     for number in range(NAMED_BARRIERS):
         _open(first, number)
+        arrived = _arrived(first, number)
+        if arrived.wanted and arrived.value >= arrived.wanted:  # none waits there
+            arrived.value = 0
+            arrived.wanted = 0
 
 
 def _first(warp: Warp) -> Warp:
@@ -136,8 +157,8 @@ def _first(warp: Warp) -> Warp:
     return Warp(warp.address - place * LAUNCH.warp_bytes)
 
 
-def _arrived(first: Warp, number: int) -> Word:
-    return Word(first.address + LAUNCH.arrivals + 4 * number)
+def _arrived(first: Warp, number: int) -> Arrivals:
+    return Arrivals(first.address + LAUNCH.arrivals + ARRIVAL_BYTES * number)
 
 
 def _threads(warp: Warp, lanes: int) -> int:
@@ -167,6 +188,7 @@ def _open(first: Warp, barrier: int) -> None:
             split = warp.split(number)
             wanted = split.waits_for >> BARRIER_BITS
             if _waits_at(split, barrier) and came >= (wanted if wanted else 32 * warps):
+                lets_pass(warp, split)
                 split.block += 1
                 split.state = READY
                 split.waits_for = new_path()

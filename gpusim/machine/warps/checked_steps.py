@@ -16,6 +16,7 @@ from gpusim.machine.warps.state import (
     OUT,
     SHARED_LIMIT,
     Long,
+    Split,
     Warp,
     Word,
 )
@@ -24,7 +25,9 @@ from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, copy, i64, u32
 
 STEP_BYTES, WORD = 28, 4
-OPENED = 1 << 30  # in place of a pc: a split at a block's barrier that opens
+# In place of a pc: a split at a block's barrier that opens, or at one with a number. The block of
+# code is below it.
+OPENED, OPENED_NAMED = 1 << 30, 3 << 29
 _LOCAL, _SHARED = LOCAL_HIGH, SHARED_HIGH
 
 
@@ -73,6 +76,11 @@ def opens(warp: Warp) -> None:
             split = warp.split(number)
             check(warp, OPENED | split.block, split.lanes, split.lanes, split.lanes, 0)
         warp = Warp(warp.address + LAUNCH.warp_bytes)
+
+
+def lets_pass(warp: Warp, split: Split) -> None:
+    """Record a split as a named barrier opens, with the barrier in place of able lanes."""
+    check(warp, OPENED_NAMED | split.block, split.lanes, split.lanes, split.waits_for, 0)
 
 
 # -- lanes without a fault -------------------------------------------------------------------

@@ -90,11 +90,12 @@ class State(Record):
     `held` counts all splits, `apart` warps with several splits (`is_diverged`: there were some as
     the turn began), `steps` instructions, each once for its group, and `idle` splits run since
     memory was written. A warp sets `goes_on` if its group continues, `settles` if lanes have
-    arrived or left, and `jumped` to the block after a jump. With `asks`, it only tests for missing
-    lanes. A round of loops that swap (`cas_loops`) is of a `half` of each block, counted from 1, or
-    of none; it began after the turn `begun`. `passes` counts the groups' runs, `bulk` the used
-    places for bulk copies. In a check, `lost` lanes had a fault at their last access, and a product
-    for addresses `overflows`; `taken` counts the turns of other orders.
+    arrived or left, `arrives` if some came to a named barrier and do not wait, and `jumped` to the
+    block after a jump. With `asks`, it only tests for missing lanes. A round of loops that swap
+    (`cas_loops`) is of a `half` of each block, counted from 1, or of none; it began after the turn
+    `begun`. `passes` counts the groups' runs, `bulk` the used places for bulk copies. In a check,
+    `lost` lanes had a fault at their last access, and a product for addresses `overflows`; `taken`
+    counts the turns of other orders.
     """
 
     next_block: u32
@@ -149,6 +150,7 @@ class State(Record):
     overflows: u32
     taken: u32
     reports: u32
+    arrives: u32
     bulk: u32
 
 

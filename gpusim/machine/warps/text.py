@@ -59,6 +59,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     barriers.sync,
     barriers.arrive,
     barriers.open_named,
+    barriers.count_arrival,
     copies.commit_copies,
     copies.begin_copy,
     copies.land_copies,
@@ -118,6 +119,7 @@ _CHECKED: Mapping[str, Callable[..., Any]] = {
     "keep_results": checked_steps.keep_results,
     "as_expected": checked_steps.as_expected,
     "opened": checked_steps.opens,
+    "lets_pass": checked_steps.lets_pass,
 }
 
 

@@ -10,7 +10,7 @@ from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
 from gpusim.machine.turns import FAIR_TURNS as OTHER_FAIR_TURNS
 from gpusim.machine.turns import Order
-from gpusim.machine.warps.barriers import reduce
+from gpusim.machine.warps.barriers import open_named, reduce
 from gpusim.machine.warps.clusters import open_cluster, opened
 from gpusim.machine.warps.scheduling import (
     ENDED,
@@ -526,6 +526,9 @@ def _take_turn() -> None:
         if is_going:
             has_run = True
             _run_group()
+            if NOW.arrives:
+                NOW.arrives = 0
+                _open_named()
             is_going = NOW.goes_on != 0
     if NOW.jumped:
         _arrange_jumped()
@@ -613,9 +616,41 @@ def _settle_clusters() -> None:
                 _enter_all(_warp_of(row))
 
 
-def _settle(block: int) -> None:
-    """Open the barrier of a block if all of its splits have arrived."""
+def _open_named() -> None:
+    """Open the named barriers of the group's blocks with enough threads."""
+    block = -1
+    listed = Listed(NOW.list)
+    while listed.address < NOW.list_end:
+        mine = listed.warp.row // LAUNCH.warps
+        if mine != block:
+            _settle_named(mine)
+        block = mine
+        listed = _next_warp(listed)
+
+
+def _settle_named(block: int) -> None:
+    """Open the named barriers of a block with enough threads."""
     first = block * LAUNCH.warps
+    open_named(_warp_of(first))
+    for row in range(first, first + LAUNCH.warps):
+        _enter_others(_warp_of(row))
+
+
+def _enter_others(warp: Warp) -> None:
+    """Enter the splits of a warp that are ready and not of the group."""
+    for number in range(warp.splits):
+        split = warp.split(number)
+        if split.state == READY and _key(warp, number).turn != NOW.turn:
+            _enter(warp, number, split.block)
+
+
+def _settle(block: int) -> None:
+    """Open the barriers of a block with enough threads, and its own if all have arrived."""
+    first = block * LAUNCH.warps
+    if LAUNCH.arrivals:
+        open_named(_warp_of(first))
+        for row in range(first, first + LAUNCH.warps):
+            _enter_all(_warp_of(row))
     is_live = False
     for row in range(first, first + LAUNCH.warps):
         warp = _warp_of(row)
