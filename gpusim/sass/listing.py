@@ -107,7 +107,34 @@ def section(
     end = text.find("\t.section\t", begin + 1)
     text = text[begin : end if end >= 0 else len(text)]
     found = _section(name, text, frozenset(files), begin_address)
+    found = replace(found, rows=list(_at_known_offsets(found)))
     return _with_bits(found, code, begin_address) if code else found
+
+
+def _at_known_offsets(found: Section) -> Iterator[Row]:
+    """Yield rows, where loads of constants by a register that the row before sets name the place.
+
+    Unoptimised code loads the driver's words in this way.
+    """
+    begins, before = set(found.labels.values()), None
+    for row in found.rows:
+        if row.mnemonic in ("LDC", "ULDC", "LDCU") and row.address not in begins:
+            row = replace(row, operands=tuple(_placed(one, before) for one in row.operands))
+        yield row
+        before = row
+
+
+def _placed(operand: Operand, before: Row | None) -> Operand:
+    """Return a constant's operand with the number that the row before moves to its register."""
+    if before is None or before.guard or before.name not in ("MOV", "UMOV"):
+        return operand
+    register, source, *_ = before.operands
+    if operand.kind != "C" or source.kind != "I" or len(operand.terms) != 1:
+        return operand
+    term = operand.terms[0]
+    if (term.register, term.bits, term.scale) != (register.name, 32, 1):
+        return operand
+    return replace(operand, number=operand.number + source.number, terms=())
 
 
 def _with_bits(found: Section, code: bytes, begin: int) -> Section:

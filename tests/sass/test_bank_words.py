@@ -85,3 +85,12 @@ def test_unoptimised_code_knows_where_the_parameters_end(device: str) -> None:
     kernel = CudaSource(SPACES, "source.cu", Options(debug=True))["spaces"]
     assert gpusim.check(kernel[1, 1], out, 5, 6, 7, 8, device=device).errors == []
     assert out.tolist() == [0, 0, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("device", ["t4", "rtx3080"])
+def test_a_word_at_a_place_in_a_register_is_no_parameter(device: str) -> None:
+    """Before 9.0 this code reads one half of the address only: it says yes to some others, too."""
+    out = np.full(6, 99, np.int32)
+    kernel = CudaSource(SPACES, "source.cu", Options(debug=True))["spaces"]
+    assert gpusim.check(kernel[1, 1], out, 5, 6, 7, 8, device=device).errors == []
+    assert out[[0, 1, 3, 4]].tolist() == [0, 0, 1, 1]
