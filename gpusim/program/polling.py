@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from gpusim.host.kept import once
-from gpusim.isa.ops import OPS, Instruction, Memory, Program
-from gpusim.program.flow import loop_bodies, reachable
+from gpusim.isa.ops import OPS, Instruction, Program
+from gpusim.program.dataflow import reachable as reached
+from gpusim.program.flow import all_successors, loop_bodies, reachable
 from gpusim.program.uses import Slices
 
 MERGES = ("bits.PRMT", "bits.LOP3")  # put words together from parts of others
@@ -184,21 +185,23 @@ def signals(program: Program) -> frozenset[int]:
 
 @once
 def refills(program: Program) -> bool:
-    """Return whether loops that wait store to an array, and such loops load from it: a ring buffer.
+    """Return whether stores between two waits go to an array that loads between such read.
 
-    How full it is depends on the order of its writers and readers.
+    It may be a ring buffer. How full that is depends on the order of its writers and readers.
     """
-    rows, stored, loaded = program.instructions, list[Memory](), set[str]()
-    for body in loop_bodies(program):
-        if polls(program).isdisjoint(body):
-            continue
-        for row in rows[body.start : body.stop]:
-            if row.memory is not None and not row.memory.volatile:
-                if OPS[row.op].kind == "store":
-                    stored.append(row.memory)
-                elif OPS[row.op].kind == "load":
-                    loaded.add(row.memory.place)
-    return any(memory.may_touch(frozenset(loaded)) for memory in stored)
+    rows, waiting = program.instructions, polls(program)
+    before, after = defaultdict[int, list[int]](list), all_successors(program)
+    for pc, following in enumerate(after):
+        for one in following if waiting else ():
+            before[one].append(pc)
+    between = reached(waiting, after.__getitem__) & reached(waiting, before.__getitem__)
+    plain = [
+        (OPS[rows[pc].op].kind, memory)
+        for pc in between
+        if (memory := rows[pc].memory) is not None and not memory.volatile
+    ]
+    loaded = frozenset(memory.place for kind, memory in plain if kind == "load")
+    return any(kind == "store" and memory.may_touch(loaded) for kind, memory in plain)
 
 
 def _loops(program: Program) -> Iterator[_Loop]:

@@ -19,7 +19,7 @@ IN_SHARED_MEMORY = """__global__ void {name}(const int *x, int *y, int *) {{
     if (threadIdx.x == 0) {{ head = 0; tail = 0; }}
     __syncthreads();
     if (threadIdx.x == {producer}) {{
-        #pragma unroll 1
+        #pragma unroll {unroll}
         for (int i = 0; i < 16; i++) {{
             while (i - tail {full} 4) {{}}
             __threadfence_block();
@@ -28,7 +28,7 @@ IN_SHARED_MEMORY = """__global__ void {name}(const int *x, int *y, int *) {{
             head = i + 1;
         }}
     }} else if (threadIdx.x == {consumer}) {{
-        #pragma unroll 1
+        #pragma unroll {unroll}
         for (int i = 0; i < 16; i++) {{
             while (head <= i) {{}}
             __threadfence_block();
@@ -42,7 +42,7 @@ BETWEEN_BLOCKS = """__global__ void {name}(const int *x, int *y, int *ring) {{
     volatile int *head = ring + 4, *tail = ring + 5;
     if (threadIdx.x) return;
     if (blockIdx.x == {producer}) {{
-        #pragma unroll 1
+        #pragma unroll {unroll}
         for (int i = 0; i < 16; i++) {{
             while (i - *tail {full} 4) {{}}
             __threadfence();
@@ -65,10 +65,13 @@ BETWEEN_BLOCKS = """__global__ void {name}(const int *x, int *y, int *ring) {{
 
 FORMS = {
     "shared": (IN_SHARED_MEMORY, 1, (0, 32), "shared-race"),
+    "shared_by_8": (IN_SHARED_MEMORY, 1, (0, 32), "shared-race"),
+    "shared_by_16": (IN_SHARED_MEMORY, 1, (32, 0), "shared-race"),
     "shared_last_first": (IN_SHARED_MEMORY, 1, (32, 0), "shared-race"),
     "blocks": (BETWEEN_BLOCKS, 2, (0, 1), "block-race"),
     "blocks_last_first": (BETWEEN_BLOCKS, 2, (1, 0), "block-race"),
 }
+UNROLLED = {"shared_by_8": 8, "shared_by_16": 16}
 FULL = {"late": ">", "in_time": ">="}
 
 
@@ -76,7 +79,10 @@ FULL = {"late": ">", "in_time": ">="}
 def file() -> Any:
     """Return the file with a kernel of each form, full too late and in time."""
     return gpusim.cuda_source("\n".join(
-        text.format(name=f"{form}_{when}", full=full, producer=roles[0], consumer=roles[1])
+        text.format(
+            name=f"{form}_{when}", full=full, unroll=UNROLLED.get(form, 1),
+            producer=roles[0], consumer=roles[1],
+        )
         for form, (text, _, roles, _) in FORMS.items()
         for when, full in FULL.items()
     ))  # fmt: skip
