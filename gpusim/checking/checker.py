@@ -67,7 +67,10 @@ class Checker(Observer):
     def begin(self, program: Program, launch: Launch) -> None:
         """Prepare for a launch: classify each row of the program by the rules."""
         if launch.blocks > MOST_BLOCKS:
-            raise InputError(f"a grid of more than {MOST_BLOCKS:,} blocks cannot be checked")
+            raise InputError(
+                f"a grid of {launch.blocks:,} blocks cannot be checked, at most {MOST_BLOCKS:,}; "
+                "blocks of more threads need a smaller grid"
+            )
         known = self._cc, self._allocations, self._uninitialised, self._source[0]
         state = self._state = CheckState(
             program, launch, self.sink, self.coverage, *known, lenient=self.lenient

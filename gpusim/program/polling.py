@@ -190,14 +190,14 @@ def refills(program: Program) -> bool:
     It may be a ring buffer. How full that is depends on the order of its writers and readers.
     """
     rows, waiting = program.instructions, polls(program)
-    before, after = defaultdict[int, list[int]](list), all_successors(program)
-    for pc, following in enumerate(after):
-        for one in following if waiting else ():
+    after, before = all_successors(program), defaultdict[int, list[int]](list)
+    for pc, following in enumerate(after) if waiting else ():
+        for one in following:
             before[one].append(pc)
-    between = reached(waiting, after.__getitem__) & reached(waiting, before.__getitem__)
+    behind, ahead = reached(waiting, after.__getitem__), reached(waiting, before.__getitem__)
     plain = [
         (OPS[rows[pc].op].kind, memory)
-        for pc in between
+        for pc in behind & ahead
         if (memory := rows[pc].memory) is not None and not memory.volatile
     ]
     loaded = frozenset(memory.place for kind, memory in plain if kind == "load")

@@ -134,3 +134,13 @@ gpusim.__main__.entry_point()
 """
     ran = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (130, "")
+
+
+def test_an_interrupt_finds_few_modules_loaded_before_it_is_handled() -> None:
+    """Until then it would show a traceback of an import."""
+    text = "import sys; before = {*sys.modules}; import gpusim.__main__;"
+    text += "print(*{*sys.modules} - before)"
+    ran = subprocess.run([sys.executable, "-S", "-c", text], capture_output=True, text=True)
+    loaded = {*ran.stdout.split()}
+    assert {"gpusim", "gpusim.__main__"} <= loaded
+    assert loaded.isdisjoint({"contextlib", "enum", "functools", "threading", "typing"})
