@@ -28,32 +28,16 @@ def _three(name: str) -> SpecialRegister3:
     return SpecialRegister3(*(SpecialRegister(f"{name}.{axis}") for axis in "xyz"))
 
 
-class _ArrayMaker:
-    """`shared` or `local`."""
+class _Words:
+    """Intrinsics that share a name: `cuda.atomic.add` and the like."""
 
-    def __init__(self, space: str) -> None:
-        self.array = Intrinsic(f"{space}.array")
+    def __init__(self, owner: str, *names: str) -> None:
+        self._owner = owner
+        for name in names:
+            setattr(self, name, Intrinsic(f"{owner}.{name.rstrip('_')}"))
 
-
-class _Atomic:
-    """Read-modify-write operations on an element; each returns the old value."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise absent("cuda.atomic", name, vars(self))
-
-    def __init__(self) -> None:
-        for name in ("add", "sub", "min", "max", "exch", "cas", "and_", "or_", "xor"):
-            setattr(self, name, Intrinsic(f"atomic.{name.rstrip('_')}"))
-
-    add: Intrinsic
-    sub: Intrinsic
-    min: Intrinsic
-    max: Intrinsic
-    exch: Intrinsic
-    cas: Intrinsic
-    and_: Intrinsic
-    or_: Intrinsic
-    xor: Intrinsic
+    def __getattr__(self, name: str) -> Any:
+        raise absent(f"cuda.{self._owner}", name, vars(self))
 
 
 threadIdx = _three("tid")
@@ -65,8 +49,8 @@ warpsize = 32
 
 grid = Intrinsic("grid")
 gridsize = Intrinsic("gridsize")
-shared = _ArrayMaker("shared")
-local = _ArrayMaker("local")
+shared = _Words("shared", "array")
+local = _Words("local", "array")
 volatile = Intrinsic("volatile")
 
 syncthreads = Intrinsic("syncthreads")
@@ -84,6 +68,12 @@ ballot_sync = Intrinsic("ballot_sync")
 match_any_sync = Intrinsic("match_any_sync")
 match_all_sync = Intrinsic("match_all_sync")
 activemask = Intrinsic("activemask")
+reduce_add_sync = Intrinsic("reduce_add_sync")
+reduce_min_sync = Intrinsic("reduce_min_sync")
+reduce_max_sync = Intrinsic("reduce_max_sync")
+reduce_and_sync = Intrinsic("reduce_and_sync")
+reduce_or_sync = Intrinsic("reduce_or_sync")
+reduce_xor_sync = Intrinsic("reduce_xor_sync")
 
 popc = Intrinsic("popc")
 ffs = Intrinsic("ffs")
@@ -91,10 +81,20 @@ clz = Intrinsic("clz")
 brev = Intrinsic("brev")
 fma = Intrinsic("fma")
 
-atomic = _Atomic()
+# Each returns the old value of an element.
+atomic = _Words("atomic", "add", "sub", "min", "max", "exch", "cas", "and_", "or_", "xor")
 threadfence = Intrinsic("threadfence")
 threadfence_block = Intrinsic("threadfence_block")
 threadfence_system = Intrinsic("threadfence_system")
+fence_proxy_async = Intrinsic("fence_proxy_async")
+
+# As `cooperative_groups::cluster_group`, and as `cuda::barrier` with `cuda::device`.
+cluster = _Words(
+    "cluster", "block_rank", "num_blocks", "sync", "barrier_arrive", "barrier_wait",
+    "map_shared_rank",
+)  # fmt: skip
+barrier = _Words("barrier", "init", "arrive", "arrive_tx", "wait_parity")
+memcpy_async_tx = Intrinsic("memcpy_async_tx")
 
 load_vector = Intrinsic("load_vector")
 store_vector = Intrinsic("store_vector")

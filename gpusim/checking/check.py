@@ -20,7 +20,7 @@ from gpusim.checking.findings import Finding, Findings, place_of
 from gpusim.checking.flags import takes_lock
 from gpusim.checking.sink import Sink
 from gpusim.codegen import generators
-from gpusim.codegen.programs import prepare
+from gpusim.codegen.programs import NotLoweredError, prepare
 from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.isa.ops import Program
@@ -85,12 +85,17 @@ def to_check(
     configured: ConfiguredKernel, args: Sequence[Any], cc: ComputeCapability, code: str | None
 ) -> Prepared:
     """Return a launch as a check runs it: a Python kernel's without optimisation, if not nvcc's."""
-    code = generators.chosen(code, default=generators.LOWERING)
-    if code != generators.LOWERING:
-        prepared = prepare(configured, args, cc, code=code)
+    chosen = generators.chosen(code, default=generators.LOWERING)
+    if chosen != generators.LOWERING:
+        prepared = prepare(configured, args, cc, code=chosen)
         if not prepared.fallback and prepared.program.compiler:
             return prepared
-    return prepare(configured, args, cc, LEVEL, asks=True, code=generators.LOWERING)
+    try:
+        return prepare(configured, args, cc, LEVEL, asks=True, code=generators.LOWERING)
+    except NotLoweredError:
+        if code is not None:
+            raise
+        return prepare(configured, args, cc, code=generators.AUTO)
 
 
 def check_call(

@@ -250,11 +250,12 @@ def fillings(
 ) -> Mapping[str, str]:
     """Return the fillings of a launch's arrays without elements, by parameter.
 
-    They follow from the optimised machine code for `cc`, of a Python kernel the lowering's.
+    They follow from the optimised machine code for `cc`, of a Python kernel the lowering's if it
+    has any.
     """
     from gpusim.cli.launch_examples import parameters_of
-    from gpusim.codegen.generators import LOWERING
-    from gpusim.codegen.programs import prepare
+    from gpusim.codegen.generators import AUTO, LOWERING
+    from gpusim.codegen.programs import NotLoweredError, prepare
     from gpusim.machine import DEFAULT_CC
 
     names = configured.kernel.source.parameters  # type: ignore[attr-defined]
@@ -264,7 +265,10 @@ def fillings(
     if not bare:
         return {}
     known = DEFAULT_CC if cc is None else ComputeCapability.parse(cc)
-    program = prepare(configured, values, known, code=LOWERING).program
+    try:
+        program = prepare(configured, values, known, code=LOWERING).program
+    except NotLoweredError:
+        program = prepare(configured, values, known, code=AUTO).program
     return {name: _filling(program, name, one, at, types.get(name, "")) for at, name, one in bare}
 
 

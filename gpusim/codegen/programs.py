@@ -19,6 +19,7 @@ from gpusim.compiler.signatures import ArrayType, ScalarType
 from gpusim.compiler.types import DTYPES, argument_type, fits_kind, holds
 from gpusim.cuda import Kernel
 from gpusim.errors import GpusimError, LaunchError
+from gpusim.host.installation import install
 from gpusim.isa.ops import Program
 from gpusim.launch.arguments import ArraySpec
 from gpusim.launch.configured import ConfiguredKernel, MachineCode
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
     from gpusim.sass.from_python import WrittenKernel
 
 LEVELS = ("O0", "O3")
+
+
+class NotLoweredError(LaunchError):
+    """An operation without instructions in the lowering; nvcc's compiler has them."""
+
+
 LONGEST_REASON = 200
 _programs: WeakKeyDictionary[Kernel, dict[Any, Program]] = WeakKeyDictionary()
 _written: WeakKeyDictionary[Kernel, dict[Any, WrittenKernel]] = WeakKeyDictionary()
@@ -52,7 +59,8 @@ def prepare(
 
     With `asks`, the program checks for behaviour undefined in C (`compiler.undefined`). `code`
     names the generator: the "lowering", or "nvcc" for the kernel written out as CUDA C++; "auto"
-    is nvcc if possible, and None the value of `generators.chosen`.
+    is nvcc if possible, and None the value of `generators.chosen`, or nvcc for an operation without
+    instructions in the lowering.
     Raises LaunchError for impossible arguments or launches, and GpusimError for a kernel.
     """
     if not isinstance(configured, ConfiguredKernel):
@@ -64,17 +72,22 @@ def prepare(
     if not isinstance(kernel, Kernel):
         raise LaunchError(f"{kernel.__name__} is neither a kernel of the dialect nor machine code")
     arguments = bind(kernel, args)
-    code, fallback = generators.chosen(code, level), ""
-    if code == generators.NVCC:
+    wanted, fallback = generators.chosen(code, level), ""
+    if wanted == generators.NVCC:
         if refusal := generators.refusal(cc, level):
             raise LaunchError(refusal)
         return _in_nvccs_code(kernel, configured.launch, arguments, cc)
-    if code == generators.AUTO and level == generators.OPTIMISED and generators.is_installed():
+    if wanted == generators.AUTO and level == generators.OPTIMISED and generators.is_installed():
         made = _compiled_or_refusal(kernel, configured.launch, arguments, cc, level)
         if isinstance(made, Prepared):
             return made
         fallback = made
-    lowered = _lowered(kernel, configured.launch, arguments, cc, level, asks=asks)
+    try:
+        lowered = _lowered(kernel, configured.launch, arguments, cc, level, asks=asks)
+    except NotLoweredError as error:
+        if code is None and wanted == generators.LOWERING:  # the environment's
+            return prepare(configured, args, cc, level, asks=asks, code=generators.AUTO)
+        raise NotLoweredError(f"{error}. It refused: {fallback}" if fallback else error) from None
     return replace(lowered, fallback=fallback)
 
 
@@ -95,7 +108,9 @@ def _in_nvccs_code(
     kernel: Kernel, launch: Launch, arguments: Mapping[str, Any], cc: ComputeCapability
 ) -> Prepared:
     lowered = partial(_lowered, kernel, launch, arguments, cc)
-    return written_out(kernel, arguments).prepare(launch, arguments, cc, lowered)
+    made = written_out(kernel, arguments)
+    _require(made.function, cc)
+    return made.prepare(launch, arguments, cc, lowered)
 
 
 def _compiled_or_refusal(
@@ -282,16 +297,31 @@ def program_in_stages(
 
 
 def _built(kernel: Kernel, types: Mapping[str, DType | Array], cc: ComputeCapability) -> Function:
-    """Return a kernel in SSA form, without operations that GPUs of `cc` lack: a LaunchError."""
+    """Return a kernel in SSA form, of operations that GPUs of `cc` and the lowering have.
+
+    LaunchError for others, NotLoweredError where nvcc's compiler has them.
+    """
     function = build(kernel.source, types)
+    _require(function, cc)
+    for value in function.values():
+        if not value.operation.is_lowered:
+            raise NotLoweredError(
+                f"line {value.line}: the lowering has no instructions for {value.word}: it needs "
+                "nvcc's code, --code nvcc"
+                + ("" if generators.is_installed() else f" ({install('nvcc')})")
+            )
+    return function
+
+
+def _require(function: Function, cc: ComputeCapability) -> None:
+    """Raise LaunchError for an operation that GPUs of `cc` lack."""
     for value in function.values():
         least = ComputeCapability(*value.operation.least_cc)
         if cc < least:
             raise LaunchError(
-                f"line {value.line}: {value.op} needs compute capability {least} or higher, and "
+                f"line {value.line}: {value.word} needs compute capability {least} or higher, and "
                 f"this is compiled for {cc}; choose a newer GPU"
             )
-    return function
 
 
 def _check_level(level: str) -> None:

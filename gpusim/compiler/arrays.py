@@ -87,7 +87,7 @@ def length(builder: Builder, array: Array, axis: int | None) -> Operand:
     """Return an array's size along an axis, or in all: a number, or known at launch."""
     if array.space != "global" and array.shape != (0,):
         return math.prod(array.shape) if axis is None else array.shape[axis]
-    if array.space == "shared":
+    if array.space != "global":
         return builder.graph.emit("length", INT32, detail=("", array.dtype.itemsize))
     along = None if _rank(array) == 1 else axis
     return builder.graph.emit("length", INT32, detail=(array.name, along))

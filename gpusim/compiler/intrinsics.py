@@ -13,11 +13,12 @@ from typing import Any
 from gpusim.compiler import arrays
 from gpusim.compiler.arguments import floats_of, need, truth_of, value_of
 from gpusim.compiler.builder import Builder, type_of
-from gpusim.compiler.ir import BOOL, INT32, UINT32, Array, Value
+from gpusim.compiler.ir import BOOL, INT32, UINT32, UINT64, Array, Value
 from gpusim.compiler.types import promoted
 
 FULL_MASK = 0xFFFFFFFF
 AXES = "xyz"
+REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 
 # Builder, values of the arguments, place, and the name after the dot (whole if there is no dot).
 Meaning = Callable[[Builder, list[Any], ast.Call, str], Any]
@@ -104,6 +105,21 @@ def _match(builder: Builder, values: list[Any], node: ast.Call, name: str) -> An
     return emit("element", UINT32, [match], 0), emit("element", BOOL, [match], 1)
 
 
+def _reduce(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Value:
+    need(builder, values, node, 2)
+    mode = name.split("_")[1]
+    value = value_of(builder, values[1], node)
+    value = builder.as_type(value, promoted(type_of(value)))
+    dtype = type_of(value)
+    if dtype not in (INT32, UINT32):
+        raise builder.error(f"cuda.{name} takes an integer of 32 bits, not a {dtype}", node)
+    mask = value_of(builder, values[0], node, UINT32)
+    if mode in ("add", "min", "max"):
+        return builder.graph.emit("reduce", dtype, [mask, value], mode)
+    bits = builder.graph.emit("reduce", UINT32, [mask, builder.as_type(value, UINT32)], mode)
+    return builder.as_type(bits, dtype)
+
+
 def _activemask(builder: Builder, values: list[Any], node: ast.Call, _: str) -> Value:
     need(builder, values, node, 0)
     return builder.graph.emit("activemask", UINT32)
@@ -179,6 +195,78 @@ def _store_vector(builder: Builder, values: list[Any], node: ast.Call, _: str) -
     builder.graph.emit("store_vector", None, [index, *numbers], (array, len(items)))
 
 
+def _cluster(builder: Builder, values: list[Any], node: ast.Call, name: str) -> Any:
+    if name == "map_shared_rank":
+        return _map_shared_rank(builder, values, node)
+    need(builder, values, node, 0)
+    if name in ("block_rank", "num_blocks"):
+        return builder.graph.emit("cluster", INT32, [], name)
+    builder.graph.emit("cluster_barrier", None, [], name)
+    return None
+
+
+def _map_shared_rank(builder: Builder, values: list[Any], node: ast.Call) -> Array:
+    need(builder, values, node, 2)
+    own = values[0]
+    if not isinstance(own, Array) or own.space != "shared":
+        raise builder.error("cuda.cluster.map_shared_rank takes a shared array and a rank", node)
+    rank = value_of(builder, values[1], node, INT32)
+    peer = replace(own, space="cluster", offset=builder.new_number())
+    builder.graph.emit("map_shared_rank", None, [rank], (replace(peer, volatile=False), own))
+    return peer
+
+
+# The arguments of cuda.barrier's words, after the array of barriers and the index of one.
+BARRIER_ARGUMENTS: Mapping[str, int] = {"init": 1, "arrive": 0, "arrive_tx": 2, "wait_parity": 1}
+
+
+def _mbarrier(builder: Builder, values: list[Any], node: ast.Call, name: str) -> None:
+    need(builder, values, node, 2 + BARRIER_ARGUMENTS[name])
+    array = _of_barriers(builder, values[0], node)
+    index = arrays.flat_index(builder, array, values[1], node)
+    numbers = [value_of(builder, one, node, UINT32) for one in values[2:]]
+    builder.graph.emit("mbarrier", None, [index, *numbers], (array, name))
+
+
+def _of_barriers(builder: Builder, array: Any, node: ast.Call) -> Array:
+    if not isinstance(array, Array) or array.space != "shared" or array.dtype != UINT64:
+        raise builder.error(
+            "barriers are elements of a shared array: cuda.shared.array(count, np.uint64)", node
+        )
+    return array
+
+
+def _memcpy_async_tx(builder: Builder, values: list[Any], node: ast.Call, name: str) -> None:
+    need(builder, values, node, 7)
+    target, target_index, source, source_index, count, barriers, barrier = values
+    if not isinstance(target, Array) or not isinstance(source, Array):
+        raise builder.error(f"cuda.{name} takes two arrays, each with an index", node)
+    if (target.space, source.space) != ("shared", "global") or target.dtype != source.dtype:
+        raise builder.error(
+            f"cuda.{name} copies from a global array to a shared one of the same type, not from "
+            f"{source.space} {source.dtype} to {target.space} {target.dtype}",
+            node,
+        )
+    if source.strided:
+        raise builder.error(f"{source.name} has strides; a bulk copy needs none", node)
+    held = _of_barriers(builder, barriers, node)
+    flat = arrays.flat_index
+    elements = value_of(builder, count, node, UINT32)
+    size = builder.graph.constant(target.dtype.itemsize, UINT32)
+    operands = [
+        flat(builder, target, target_index, node),
+        flat(builder, source, source_index, node),
+        builder.graph.emit("mul", UINT32, [elements, size]),
+        flat(builder, held, barrier, node),
+    ]
+    builder.graph.emit("memcpy_async_tx", None, operands, (target, source, held))
+
+
+def _proxy_fence(builder: Builder, values: list[Any], node: ast.Call, _: str) -> None:
+    need(builder, values, node, 0)
+    builder.graph.emit("proxy_fence", None)
+
+
 INTRINSICS: Mapping[str, Meaning] = {
     "grid": _grid,
     "gridsize": _grid,
@@ -199,6 +287,7 @@ INTRINSICS: Mapping[str, Meaning] = {
     "ballot_sync": _vote,
     "match_any_sync": _match,
     "match_all_sync": _match,
+    **dict.fromkeys((f"reduce_{one}_sync" for one in REDUCTIONS), _reduce),
     "activemask": _activemask,
     "popc": _bits,
     "ffs": _bits,
@@ -209,6 +298,10 @@ INTRINSICS: Mapping[str, Meaning] = {
     "threadfence": _fence,
     "threadfence_block": _fence,
     "threadfence_system": _fence,
+    "fence_proxy_async": _proxy_fence,
+    "cluster": _cluster,
+    "barrier": _mbarrier,
+    "memcpy_async_tx": _memcpy_async_tx,
     "load_vector": _load_vector,
     "store_vector": _store_vector,
 }

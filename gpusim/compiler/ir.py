@@ -32,10 +32,12 @@ FLOAT64: DType = np.dtype(np.float64)
 class Array:
     """Memory that a kernel indexes: a parameter, or a shared or local array it declares.
 
-    `space` is "global", "shared" or "local". `shape` is () for a parameter (known at
-    launch) and (0,) for dynamic shared memory. `offset` is the first byte of a shared or
-    local array within its block's or thread's memory. Accesses to a `volatile` array are
-    all made, in order. Elements of a `strided` parameter do not lie side by side.
+    `space` is "global", "shared", "local", or "cluster" for an array in the shared memory of
+    another block of the cluster. `shape` is () for a parameter (known at launch) and (0,) for
+    dynamic shared memory. `offset` is the first byte of a shared or local array within its block's
+    or thread's memory; in a cluster it numbers the calls of `map_shared_rank`. Accesses to a
+    `volatile` array are all made, in order. Elements of a `strided` parameter do not lie side by
+    side.
     """
 
     name: str
@@ -68,6 +70,12 @@ class Value:
     def operation(self) -> Operation:
         """The operation's row: its traits for any operands."""
         return OPERATIONS[self.op]
+
+    @property
+    def word(self) -> str:
+        """The word of the dialect that it stands for, else the operation's name."""
+        parts = self.detail if isinstance(self.detail, tuple) else (self.detail,)
+        return self.operation.word.format(*parts) or self.op
 
     @property
     def constant(self) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Access = Literal["", "load", "store", "atomic"]
 Uniform = Literal["", "reads", "computes"]
@@ -38,6 +38,8 @@ class Operation:
     there; `scales` its first operand, always in a vector register.
     `least_cc`: the lowest compute capability with it.
     `describes`: it annotates the source and is never issued, nor are computations for it alone.
+    `is_lowered`: the lowering has instructions for it; others have nvcc's code alone.
+    `word`: its word of the dialect, with places for parts of `detail`.
     """
 
     arity: int
@@ -61,6 +63,8 @@ class Operation:
     scales: bool = False
     least_cc: tuple[int, int] = (1, 0)
     describes: bool = False
+    is_lowered: bool = True
+    word: str = ""
 
     @property
     def is_comparison(self) -> bool:
@@ -97,11 +101,16 @@ def _access(arity: int, access: Access, detail: str) -> Operation:
     )
 
 
-def _of_lanes(arity: int, detail: str = "", *, least_cc: tuple[int, int] = (1, 0)) -> Operation:
+def _of_lanes(arity: int, detail: str = "", **traits: Any) -> Operation:
     """Return the row of an operation that lanes of a warp execute together."""
     return Operation(
-        arity, pure=False, detail=detail, convergent=True, varies_by_lane=True, least_cc=least_cc
+        arity, pure=False, detail=detail, convergent=True, varies_by_lane=True, **traits
     )
+
+
+def _of_hopper(arity: int, detail: str = "", **traits: Any) -> Operation:
+    """Return the row of an operation from compute capability 9.0 on, in nvcc's code alone."""
+    return Operation(arity, detail=detail, least_cc=(9, 0), is_lowered=False, **traits)
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -190,9 +199,48 @@ OPERATIONS: Mapping[str, Operation] = {
     "shuffle": _of_lanes(4, "idx up down bfly"),
     "vote": _of_lanes(2, "all any ballot"),
     # Mask, value; "all" gives the mask and whether all have the value.
-    "match": _of_lanes(2, "any all", least_cc=(7, 0)),
+    "match": _of_lanes(2, "any all", least_cc=(7, 0), word="cuda.match_{}_sync"),
+    # Mask, value of 32 bits.
+    "reduce": _of_lanes(
+        2,
+        "add min max and or xor",
+        least_cc=(8, 0),
+        is_lowered=False,
+        word="cuda.reduce_{}_sync",
+    ),
     "activemask": _of_lanes(0),
     "fence": Operation(0, pure=False, detail="block gpu system", orders_memory=True),
+    # Blocks of a cluster together. `map_shared_rank` takes a rank: from then on the other block's
+    # array is known as one of the space "cluster".
+    "cluster": _of_hopper(0, "block_rank num_blocks", word="cuda.cluster.{}"),
+    "cluster_barrier": _of_hopper(
+        0,
+        "sync barrier_arrive barrier_wait",
+        pure=False,
+        convergent=True,
+        orders_memory=True,
+        word="cuda.cluster.{}",
+    ),
+    "map_shared_rank": _of_hopper(
+        1, "(other's Array, own Array)", pure=False, word="cuda.cluster.map_shared_rank"
+    ),
+    # Index of an mbarrier; then the expected arrivals, a count and bytes, or a parity.
+    "mbarrier": _of_hopper(
+        -1,
+        "(Array, init arrive arrive_tx wait_parity)",
+        pure=False,
+        orders_memory=True,
+        word="cuda.barrier.{1}",
+    ),
+    # Index of the target, of the source, bytes, index of the mbarrier.
+    "memcpy_async_tx": _of_hopper(
+        4,
+        "(target, source, Array of mbarriers)",
+        pure=False,
+        orders_memory=True,
+        word="cuda.memcpy_async_tx",
+    ),
+    "proxy_fence": _of_hopper(0, pure=False, orders_memory=True, word="cuda.fence_proxy_async"),
     # A conditional of the source, counted but never issued: keeps divergence at the source
     # visible after the branch itself is gone.
     "source_branch": Operation(1, pure=False, is_free=True, describes=True),

@@ -269,9 +269,9 @@ def _anywhere(
     start = 0 if layout is None else layout.shared_start
     within = addresses & np.int64(0xFFFFFFFF)
     shared, local = window == SHARED_HIGH, window == LOCAL_HIGH
+    on = on & ~_has_no_block(context, group, instruction, within, on & shared)
     part, inside = None, within - start
     if group.batch.launch.cluster_blocks > 1:
-        on = on & ~_has_no_block(context, group, instruction, within, on & shared)
         part, inside = _in_cluster(group, within - start)
     touched: list[LaneElements] = []
     good = np.zeros_like(on)
@@ -306,9 +306,12 @@ def _has_no_block(
     if wrong.any():
         line, lanes = instruction.line, generic_addressing.lanes_of(group)
         block, thread, place = lanes.first(wrong, rank, _memory(instruction).name, line)
+        has = f"a cluster has {blocks} blocks"
+        if blocks == 1:
+            has = "without a cluster size (--cluster) each block is alone"
         text = (
-            f"line {line}: shared memory of rank {place.index} is out of bounds: a cluster has "
-            f"{blocks} blocks (block {block}, thread {thread})"
+            f"line {line}: shared memory of rank {place.index} is out of bounds: {has} "
+            f"(block {block}, thread {thread})"
         )
         context.fault(OutOfBoundsError(text, place))
     return wrong

@@ -29,6 +29,15 @@ def _shifted(name: str, kind: str, suffix: str, letter: str) -> str:
     )
 
 
+def _mbarrier(word: str, parameters: str, instruction: str, operands: str) -> str:
+    """Return a function of PTX over an mbarrier in shared memory, and numbers of 32 bits."""
+    return (
+        f"{_INLINE} void {word}(unsigned long long *at{parameters}) "
+        f'{{ asm volatile("{instruction}" :: "r"((unsigned)__cvta_generic_to_shared(at))'
+        f'{operands} : "memory"); }} '
+    )
+
+
 _WIDE = "long long a, long long b"
 _UNSIGNED = "unsigned long long a, unsigned long long b"
 
@@ -43,6 +52,35 @@ FUNCTIONS: Mapping[str, str] = {
     + f"{_INLINE} long long remainder({_WIDE}) "
     "{ return b + 1ull < 2 ? b ? 0ll : -1ll : a % b; } "
     f"{_INLINE} unsigned long long remainder({_UNSIGNED}) {{ return b ? a % b : ~0ull; }}",
+    "barrier_init": _mbarrier(
+        "barrier_init",
+        ", unsigned count",
+        "mbarrier.init.shared::cta.b64 [%0], %1;",
+        ', "r"(count)',
+    ),
+    "barrier_arrive": _mbarrier(
+        "barrier_arrive", "", "mbarrier.arrive.shared::cta.b64 _, [%0];", ""
+    ),
+    "barrier_arrive_tx": _mbarrier(
+        "barrier_arrive_tx",
+        ", unsigned count, unsigned bytes",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %2; "
+        "mbarrier.arrive.shared::cta.b64 _, [%0], %1;",
+        ', "r"(count), "r"(bytes)',
+    ),
+    "barrier_wait_parity": f"{_INLINE} void barrier_wait_parity(unsigned long long *at, "
+    "unsigned parity) { unsigned is_over; do { asm volatile("
+    '"{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; '
+    'selp.u32 %0, 1, 0, p; }"'
+    ' : "=r"(is_over) : "r"((unsigned)__cvta_generic_to_shared(at)), "r"(parity) : "memory"); '
+    "} while (!is_over); }",
+    "copy_bulk": f"{_INLINE} void copy_bulk(void *target, const void *source, unsigned bytes, "
+    'unsigned long long *at) { asm volatile("cp.async.bulk.shared::cluster.global'
+    '.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" :: '
+    '"r"((unsigned)__cvta_generic_to_shared(target)), "l"(__cvta_generic_to_global(source)), '
+    '"r"(bytes), "r"((unsigned)__cvta_generic_to_shared(at)) : "memory"); }',
+    "fence_proxy_async": f"{_INLINE} void fence_proxy_async() "
+    '{ asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }',
     "left": _shifted("left", "unsigned", "shl.b32", "r")
     + _shifted("left", "unsigned long long", "shl.b64", "l"),
     "right": _shifted("right", "int", "shr.s32", "r")

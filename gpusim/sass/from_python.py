@@ -54,6 +54,11 @@ RESERVED = frozenset(
     typedef typeid typename union unsigned using virtual void volatile wchar_t while xor
     and_eq not_eq or_eq xor_eq abs max min blockDim blockIdx gridDim threadIdx""".split()  # noqa: SIM905
 ) | {f"{name}{suffix}" for name in MATH_NAMES for suffix in ("", "f")}
+CLUSTER: Mapping[str, str] = {
+    "block_rank": "(int)__clusterRelativeBlockRank()", "num_blocks": "(int)__clusterSizeInBlocks()",
+    "barrier_arrive": "__cluster_barrier_arrive()", "barrier_wait": "__cluster_barrier_wait()",
+    "sync": "__cluster_barrier_arrive(); __cluster_barrier_wait()",
+}  # fmt: skip
 DYNAMIC = "dynamic_shared_memory"
 DEFINITIONS = "definitions"  # the file of functions that stand before the kernel
 MOST_WRITTEN = 8  # launches of which a kernel's text is kept
@@ -73,6 +78,8 @@ class Written:
         self._intervals = Intervals(function, known)
         self._names: dict[Value, str] = {}
         self._agreed: list[str] = []
+        self._peers: dict[str, str] = {}  # the types of arrays of other blocks, by name
+        self._bulk_targets: set[str] = set()
         self._arrays = _array_names(function)
         self._prefix = _free_prefix(function)
         self.extra: dict[tuple[str, Any], str] = {}
@@ -120,7 +127,10 @@ class Written:
                 yield f"{kind} *const {name} = ({kind} *){DYNAMIC};"
             else:
                 space = "__shared__ " if array.space == "shared" else ""
-                yield f"{space}{kind} {name}[{np.prod(array.shape)}];"
+                alignment = "__align__(16) " if name in self._bulk_targets else ""
+                yield f"{space}{alignment}{kind} {name}[{np.prod(array.shape)}];"
+        for name, kind in self._peers.items():
+            yield f"{kind} *{name};"
         if self._agreed:
             yield f"int {', '.join(self._agreed)};"
         kinds: dict[str, list[str]] = {}
@@ -212,6 +222,28 @@ class Written:
     def _array(self, array: Array) -> str:
         return self._arrays[array.space, array.name, array.offset]
 
+    def _map_shared_rank(self, value: Value) -> str:
+        peer, own = value.detail
+        name, kind = f"{own.name}_{peer.offset}", of_dtype(own.dtype)
+        while name in self._arrays.values():
+            name += "_"
+        self._peers[name], self._arrays[peer.space, peer.name, peer.offset] = kind, name
+        rank = self._of(value.args[0])
+        return f"{name} = ({kind} *)__cluster_map_shared_rank({self._array(own)}, {rank})"
+
+    def _mbarrier(self, value: Value) -> str:
+        array, word = value.detail
+        place, *numbers = [self._place(array, value.args[0]), *map(self._of, value.args[1:])]
+        return f"{NAMESPACE}::barrier_{word}({', '.join([place, *numbers])})"
+
+    def _memcpy_async_tx(self, value: Value) -> str:
+        self._bulk_targets.add(self._array(value.detail[0]))
+        target, source, barrier = map(self._place, value.detail, (*value.args[:2], value.args[3]))
+        return f"{NAMESPACE}::copy_bulk({target}, {source}, {self._of(value.args[2])}, {barrier})"
+
+    def _place(self, array: Array, index: Value) -> str:
+        return f"&{self._array(array)}[{self._of(index)}]"
+
     def _element(self, array: Array, index: Value) -> str:
         name = self._array(array)
         if array.volatile:
@@ -246,9 +278,10 @@ class Written:
 
     def _atomic(self, value: Value) -> str:
         array, operation = value.detail
-        index, *operands = map(self._of, value.args)
-        place = f"&{self._array(array)}[{index}]"
-        return written(operation, array.dtype, place, operands)
+        index, *operands = value.args
+        return written(
+            operation, array.dtype, self._place(array, index), list(map(self._of, operands))
+        )
 
 
 def _on_lines(parts: Sequence[str]) -> str:
@@ -296,6 +329,13 @@ _WRITERS: Mapping[str, Callable[[Written, Value], str]] = {
     "vote": lambda w, v: f"__{v.detail}_sync({w._list(v.args)})",
     "match": lambda w, v: w._match(v),
     "activemask": lambda w, v: "__activemask()",
+    "reduce": lambda w, v: f"__reduce_{v.detail}_sync({w._list(v.args)})",
+    "cluster": lambda w, v: CLUSTER[v.detail],
+    "cluster_barrier": lambda w, v: CLUSTER[v.detail],
+    "map_shared_rank": lambda w, v: w._map_shared_rank(v),
+    "mbarrier": lambda w, v: w._mbarrier(v),
+    "memcpy_async_tx": lambda w, v: w._memcpy_async_tx(v),
+    "proxy_fence": lambda w, v: f"{NAMESPACE}::fence_proxy_async()",
     "fence": lambda w, v: f"{FENCES[v.detail]}()",
 }
 
@@ -348,7 +388,7 @@ class WrittenKernel:
     """
 
     def __init__(self, function: Function, file: str) -> None:
-        self._function, self._file = function, file
+        self.function, self._file = function, file
         self.kernels: dict[str, CodeKernel] = {}
         self._written: Recent[Any, Written] = Recent(MOST_WRITTEN)  # for all GPUs
 
@@ -362,7 +402,7 @@ class WrittenKernel:
         return self._written[key]
 
     def _write(self, arguments: Mapping[str, Any], launch: Launch | None) -> Written:
-        return Written(self._function, self._file, Known(arguments, launch))
+        return Written(self.function, self._file, Known(arguments, launch))
 
     def prepare(
         self,

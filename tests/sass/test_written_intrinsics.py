@@ -14,6 +14,9 @@ from gpusim import cuda
 from gpusim.codegen.programs import as_cuda
 from gpusim.compiler.symbols import Intrinsic, SpecialRegister, SpecialRegister3
 
+SHARED = "s = cuda.shared.array(16, np.int32)"
+BARRIERS = "b = cuda.shared.array(2, np.uint64)"
+
 # A statement with each word, and CUDA C++ that it becomes. `x` and `y` are arrays of int32,
 # `f` is of float32, `i` an int32.
 CALLS = {
@@ -36,6 +39,30 @@ CALLS = {
     "ballot_sync": ("y[i] = cuda.ballot_sync(-1, i)", "__ballot_sync("),
     "match_any_sync": ("y[i] = cuda.match_any_sync(-1, x[i])", "__match_any_sync("),
     "match_all_sync": ("m, p = cuda.match_all_sync(-1, x[i]); y[i] = m", "__match_all_sync("),
+    "reduce_add_sync": ("y[i] = cuda.reduce_add_sync(-1, x[i])", "__reduce_add_sync("),
+    "reduce_min_sync": ("y[i] = cuda.reduce_min_sync(-1, x[i])", "__reduce_min_sync("),
+    "reduce_max_sync": ("y[i] = cuda.reduce_max_sync(-1, x[i])", "__reduce_max_sync("),
+    "reduce_and_sync": ("y[i] = cuda.reduce_and_sync(-1, x[i])", "__reduce_and_sync("),
+    "reduce_or_sync": ("y[i] = cuda.reduce_or_sync(-1, x[i])", "__reduce_or_sync("),
+    "reduce_xor_sync": ("y[i] = cuda.reduce_xor_sync(-1, x[i])", "__reduce_xor_sync("),
+    "cluster.block_rank": ("y[i] = cuda.cluster.block_rank()", "__clusterRelativeBlockRank()"),
+    "cluster.num_blocks": ("y[i] = cuda.cluster.num_blocks()", "__clusterSizeInBlocks()"),
+    "cluster.sync": ("cuda.cluster.sync()", "__cluster_barrier_arrive(); __cluster_barrier_wait()"),
+    "cluster.barrier_arrive": ("cuda.cluster.barrier_arrive()", "__cluster_barrier_arrive()"),
+    "cluster.barrier_wait": ("cuda.cluster.barrier_wait()", "__cluster_barrier_wait()"),
+    "cluster.map_shared_rank": (
+        f"{SHARED}; t = cuda.cluster.map_shared_rank(s, 1); y[i] = t[i]",
+        "__cluster_map_shared_rank(s, 1)",
+    ),
+    "barrier.init": (f"{BARRIERS}; cuda.barrier.init(b, 0, 32)", "mbarrier.init"),
+    "barrier.arrive": (f"{BARRIERS}; cuda.barrier.arrive(b, 1)", "mbarrier.arrive"),
+    "barrier.arrive_tx": (f"{BARRIERS}; cuda.barrier.arrive_tx(b, 1, 1, 64)", "mbarrier.expect_tx"),
+    "barrier.wait_parity": (f"{BARRIERS}; cuda.barrier.wait_parity(b, 1, 0)", "try_wait.parity"),
+    "memcpy_async_tx": (
+        f"{SHARED}; {BARRIERS}; cuda.memcpy_async_tx(s, 0, x, 8, 16, b, 0)",
+        "__shared__ __align__(16) int s[16]",
+    ),
+    "fence_proxy_async": ("cuda.fence_proxy_async()", "fence.proxy.async"),
     "activemask": ("y[i] = cuda.activemask()", "__activemask()"),
     "popc": ("y[i] = cuda.popc(x[i])", "__popc("),
     "ffs": ("y[i] = cuda.ffs(x[i])", "__ffs("),
