@@ -116,6 +116,9 @@ def _remark(entry: Entry) -> str:
         "one block": entry.one_block,
         "no guard": not entry.guarded and not entry.one_block,
         "any grid": entry.grid_free,
+        f"clusters of {entry.default_cluster} blocks": entry.default_cluster,
+        f"from compute capability {entry.least_cc} on": entry.least_cc != "1.0",
+        "nvcc's code alone": not entry.is_lowered,
     }
     return ", ".join(remark for remark, applies in remarks.items() if applies)
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import Setup
+from gpusim.catalogue.registry import ARRAYS, FLAG
 from gpusim.typing import Array
 
 MOST_COPIES = 8
@@ -41,11 +42,12 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Ready:
-    """A launch with its arguments, and the address of its output."""
+    """A launch with its arguments, and the addresses of its output and of its flags."""
 
     setup: Setup
     arguments: tuple[Any, ...]
     output: int
+    flags: int
 
 
 class Arrays:
@@ -53,7 +55,7 @@ class Arrays:
 
     def __init__(self, driver: Any, random: np.random.Generator) -> None:
         self._driver, self._random = driver, random
-        self._input, self._pristine = Buffer(driver), Buffer(driver)
+        self._input, self._pristine, self._flags = (Buffer(driver) for _ in range(3))
         self._outputs: list[Buffer] = []
         self._is_pristine = False
         self._inputs: list[int] = []
@@ -69,15 +71,16 @@ class Arrays:
         for setup, buffer in zip(setups, self._outputs, strict=False):
             size = (setup.entry.family.outputs(setup) + ROOM) * setup.dtype.itemsize
             outputs = _places(int(buffer.of(len(copies) * _pages(size))), size, len(copies))
+            flags = int(self._flags.of(setup.grid * FLAG.itemsize))
             count = setup.length if setup.entry.one_block else setup.n
             for launches, source, output in zip(copies, sources, outputs, strict=True):
                 self._fill_up(source, setup)
-                given = {"input": np.uint64(source), "output": np.uint64(output)}
+                given = dict(zip(ARRAYS, map(np.uint64, (source, output, flags)), strict=True))
                 arguments = tuple(
                     given[part] if isinstance(part, str) else part(count)
                     for part in setup.entry.signature
                 )
-                launches.append(Ready(setup, arguments, output))
+                launches.append(Ready(setup, arguments, output, flags))
             sources = outputs
         return copies
 
@@ -97,6 +100,12 @@ class Arrays:
         found = np.empty(last.setup.entry.family.outputs(last.setup), last.setup.dtype)
         self._driver.memcpy_dtoh(found, last.output)
         return found[: last.setup.results]
+
+    def clear(self, launches: Sequence[Ready]) -> None:
+        """Queue zeros for the flags of launches."""
+        for ready in launches:
+            if "flags" in ready.setup.entry.signature:
+                self._driver.memset_d8(ready.flags, 0, ready.setup.grid * FLAG.itemsize)
 
     def restore(self, setup: Setup, copy: int) -> None:
         """Queue the restoration of a copy's input, for a kernel that overwrites it."""

@@ -107,6 +107,11 @@ class PycudaBackend:
         self._expected: dict[tuple[Any, ...], Expected] = {}
         self._warm_up()
 
+    def has(self, kernel: Entry) -> bool:
+        """Return whether the GPU has the instructions of a kernel."""
+        least, own = map(ComputeCapability.parse, (kernel.least_cc, self.compute_capability))
+        return own >= least
+
     def measure(self, kernel: Entry, launch: Case) -> Measurement:
         """Return time and correctness of a launch; raises CudaError if the GPU refuses it."""
         setups = launch.setups(kernel)
@@ -205,6 +210,7 @@ class PycudaBackend:
         For all passes together, the result is the one final value.
         """
         self._arrays.poison([ready for _, ready in launches])
+        self._clear(launches)
         self._send_all(launches)
         self.driver.Context.synchronize()
         found = self._arrays.results(launches[-1][1])
@@ -218,7 +224,8 @@ class PycudaBackend:
         setup = launches[0][1].setup
         if case.scope == "single":
             additions = setup.additions
-            key = (setup.entry.family.name, setup.operation, setup.grid, setup.chunk)
+            chunk = setup.chunk * setup.cluster
+            key = (setup.entry.family.name, setup.operation, setup.clusters, chunk)
         else:
             additions = sum(ready.setup.additions for _, ready in launches)
             key = ("whole", setup.operation, 1, setup.n)
@@ -243,12 +250,15 @@ class PycudaBackend:
             nonlocal copy
             copy = next(rotation)
             self._arrays.restore(setup, copy)
+            self._clear(copies[copy])
             self.empty_l2()
 
         def warm() -> None:
             nonlocal copy
             copy = next(rotation)
+            self._clear(copies[copy])
             self._send_all(copies[copy])
+            self._clear(copies[copy])
             self.wait(WAIT_CYCLES)
 
         def work() -> None:
@@ -277,6 +287,9 @@ class PycudaBackend:
             self.driver.Context.synchronize()
             times.append(start.time_till(end) * 1000.0)
         return times
+
+    def _clear(self, launches: Sequence[Launch]) -> None:
+        self._arrays.clear([ready for _, ready in launches])
 
     def _send_all(self, launches: Sequence[Launch]) -> None:
         for function, ready in launches:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from gpusim.catalogue import REDUCTION, Entry
+from gpusim.kernels.origins import LECTURE
 
-from .records import Case
+from .records import L2_STATES, Case
 from .twins import twinned
 
 Pair = tuple[Entry, Case]
@@ -18,6 +20,12 @@ COUNTER_SIZE = 2**20
 
 # A scan of n elements by n threads each: quadratic work.
 NAIVE_SIZES = tuple(2**k for k in (10, 12, 14, 16))
+
+# Kernels with instructions that came later, or of blocks that wait for each other, measured with
+# the sizes that the tour compares; in `measured/h200-hopper.json`, without counters.
+LATER = ("reduce_bulk", "reduce_cluster", "reduce_redux", "lookback_scan")
+LATER_SIZES: tuple[int, ...] = tuple(2**k for k in (16, 20, 24))
+LATER_BLOCKS: tuple[int, ...] = (128, 256, 512)
 
 # Four blocks for each SM of an H200: the intended grid of a kernel with a grid-stride loop.
 STRIDING_GRID = 528
@@ -73,16 +81,34 @@ def counters_of(kernel: Entry) -> Iterator[Case]:
             yield Case(n, block, first, grid=grid)
 
 
+def later_times() -> Iterator[Pair]:
+    """Yield the timed launches of `LATER`, and the lecture's kernels at their least size."""
+    for kernel in twinned():
+        if kernel.name in LATER:
+            sizes, blocks = LATER_SIZES, LATER_BLOCKS
+        elif kernel.origin == LECTURE and not kernel.defect:
+            sizes, blocks = LATER_SIZES[:1], LATER_BLOCKS[1:2]
+        else:
+            continue
+        for n, block, l2 in product(sizes, blocks, L2_STATES):
+            yield kernel, Case(n, block, kernel.dtypes[0], l2=l2)
+
+
 def all_times() -> list[Pair]:
     """Return every timed launch, ordered by input."""
-    pairs = [(kernel, case) for kernel in twinned() for case in times_of(kernel)]
+    pairs = [(kernel, case) for kernel in _measured() for case in times_of(kernel)]
+    pairs += later_times()
     return sorted(pairs, key=lambda pair: (_may_fault(pair), pair[1].dtype, pair[1].n))
 
 
 def all_counters() -> list[Pair]:
     """Return every launch with counters."""
-    pairs = [(kernel, case) for kernel in twinned() for case in counters_of(kernel)]
+    pairs = [(kernel, case) for kernel in _measured() for case in counters_of(kernel)]
     return sorted(pairs, key=_may_fault)
+
+
+def _measured() -> list[Entry]:
+    return [kernel for kernel in twinned() if kernel.name not in LATER]
 
 
 def profiled_together(pairs: Sequence[Pair]) -> list[tuple[str, list[Pair]]]:

@@ -101,12 +101,16 @@ def _work(out: Connection, rest: Sequence[tuple[str, Case]], device: str) -> Non
     try:
         backend = PycudaBackend()
         pairs = [(find(name), case) for name, case in rest]
-        backend.compile_all_of(pairs)
+        backend.compile_all_of(pair for pair in pairs if backend.has(pair[0]))
         out.send(backend.machine(device, today()))
     except Exception as error:
         out.send(error)
         raise SystemExit(1) from None
     for kernel, case in pairs:
+        if not backend.has(kernel):
+            fault = f"needs compute capability {kernel.least_cc}"
+            out.send(Measurement(kernel.name, case, fault=fault))
+            continue
         try:
             result = backend.measure(kernel, case)
         except CudaError as error:

@@ -82,7 +82,7 @@ def configured(setup: Setup) -> ConfiguredKernel:
     """Return a launch of a kernel's twin, in nvcc's own code, for the simulator."""
     twin, launch = twin_of(setup), setup.launch
     kernel = _code_of(twin)
-    return kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+    return kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes, launch.cluster]
 
 
 @cache

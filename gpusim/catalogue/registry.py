@@ -21,7 +21,7 @@ from gpusim.catalogue import oracle
 from gpusim.catalogue.oracle import Expected
 from gpusim.errors import InputError, LaunchError, did_you_mean
 from gpusim.launch.arguments import MAX_ELEMENTS, ArraySpec, array_spec
-from gpusim.launch.grid import Launch, whole_number
+from gpusim.launch.grid import MOST_OF_CLUSTER, Launch, whole_number
 from gpusim.typing import Array, DType
 
 Kernel = Any  # the return type of cuda.jit; the catalogue does not import the dialect
@@ -108,24 +108,28 @@ class Family:
 
 
 def _partial_results(setup: Setup, data: Array) -> Expected:
-    return oracle.reduce_blocks(data, setup.operation, setup.grid, setup.chunk, setup.additions)
+    chunk = setup.chunk * setup.cluster
+    return oracle.reduce_blocks(data, setup.operation, setup.clusters, chunk, setup.additions)
 
 
 def _prefix_sums(_: Setup, data: Array) -> Expected:
     return oracle.exclusive_scan(data)
 
 
-def _one_a_block(setup: Setup) -> int:
-    return setup.grid
+def _one_a_cluster(setup: Setup) -> int:
+    return setup.clusters
 
 
-REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_block, _one_a_block, _partial_results)
+REDUCTION = Family("reduction", oracle.OPERATIONS, _one_a_cluster, _one_a_cluster, _partial_results)
 SCAN = Family("scan", ("sum",), lambda setup: setup.length, lambda setup: setup.n, _prefix_sums)
 
 RUN_N, PREDICTED_N = 2**16, 2**24
+ARRAYS = ("input", "output", "flags")
+FLAG = np.dtype(np.uint64)
 
 Factory = Callable[[Template], Kernel]
-# "input", "output" and the type of the count of elements, in the order of the kernel's parameters.
+# "input", "output", "flags" (a zero of 64 bits for each block) and the type of the count of
+# elements, in the order of the kernel's parameters.
 Signature = tuple[str | type[np.integer[Any]], ...]
 
 
@@ -136,7 +140,9 @@ class Entry:
     A thread takes `per_thread` elements at a time (times the coarse factor, for kernels that have
     one). With `grid_free` blocks come back for more, so that any grid will do. A kernel that is
     not `guarded` reads for whole blocks at any n; `call` pads its input with numbers
-    that change nothing.
+    that change nothing. A kernel with a `default_cluster` is launched in clusters, of so many
+    blocks. `least_cc` is the compute capability that it begins with; one that is not `is_lowered`
+    uses operations that only nvcc's compiler has instructions for.
     """
 
     name: str
@@ -155,10 +161,13 @@ class Entry:
     default_block: int = 256
     default_n: int = RUN_N
     default_coarse: int | None = None
+    default_cluster: int | None = None
     dynamic_shared: bool = False
     overwrites_input: bool = False
     defect: str | None = None
     fixes: str | None = None
+    least_cc: str = "1.0"
+    is_lowered: bool = True
 
     def __repr__(self) -> str:
         return f"<catalogue kernel {self.name}>"
@@ -186,6 +195,12 @@ class Entry:
             needs.append("one block, with a thread for each element")
         elif not self.guarded:
             needs.append("input filled up to whole blocks: there is no guard")
+        if self.default_cluster:
+            needs.append(f"clusters of 1 to {MOST_OF_CLUSTER} blocks")
+        if self.least_cc != "1.0":
+            needs.append(f"compute capability {self.least_cc} or higher")
+        if not self.is_lowered:
+            needs.append("nvcc's code (extra nvcc)")
         return "; ".join(needs)
 
     def kernel(
@@ -208,6 +223,7 @@ class Entry:
         dtype: DType | str | None = None,
         grid: int | None = None,
         coarse: int | None = None,
+        cluster: int | None = None,
     ) -> Setup:
         """Return a launch for `n` elements by the kernel's launch rule.
 
@@ -222,14 +238,16 @@ class Entry:
             )
         size = self._block(count, block)
         factor = self._coarse(coarse)
+        together = self._cluster(cluster)
         return Setup(
             entry=self,
             n=count,
             block=size,
-            grid=self._grid(count, size * self.per_thread * factor, grid),
+            grid=self._grid(count, size * self.per_thread * factor * together, together, grid),
             operation=operation,
             dtype=self._dtype(dtype),
             coarse=factor,
+            cluster=together,
         )
 
     def call(
@@ -240,6 +258,7 @@ class Entry:
         operation: str = "sum",
         grid: int | None = None,
         coarse: int | None = None,
+        cluster: int | None = None,
     ) -> Call:
         """Return the launch on `data`, a one-dimensional array, with its arguments made."""
         array = np.asarray(data)
@@ -254,6 +273,7 @@ class Entry:
             dtype=array.dtype,
             grid=grid,
             coarse=coarse,
+            cluster=cluster,
         )
         return setup.call(array)
 
@@ -277,6 +297,7 @@ class Entry:
             "default_n": self.default_n,
             "default_block": self.default_block,
             "default_coarse": self.default_coarse,
+            "default_cluster": self.default_cluster,
         }
 
     def _block(self, n: int, block: int | None) -> int:
@@ -319,8 +340,18 @@ class Entry:
             )
         return kind
 
-    def _grid(self, n: int, chunk: int, grid: int | None) -> int:
-        blocks = -(-n // chunk)
+    def _cluster(self, cluster: int | None) -> int:
+        if cluster is None:
+            return self.default_cluster or 1
+        if self.default_cluster is None:
+            raise InputError(f"{self.name} has no clusters")
+        if not 1 <= whole_number(cluster, "the cluster") <= MOST_OF_CLUSTER:
+            raise LaunchError(f"a cluster has 1 to {MOST_OF_CLUSTER} blocks, not {cluster}")
+        return cluster
+
+    def _grid(self, n: int, chunk: int, cluster: int, grid: int | None) -> int:
+        """Return the blocks of a launch, for clusters that take `chunk` elements at a time."""
+        blocks = -(-n // chunk) * cluster
         if grid is None:
             return self.default_grid or blocks
         if not self.grid_free and whole_number(grid, "the grid") != blocks:
@@ -344,6 +375,12 @@ class Setup:
     operation: str
     dtype: DType
     coarse: int
+    cluster: int = 1
+
+    @property
+    def clusters(self) -> int:
+        """The clusters of the grid; without clusters a block is one."""
+        return self.grid // self.cluster
 
     @property
     def chunk(self) -> int:
@@ -357,20 +394,20 @@ class Setup:
 
     @property
     def results(self) -> int:
-        """Number of results: one for each block of a reduction, n for a scan."""
+        """Number of results: one for each block or cluster of a reduction, n for a scan."""
         return self.entry.family.results(self)
 
     @property
     def additions(self) -> int:
-        """How many additions follow each other at most: a thread's own, then the tree's."""
+        """How many additions follow each other: a thread's own, the tree's, the cluster's."""
         strides = -(-self.n // (self.grid * self.chunk))
-        return strides * -(-self.chunk // self.block) + self.block.bit_length()
+        return strides * -(-self.chunk // self.block) + self.block.bit_length() + self.cluster - 1
 
     @property
     def launch(self) -> Launch:
         """Grid, block and dynamic shared memory."""
         dynamic = self.block * self.dtype.itemsize if self.entry.dynamic_shared else 0
-        return Launch.of(self.grid, self.block, dynamic)
+        return Launch.of(self.grid, self.block, dynamic, self.cluster)
 
     @property
     def template(self) -> Template:
@@ -386,7 +423,7 @@ class Setup:
     def configured(self) -> Any:
         """The kernel with its grid and block: `configured(*arguments)` runs it."""
         launch = self.launch
-        return self.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes]
+        return self.kernel[launch.grid, launch.block, 0, launch.dynamic_shared_bytes, self.cluster]
 
     @property
     def specs(self) -> tuple[Any, ...]:
@@ -394,6 +431,7 @@ class Setup:
         return self._arguments(
             array_spec(self.length, self.dtype),
             array_spec(self.entry.family.outputs(self), self.dtype),
+            array_spec(self.grid, FLAG),
         )
 
     def call(self, data: Array) -> Call:
@@ -410,12 +448,12 @@ class Setup:
         elif self.entry.overwrites_input and np.shares_memory(array, data):
             array = array.copy()
         output = np.zeros(self.entry.family.outputs(self), self.dtype)
-        return Call(self, data, output, self._arguments(array, output))
+        return Call(self, data, output, self._arguments(array, output, np.zeros(self.grid, FLAG)))
 
-    def _arguments(self, array: Array | ArraySpec, output: Array | ArraySpec) -> tuple[Any, ...]:
+    def _arguments(self, *arrays: Array | ArraySpec) -> tuple[Any, ...]:
         """Return the arguments in the kernel's order, with the count of elements in its type."""
         count = self.length if self.entry.one_block else self.n
-        given = {"input": array, "output": output}
+        given = dict(zip(ARRAYS, arrays, strict=True))
         return tuple(given[p] if isinstance(p, str) else p(count) for p in self.entry.signature)
 
 
@@ -504,8 +542,8 @@ def _check(name: str, origin: object, signature: Signature, dtypes: Sequence[str
     if not isinstance(origin, Origin):
         raise TypeError(f"the origin of {name!r} is an Origin, not {origin!r}")
     for part in signature:
-        if isinstance(part, str) and part not in ("input", "output"):
-            raise TypeError(f"the signature of {name!r} has 'input' and 'output', not {part!r}")
+        if isinstance(part, str) and part not in ARRAYS:
+            raise TypeError(f"the signature of {name!r} has {', '.join(ARRAYS)}, not {part!r}")
     unknown = [dtype for dtype in dtypes if dtype not in NUMBERS]
     if unknown:
         raise TypeError(f"{name!r} has no type {unknown[0]!r}; known are {', '.join(NUMBERS)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gpusim.catalogue.registry import REDUCTION, Entry, Setup, find
 from gpusim.errors import InputError, LaunchError
@@ -28,6 +29,7 @@ class Request:
     grid: int | None = None
     coarse: int | None = None
     passes: str = "one"
+    cluster: int | None = None
 
     @classmethod
     def of(cls, setup: Setup) -> Request:
@@ -41,6 +43,7 @@ class Request:
             setup.dtype,
             setup.grid if entry.grid_free else None,
             setup.coarse if entry.default_coarse else None,
+            cluster=setup.cluster if entry.default_cluster else None,
         )
 
     @property
@@ -64,7 +67,7 @@ class Request:
         )
 
     def with_values(self, values: Mapping[str, int | str]) -> Request:
-        """Return the same request with another block, grid or coarse factor.
+        """Return the same request with another block, grid, coarse factor or cluster.
 
         InputError for parameters that the kernel does not have, LaunchError for a block with more
         than one dimension.
@@ -73,14 +76,13 @@ class Request:
         for name, value in values.items():
             if name == "block":
                 made = made.sized(self.n, value)
-            elif name == "grid" and isinstance(value, int):
-                made = replace(made, grid=value)
-            elif name == "coarse" and isinstance(value, int):
-                made = replace(made, coarse=value)
+            elif name in ("grid", "coarse", "cluster") and isinstance(value, int):
+                members: dict[str, Any] = {name: value}
+                made = replace(made, **members)
             else:
                 raise InputError(
                     f"{self.kernel} has no parameter {name}={value}; a kernel of the catalogue has "
-                    "a block, and some a grid or a coarse factor"
+                    "a block, and some a grid, a coarse factor or a cluster"
                 )
         return made
 
@@ -93,6 +95,7 @@ class Request:
             dtype=self.dtype,
             grid=self.grid,
             coarse=self.coarse,
+            cluster=self.cluster,
         )
 
     def setups(self) -> list[Setup]:

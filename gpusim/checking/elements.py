@@ -32,7 +32,9 @@ def findings(setup: Setup) -> list[Finding]:
     dtype = own.name if own.kind in "iu" and own.itemsize >= LEAST_BYTES else wide
     if _is_whole(_launch(setup, setup.n, dtype)):
         return []
-    small = _launch(setup, min(setup.n, max(2 * setup.chunk, 64), MOST_ELEMENTS), wide)
+    small = _launch(
+        setup, min(setup.n, max(2 * setup.chunk * setup.cluster, 64), MOST_ELEMENTS), wide
+    )
     if small.n < setup.n and _is_whole(small):
         small = _launch(setup, min(setup.n, MOST_ELEMENTS), wide)
     return _named(small)
@@ -44,7 +46,8 @@ def _launch(setup: Setup, n: int, dtype: str) -> Setup:
     grid = setup.grid if entry.grid_free else None
     coarse = setup.coarse if entry.default_coarse else None
     block = setup.block if not entry.one_block or n <= setup.block else None
-    return entry.setup(n, block=block, dtype=dtype, grid=grid, coarse=coarse)
+    cluster = setup.cluster if entry.default_cluster else None
+    return entry.setup(n, block=block, dtype=dtype, grid=grid, coarse=coarse, cluster=cluster)
 
 
 def _sums(setup: Setup, data: Array) -> Array:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 MEMBERS = ("n", "grid", "block", "shared_bytes", "cluster")
 OF_THE_CATALOGUE = {"--op": "op", "--dtype": "dtype", "--input": "input", "--coarse": "coarse"}
 OF_FILES = {
-    "--arg": "arg", "--shared-bytes": "shared_bytes", "--cluster": "cluster",
-    "--uninitialised": "uninitialised",
+    "--arg": "arg", "--shared-bytes": "shared_bytes", "--uninitialised": "uninitialised",
 }  # fmt: skip
 
 # Of a launch of host code that is run, beyond which its size is halved; threads may each go through
@@ -274,6 +273,9 @@ def by_its_rule(request: Request, chosen: Namespace) -> LaunchDescription:
         n=_member(chosen, "n", setup.n, Origin.DEFAULT),
         grid=_member(chosen, "grid", setup.grid, Origin.RULE),
         block=_member(chosen, "block", setup.block, Origin.RULE),
+        cluster=_member(chosen, "cluster", setup.cluster, Origin.RULE)
+        if setup.entry.default_cluster
+        else None,
         device=device_member(chosen),
     )
 

@@ -56,7 +56,7 @@ COMMAND = Command(
     run,
     options(
         Option("kernel", "a name of gpusim list", "KERNEL"),
-        "-n --block --op --dtype --input --grid --coarse --code --step-limit --check",
+        "-n --block --op --dtype --input --grid --cluster --coarse --code --step-limit --check",
         "--all --json",
     ),
     (

@@ -56,7 +56,12 @@ def asked_of(name: str, chosen: Namespace) -> Request:
     kind = inputs.dtype(chosen.dtype).name if chosen.dtype is not None else None
     entry, operation = find(name), chosen.op or "sum"
     return Request(
-        entry.name, entry.predicted_n, operation=operation, dtype=kind, passes=chosen.passes
+        entry.name,
+        entry.predicted_n,
+        operation=operation,
+        dtype=kind,
+        passes=chosen.passes,
+        cluster=_one(getattr(chosen, "cluster", None), "the cluster"),
     )
 
 
@@ -95,6 +100,7 @@ def selected(entry: Entry, chosen: Namespace, *, is_timed: bool = False) -> Sele
         dtype=kind,
         grid=_one(chosen.grid, "the grid"),
         coarse=_one(chosen.coarse, "the coarse factor"),
+        cluster=_one(getattr(chosen, "cluster", None), "the cluster"),
     )
     request.setup().launch  # noqa: B018  refuses a launch that no GPU would accept
     return Selection(request, data)

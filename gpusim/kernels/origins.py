@@ -30,3 +30,16 @@ LECTURE = Origin(
     "Transcript of a lecture of the course GPU Architectures and Programming, measured on a K40m.",
     place=5,
 )
+PROGRAMMING_GUIDE = Origin(
+    "CUDA C++ Programming Guide",
+    "NVIDIA",
+    "Its warp reduce functions, clusters and bulk copies, each in a whole reduction.",
+    "https://docs.nvidia.com/cuda/cuda-c-programming-guide",
+    place=6,
+)
+LOOK_BACK = Origin(
+    "Single-pass Parallel Prefix Scan with Decoupled Look-back",
+    about="A report by Duane Merrill and Michael Garland on the scan of CUB.",
+    url="https://research.nvidia.com/publication/2016-03_single-pass-parallel-prefix-scan-decoupled-look-back",
+    place=7,
+)

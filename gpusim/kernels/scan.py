@@ -73,7 +73,7 @@ def kogge_stone_scan(template: Template) -> Kernel:
 
 @one_block(fixes="kogge_stone_scan")
 def kogge_stone_scan_fixed(template: Template) -> Kernel:
-    """Sums of 2, 4, 8 neighbours in log2(n) steps, two barriers each; thread 0 begins with 0."""
+    """Sums of 2, 4, 8 neighbours in log2(n) steps of two barriers; thread 0 begins with 0."""
     BLOCK = template.block
 
     @cuda.jit

@@ -139,7 +139,7 @@ def step3(template: Template) -> Kernel:
 
 @two_loads()
 def step4(template: Template) -> Kernel:
-    """The first addition is done while loading, by all threads, on twice the elements."""
+    """The first addition is done while loading, by all threads: twice the elements."""
     combine = COMBINE[template.operation]
 
     @cuda.jit

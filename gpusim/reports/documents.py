@@ -711,6 +711,7 @@ class CatalogueKernel(TypedDict):
     default_n: int | None
     default_block: int | None
     default_coarse: int | None
+    default_cluster: int | None
 
 
 class List(Head):

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strategies import ENTRIES
 
 import gpusim
 from gpusim import cuda
-from gpusim.catalogue import Entry, entries, find, sample
+from gpusim.catalogue import Entry, find, sample
 from gpusim.checking.check import check_call
 from gpusim.sass import wheels
 from validate.others.dialect import basics
 from validate.others.plans import KERNELS
 
-RIGHT = [entry for entry in entries() if entry.defect is None]
-WRONG = [entry for entry in entries() if entry.defect is not None]
+RIGHT = [entry for entry in ENTRIES if entry.defect is None]
+WRONG = [entry for entry in ENTRIES if entry.defect is not None]
 
 
 def checked(entry: Entry, n: int, **options: Any) -> gpusim.Findings:

@@ -6,13 +6,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from strategies import ENTRIES
 
-from gpusim.catalogue import entries
 from gpusim.cli.app import MODULES, main
 from gpusim.reports.excerpts import SCREEN
 
 COLUMNS = 80
-KERNELS = [entry.name for entry in entries() if entry.name != "kogge_stone_scan"]  # out of bounds
+KERNELS = [entry.name for entry in ENTRIES if entry.name != "kogge_stone_scan"]  # out of bounds
 SOME = ["reduction5", "kernel4", "kogge_stone_scan_double"]  # two are wrong, one with long loops
 LAUNCH = """
 [[tool.gpusim.launch]]

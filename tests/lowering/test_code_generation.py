@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import ENTRIES
 from verified import verified
 
 from gpusim import catalogue, cuda
@@ -702,7 +703,7 @@ def _catalogue_kernel(name: str) -> tuple[Any, dict[str, Any], Any]:
     return call.kernel, bind(call.kernel, call.arguments), call.launch
 
 
-@pytest.mark.parametrize("name", [e.name for e in catalogue.entries()])
+@pytest.mark.parametrize("name", [e.name for e in ENTRIES])
 def test_conditionals_of_the_source_change_nothing(name: str) -> None:
     """Without them the same instructions are issued."""
     kernel, arguments, _ = _catalogue_kernel(name)

@@ -9,6 +9,7 @@ import numpy as np
 import program_verifier as machine
 import pytest
 import ssa_verifier as ssa
+from strategies import ENTRIES
 from verified import verified
 
 from gpusim import catalogue
@@ -184,7 +185,7 @@ def test_what_is_written_under_a_guard_may_be_read_under_it_and_where_others_hav
 
 @pytest.mark.parametrize("cc", [ComputeCapability(3, 5), ComputeCapability(9, 0)], ids=str)
 @pytest.mark.parametrize("level", ["O0", "O3"])
-@pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_step_of_lowering_a_catalogue_kernel_leaves_a_whole_form(
     entry: catalogue.Entry, level: str, cc: ComputeCapability
 ) -> None:

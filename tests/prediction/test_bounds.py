@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from random_kernels import random_kernel
+from strategies import ENTRIES
 
 from gpusim import catalogue, cuda
 from gpusim.catalogue import Request
@@ -101,7 +102,7 @@ def test_no_bound_of_a_random_kernel_is_longer_than_its_duration(seed: int) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", catalogue.entries(), ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_no_bound_of_the_catalogue_is_longer_than_the_duration(entry: catalogue.Entry) -> None:
     """Of every kernel on every GPU at three sizes, around its own where that is a small one."""
     own = entry.default_n

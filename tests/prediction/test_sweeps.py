@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
+from strategies import ENTRIES
 
-from gpusim.catalogue import Request, entries, find
+from gpusim.catalogue import Request, find
 from gpusim.cli.app import main
 from gpusim.errors import InputError
 from gpusim.host import journal as journals
@@ -171,7 +172,7 @@ def test_rows_of_a_sweep_are_those_of_single_predictions() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", ["nvcc", "lowering"])
-@pytest.mark.parametrize("name", [entry.name for entry in entries()])
+@pytest.mark.parametrize("name", [entry.name for entry in ENTRIES])
 def test_rows_of_a_sweep_of_the_catalogue_are_those_of_single_predictions(
     name: str, code: str
 ) -> None:

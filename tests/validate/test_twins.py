@@ -27,7 +27,7 @@ def setups_of(file: str) -> Iterator[Setup]:
             first, block = entry.dtypes[0], entry.block_rule.nearest(entry.default_block)[0]
             chosen = [(dtype, "sum", block) for dtype in entry.dtypes]
             chosen += [(first, operation, block) for operation in entry.operations]
-            chosen += [(first, "sum", least_or_most) for least_or_most in (64, 1024)]
+            chosen += [(first, "sum", size) for size in (64, entry.block_rule.most)]
             for dtype, operation, size in chosen:
                 yield entry.setup(64, block=size, operation=operation, dtype=dtype)
 
