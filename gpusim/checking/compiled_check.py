@@ -40,7 +40,6 @@ _DETECTED = {
     "fence": "",
     "leave": "",
 }
-_WRITTEN = {**_DETECTED, "access_generic": "accesses", "commit": "", "await_groups": ""}
 
 
 class CompiledCheck:
@@ -63,7 +62,7 @@ class CompiledCheck:
         is_large = state.has_many_narrow or state.launch.blocks >= MOST_BLOCKS
         if is_large or has_parts or has_numbers or by_values:
             return None
-        if state.has_copies or state.is_lockstep:
+        if state.has_copies or state.is_lockstep or program.clusters:
             return None
         asked: dict[str, list[int]] = {name: [] for name in _DETECTED.values()}
         for pc, action in enumerate(self._actions):
@@ -110,12 +109,10 @@ class CompiledCheck:
         steps: dict[int, tuple[int, ...]] = {}
         conditions: list[int] = []
         for pc, action in enumerate(self._actions):
-            name = "" if action is None else _WRITTEN.get(action.__name__)
-            if name is None:
-                return None
+            name = None if action is None else _DETECTED.get(action.__name__, "")
             if name == "conditions":
                 conditions.append(pc)
-            is_asked = action is not None and name != "looked up"
+            is_asked = name not in (None, "looked up")
             op = OPS[rows[pc].op]
             is_asked |= op.has_number or (pc in joined and op.orders_lanes)
             if is_asked or pc in followed:

@@ -61,6 +61,14 @@ class Allocation:
         part[:] = held
         return replace(self, flat=copy, start=address, copy=None, beyond=(held, part))
 
+    def placed_in(self, memory: Array, shift: int) -> Allocation:
+        """Return the array with its elements in linear memory, at its address less a shift."""
+        if self.flat is None:
+            return self
+        begin = self.start - shift
+        held = memory[begin : begin + self.stop - self.start].view(self.flat.dtype)
+        return replace(self, flat=held, copy=None)
+
     @property
     def is_read_only(self) -> bool:
         """Whether a kernel must not store to it."""

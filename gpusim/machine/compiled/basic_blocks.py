@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpusim.isa.ops import OPS, Instruction
-from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.access_code import AccessCode
 from gpusim.machine.compiled.control_flow import SETTLES, ControlFlow
 from gpusim.machine.compiled.detection import REPORTED
@@ -20,6 +19,8 @@ from gpusim.machine.compiled.kinds import (
     CONTROL,
     DECIDING,
     LEFT,
+    REFUSED,
+    TOLD,
     UNNOTED,
     WIDE_SPACES,
     WITHOUT_OPERANDS,
@@ -36,6 +37,7 @@ from gpusim.machine.compiled.segment import Operand, Place, Segment
 from gpusim.machine.compiled.symbols import NotDerivedError, Symbol
 from gpusim.machine.warps import state
 from gpusim.machine.warps.clusters import Member
+from gpusim.machine.warps.state import OPERAND_BYTES
 from gpusim.typing import DType
 from gpusim.wasm.memory import offset
 
@@ -248,8 +250,6 @@ class BasicBlocks:
             else:
                 stored = [_stored_value(value, dtype) for value in stored]
             values = [address, *stored]
-        if len(row.dst) >= layout.OPERANDS:
-            raise NotDerivedError("an instruction of many results")
         return self._placed(segment, pc, values)
 
     def _placed(self, segment: Segment, pc: int, values: Sequence[Any]) -> list[Operand]:
@@ -258,9 +258,8 @@ class BasicBlocks:
         if pc in self._places.swaps:  # kept after it
             values += [np.zeros((), self._types[one])[()] for one in self._rows[pc].dst]
         self._made.operands[pc] = [v.dtype for v in values]
-        if len(values) >= layout.OPERANDS:
-            raise NotDerivedError("an instruction of many operands")
-        return [Operand(layout.operand(n), value) for n, value in enumerate(values)]
+        begin, _ = self._places.exchanged_at(pc, len(values))
+        return [Operand(begin + OPERAND_BYTES * n, value) for n, value in enumerate(values)]
 
     def _addend(self, segment: Segment, pc: int, row: Instruction) -> list[Any]:
         """Return what a compare-and-swap adds to the number that it expects, if it is a sum."""
@@ -293,9 +292,10 @@ class BasicBlocks:
             beyond = wrong | beyond
         return beyond
 
-    def _receive(self, segment: Segment, row: Instruction, kind: str, guard: Any) -> None:
+    def _receive(self, segment: Segment, pc: int, row: Instruction, kind: str, guard: Any) -> None:
         """Read the results of an instruction at the begin of a segment."""
         fresh = None if row.guard is None else segment.read(row.guard)
+        _, begin = self._places.exchanged_at(pc, len(self._made.operands[pc]))
         for number, register in enumerate(row.dst):
             dtype = self._types[register]
             loaded = dtype
@@ -303,7 +303,8 @@ class BasicBlocks:
                 assert row.memory is not None
                 loaded = row.memory.dtype
             held = BYTE if loaded.kind == "b" and kind == "load" else loaded
-            value: Any = segment.leaf(Place(layout.result(number), held, "absolute"))
+            at = begin + OPERAND_BYTES * number
+            value: Any = segment.leaf(Place(at, held, "absolute"))
             segment.write(register, value, dtype, fresh, row.negated)
 
     def _called(self, pc: int, row: Instruction) -> str:
@@ -346,7 +347,7 @@ class BasicBlocks:
         own = _CODE[kind](self, alone)
         following = self._places.segment()
         if kind not in CONTROL:
-            self._receive(following, row, kind, guard)
+            self._receive(following, pc, row, kind, guard)
         return "\n".join((code, f"(local.set $on {on})", before, own)), following
 
     def _before(self, alone: Alone, condition: str) -> str:
@@ -395,9 +396,14 @@ class BasicBlocks:
         return f"(call $land_copies (local.get $W) (local.get $on) {groups})"
 
     def _copies_in_bulk(self, alone: Alone) -> str:
+        if self._steps:
+            return self._called(alone.pc, alone.row)
         detail = alone.row.detail
         call = _BULK[alone.kind].format(stores=int(detail == "store"), groups=detail)
         return f"(if (local.get $on) (then (call {call})))"
+
+    def _calls(self, alone: Alone) -> str:
+        return "" if alone.kind in TOLD else self._called(alone.pc, alone.row)
 
     def _arrives_in_cluster(self, alone: Alone) -> str:
         at = f"offset={self._made.cluster_at + offset(Member, 'arrived')} (local.get $W)"
@@ -480,6 +486,7 @@ _CODE: Mapping[str, Callable[[BasicBlocks, Alone], str]] = {
     "bank": BasicBlocks._looks_up,
     "bounds": BasicBlocks._checks_bounds,
     **dict.fromkeys(LEFT, BasicBlocks._leaves),
+    **dict.fromkeys(REFUSED, BasicBlocks._calls),
     "trap": BasicBlocks._traps,
 }
 

@@ -32,7 +32,8 @@ from gpusim.typing import Array, DType
 
 MOST_STEPS = 1 << 14  # that are written down before they are taken
 _TURN, _PC, _ROW, _ACTIVE, _ON, _ABLE, _OPERANDS = range(STEP_BYTES // 4)
-_BLOCK = (OPENED_NAMED ^ OPENED) - 1  # of code, in place of the pc of an opened barrier
+_BLOCK = OPENED_NAMED - OPENED - 1  # of code, in place of the pc of an opened barrier
+TELLING = ("bulk_copy", "land_bulk", "await_bulk", "warpgroup_product")  # kinds with told values
 _LANES = np.arange(32, dtype=np.uint32)
 
 
@@ -61,7 +62,11 @@ class CheckedSteps:
         self._made, self._rows, self._listener = made, context.instructions, listener
         self._context = context
         warps = context.batch.launch.warps_per_block
-        self._placement = Placement(blocks, warps, folded=listener.turns is None)
+        program, launch = context.batch.program, context.batch.launch
+        kinds = {OPS[row.op].kind for row in program.instructions}
+        is_apart = launch.cluster_blocks > 1 or not kinds.isdisjoint(TELLING)
+        self._placement = Placement(blocks, warps, folded=listener.turns is None and not is_apart)
+        self._told: dict[tuple[int, int], list[tuple[int, Step]]] = {}
         self._ends = np.array([*made.starts[1:], made.length])
         self._begin, self._operands = begin, begin + STEP_BYTES * (MOST_STEPS + 1)
         self._full = self._operands + OPERAND_BYTES * 2 * MOST_STEPS
@@ -99,6 +104,29 @@ class CheckedSteps:
             operands = operands[used:]
         self._left = words, operands
         return 0
+
+    @property
+    def on_fault(self) -> OnFault:
+        """The listener to faults."""
+        return self._listener.on_fault
+
+    def tell(self, turn: int, row: int, step: Step) -> None:
+        """Keep what the handler of an instruction tells of a warp, for the step of its group."""
+        if step.values:
+            self._told.setdefault((turn, step.pc), []).append((row, step))
+
+    def _values_told(self, turn: int, pc: int, rows: Array) -> tuple[Array, ...]:
+        """Return the values that handlers have told of the warps of a step.
+
+        Of a product each warp has as many, of copies there is a row each.
+        """
+        told = self._told.pop((turn, pc), [])
+        if OPS[self._rows[pc].op].kind == "warpgroup_product" and told:
+            by_row = {row: step.values[0][0] for row, step in told}
+            none = np.zeros_like(told[0][1].values[0][0])
+            return (np.stack([by_row.get(row, none) for row in rows.tolist()]),)
+        columns = zip(*(step.values for _, step in told), strict=True)
+        return tuple(np.concatenate(each) for each in columns)
 
     def finish(self) -> None:
         """Report the last steps."""
@@ -151,7 +179,9 @@ class CheckedSteps:
         if op.checks_mask and mask is not None and not (on.all() and (mask == EVERY_LANE).all()):
             group = self._group(placement, pc, rows, active)
             participation.check(self._faulty(group), group, row, mask, on, sources)
-        swapped, values = (found, ()) if op.kind == "atomic" else ((), found)
+        swapped, values = ([], found) if op.kind != "atomic" else (found, [])
+        if op.kind in TELLING:
+            values = [*self._values_told(int(some[0, _TURN]), pc, rows)]
         step = Step(pc, row, placement, rows, active, on, addresses, None, tuple(values), mask)
         step = step._replace(
             swapped=tuple(swapped), taken=able if is_decided else None, sources=sources

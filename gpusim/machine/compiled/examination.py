@@ -17,13 +17,14 @@ import numpy as np
 from gpusim.errors import GpusimError, KernelFault
 from gpusim.host import fast
 from gpusim.host.kept import Recent
-from gpusim.isa.ops import Instruction, Program
+from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import LeftError, TakesAdditions
+from gpusim.machine.compiled.kinds import BULK, REFUSED
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -36,6 +37,7 @@ from gpusim.typing import Array
 
 MOST_PROGRAMS = 256
 FIRST_LOOK = 1 << 14  # steps of a listener, at some 20,000 a second, before progress is sampled
+_CALLED = REFUSED | BULK  # kinds of instructions that are called with all arrays
 NO_CELLS = Cells(0, 0, 0, 0, 0)
 
 _refused: Recent[Program, None] = Recent(MOST_PROGRAMS)
@@ -98,8 +100,7 @@ def written_down(
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
         return False
-    # A mask's faults are told with the steps of all warps.
-    context = _context(prepared, allocations, _go_on)
+    context = _context(prepared, allocations, listener.on_fault)
     with np.errstate(all="ignore"), suppress(GpusimError, NotDerivedError, LeftError):
         compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
         with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
@@ -112,10 +113,6 @@ def written_down(
 
 def _end(fault: KernelFault) -> None:
     raise fault
-
-
-def _go_on(_: KernelFault) -> None:
-    """Do nothing: the other lanes continue."""
 
 
 def _context(
@@ -183,7 +180,8 @@ class _Examination:
             most = evaluator.most_blocks(self._made, launch.warps_per_block)
         try:
             for first in range(0, launch.blocks, most):
-                self._run(np.arange(first, min(first + most, launch.blocks)), added, listener)
+                blocks = np.arange(first, min(first + most, launch.blocks))
+                self._run(np.asarray(launch.in_clusters(blocks)), first, added, listener)
         except LeftError:
             return None
         rows = self._context.batch.program.instructions
@@ -211,7 +209,10 @@ class _Examination:
         """Free the memory."""
         self._instance.close()
 
-    def _run(self, blocks: Array, added: TakesAdditions, listener: Listener | None) -> None:
+    def _run(
+        self, blocks: Array, first: int, added: TakesAdditions, listener: Listener | None
+    ) -> None:
+        """Run blocks, before which a number of others have run."""
         context, made, instance = self._context, self._made, self._instance
         place = memory.BatchMemory(made, context, self._end, blocks)
         if listener is not None:
@@ -219,12 +220,13 @@ class _Examination:
             place.first_look = FIRST_LOOK
         if place.end > arrays.MOST_BYTES:
             raise LeftError("a batch larger than linear memory")
-        instance.bring(place, context, in_chunks=True, has_arrays=bool(blocks[0]))
-        if not blocks[0]:
+        calls = any(OPS[row.op].kind in _CALLED for row in context.instructions)
+        instance.bring(place, context, in_chunks=not calls, has_arrays=bool(first))
+        if not first:
             instance.set(self._cells.settings(self._begin, self._at_once))
             instance.set({"block_warps": place.warps})
         instance.set({"first_block": 1 + int(blocks[0])})
-        place.is_last = blocks[-1] == context.batch.launch.blocks - 1
+        place.is_last = first + len(blocks) == context.batch.launch.blocks
         steps = self._limits.steps
         place.most_steps = steps if place.is_last else min(self._limits.quantum, steps)
         instance.run(place, context, 0, steps, added=added)

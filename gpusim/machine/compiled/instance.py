@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.errors import KernelFault, NoProgressError
 from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS
-from gpusim.launch.events import Placement
+from gpusim.launch.events import Observer, Placement, Step
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import Arrays, arrays_begin, bring_arrays, first_address
 from gpusim.machine.compiled.checked_steps import CheckedSteps
@@ -31,6 +31,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.group import Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.state import Batch, Splits
+from gpusim.machine.storage import Allocation
 from gpusim.machine.turns import Order, Turns
 from gpusim.machine.warps import state
 from gpusim.machine.warps import turns as order
@@ -312,31 +313,46 @@ class Instance:
         assert self._place is not None
         if self._warp is None:
             assert self._context is not None
-            self._warp = _OneWarp(self._context, self.made)
-        row = (warp - self._place.warps_at) // self.made.warp_bytes % self._place.warps
+            make = _OneWarp if self._place.checked is None else _WarpOfCheck
+            self._warp = make(self._context, self.made, self._place, self.memory, self.shift)
+        row = (warp - self._place.warps_at) // self.made.warp_bytes
         words = self.memory[warp : warp + state.TOKENS].view(np.int32)
+        if isinstance(self._warp, _WarpOfCheck):
+            self._warp.set_time(self.value("steps"), self.value("passes"))
         self._warp.run(self.memory, words, pc, row, split, on)
+        if isinstance(self._warp, _WarpOfCheck) and self._warp.has_changed:
+            self.set({"idle": 0})
 
 
 class _OneWarp:
     """The lanes of a warp as a batch of the machine: registers are an instruction's operands."""
 
-    def __init__(self, context: Context, made: Translation) -> None:
+    def __init__(self, context: Context, made: Translation, place: BatchMemory, *_: Any) -> None:
         program, launch = context.batch.program, context.batch.launch
         blocks = context.batch.placement.blocks[:1]
         batch = Batch(program, launch, blocks, Liveness(program))
         batch.placement = Placement(blocks, launch.warps_per_block, folded=False)
-        self._batch = batch
+        self._use(context, batch, made, context.allocations, ())
+        self._rows = place.warps
+
+    def _use(
+        self,
+        context: Context,
+        batch: Batch,
+        made: Translation,
+        allocations: Mapping[str, Allocation],
+        observers: Sequence[Observer],
+    ) -> None:
+        self._batch, self._made = batch, made
         self._context = Context(
-            batch, context.arguments, context.allocations, on_fault=context.on_fault
+            batch, context.arguments, allocations, observers, on_fault=context.on_fault
         )
         self._fixed = list(batch.registers)
-        self._made = made
 
     def run(self, memory: Array, warp: Array, pc: int, row: int, split: int, on: int) -> None:
         """Read the operands, run the handler, and set the results."""
         batch, instruction = self._batch, self._context.instructions[pc]
-        count = int(warp[0])
+        row, count = row % self._rows, int(warp[0])
         places = state.SPLITS // 4 + 4 * np.arange(count)
         batch.splits = Splits(
             row=np.full(count, row),
@@ -345,11 +361,13 @@ class _OneWarp:
             state=np.zeros(count, np.int64),
             last_run=np.zeros(count, np.int64),
         )
+        given, made = self._made.many.get(pc, (layout.operand(0), layout.result(0)))
         for number, (register, dtype) in enumerate(
             zip(instruction.src, self._made.operands[pc], strict=False)  # a check keeps more
         ):
             if register not in batch.program.immediates:
-                batch.registers[register] = _read(memory, layout.operand(number), dtype)
+                at = given + state.OPERAND_BYTES * number
+                batch.registers[register] = _read(memory, at, dtype)
         group = Group(batch, np.array([split]))
         group.pc = pc
         lanes = _lanes(np.array([on & state.ALL_LANES], np.uint32))[None]
@@ -357,8 +375,59 @@ class _OneWarp:
         if HANDLERS[OPS[instruction.op].kind](self._context, group, instruction, lanes):
             raise LeftError("lanes wait for others")
         for number, register in enumerate(instruction.dst):
-            _write(memory, layout.result(number), group.read(register))
+            _write(memory, made + state.OPERAND_BYTES * number, group.read(register))
             batch.registers[register] = self._fixed[register]
+
+
+class _WarpOfCheck(_OneWarp, Observer):
+    """The same in a check: with the memory of all blocks, as handlers of rare instructions need it.
+
+    What these tell is kept for the steps of their groups.
+    """
+
+    def __init__(
+        self, context: Context, made: Translation, place: BatchMemory, memory: Array, shift: int
+    ) -> None:
+        assert place.checked is not None
+        program, launch, blocks = (
+            context.batch.program,
+            context.batch.launch,
+            place.placement.blocks,
+        )
+        batch = Batch(program, launch, blocks, Liveness(program))
+        batch.unfold()
+        shared = memory[place.shared_at :][: place.shared_step * place.blocks]
+        batch.shared = shared.reshape(place.blocks, -1)[:, : place.shared_bytes]
+        allocations = {
+            name: one.placed_in(memory, shift) for name, one in context.allocations.items()
+        }
+        self._use(context, batch, made, allocations, (self,))
+        self._rows, self._turn, self._checked = place.rows, 0, place.checked
+        self._changes = 0
+
+    def set_time(self, steps: int, turn: int) -> None:
+        """Take note of the number of steps before an instruction, and of its turn."""
+        self._context.executed, self._turn = steps, turn
+        self._changes = self._context.changes.count
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the last instruction has changed memory."""
+        return self._context.changes.count != self._changes
+
+    def run(self, memory: Array, warp: Array, pc: int, row: int, split: int, on: int) -> None:
+        """Run the handler. Faults of masks are told from the steps of all warps."""
+        is_masked = OPS[self._context.instructions[pc].op].checks_mask
+        self._context.on_fault = _ignored if is_masked else self._checked.on_fault
+        super().run(memory, warp, pc, row, split, on)
+
+    def step(self, step: Step) -> None:
+        """Keep what a handler tells of its warp."""
+        self._checked.tell(self._turn, int(step.rows[0]), step)
+
+
+def _ignored(_: KernelFault) -> None:
+    """Let the other lanes go on."""
 
 
 def _lanes(bits: Array) -> Array:

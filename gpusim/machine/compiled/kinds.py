@@ -26,10 +26,12 @@ WITHOUT_OPERANDS = frozenset((
     "call_driver", "commit_copies", "await_copies", "cluster_arrive", "cluster_wait",
     "commit_bulk", "await_bulk",
 ))  # fmt: skip
-REFUSED = frozenset((
+# Kinds that only checks run in compiled code, which calls their handlers.
+TOLD = frozenset(("warpgroup_commit", "warpgroup_wait"))  # they change nothing
+BULK = frozenset(("bulk_copy", "commit_bulk", "land_bulk", "await_bulk"))
+REFUSED = TOLD | frozenset((
     "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
-    "fragments_to_rows", "warpgroup_product", "warpgroup_commit",
-    "warpgroup_wait",
+    "fragments_to_rows", "warpgroup_product", "transpose",
 ))  # fmt: skip
 
 

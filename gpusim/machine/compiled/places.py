@@ -223,6 +223,22 @@ class Places:
         self.cell += layout.WIDE_SLOT_BYTES if space == "global" else layout.SLOT_BYTES
         return slot
 
+    def exchanged_at(self, pc: int, operands: int) -> tuple[int, int]:
+        """Return where the operands of an instruction lie, and its results.
+
+        Many have a place of their own; NotDerivedError if such a step keeps registers.
+        """
+        results = len(self.rows[pc].dst)
+        if max(operands, results) < layout.OPERANDS:
+            return layout.operand(0), layout.result(0)
+        if self.steps.get(pc):
+            raise NotDerivedError("a step with many operands")
+        if pc not in self.made.many:
+            self.cell = -(-self.cell // 16) * 16
+            self.made.many[pc] = self.cell, self.cell + layout.OPERAND_BYTES * operands
+            self.cell += layout.OPERAND_BYTES * (operands + results)
+        return self.made.many[pc]
+
     def entry(self, memory: Memory) -> int:
         """Return the entry of an access's array, or the first of all."""
         number = self.made.arrays.index(memory.name) if memory.name else 0

@@ -31,7 +31,8 @@ class Translation:
     basic blocks at `flags_at`; `awaits`: warps wait for others. Results of barriers are listed at
     `reductions_at`, a warp counts arrivals at named barriers at `arrivals_at`, and has its part of
     a cluster at `cluster_at`; bulk copies are kept at `bulk_at`, the number of a warp's groups of
-    them at `groups_at`; they are 0 without any. `touched` are the accesses with marks of their
+    them at `groups_at`; they are 0 without any. The operands and results of instructions with
+    `many` lie at places of their own. `touched` are the accesses with marks of their
     sectors. With race detection, `ran_at` has a byte for each instruction, set if its basic block
     ran (only for the block's first), and then a byte for each, set if it ran for some lane (with a
     guard or a possible fault); `lowest_at` are the places of the lowest element to which several
@@ -74,6 +75,7 @@ class Translation:
     timed_at: int = 0
     timed_bytes: int = 0
     times: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict)
+    many: dict[int, tuple[int, int]] = field(default_factory=dict)
     widest: int = 1  # words of a lane's access to local memory
     end: int = 0
 

@@ -14,7 +14,7 @@ from gpusim.machine.compiled import layout, linking
 from gpusim.machine.compiled.access_code import AccessCode
 from gpusim.machine.compiled.basic_blocks import BasicBlocks
 from gpusim.machine.compiled.control_flow import ControlFlow
-from gpusim.machine.compiled.kinds import BULK_DETAILS, REFUSED, waits
+from gpusim.machine.compiled.kinds import BULK, BULK_DETAILS, REFUSED, TOLD, waits
 from gpusim.machine.compiled.order import has_several, meetings, ordered
 from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import Places, Variant
@@ -83,11 +83,23 @@ class _Translator:
             return frozenset(), pacing.seen
         if self._in_order:
             self._keep_order()
-            return frozenset(), meetings(self._rows) | swapping(self._program).keys()
+            met = meetings(self._rows) | swapping(self._program).keys()
+            return frozenset(), met | self._called_together()
         shown = ordered(self._rows)
         if has_several(self._rows, shown):
             raise NotDerivedError("atomics in the order of several instructions")
         return shown, frozenset()
+
+    def _called_together(self) -> frozenset[int]:
+        """Return, in checks, the instructions that read or write others' memory, and those after.
+
+        All warps of a group reach them, and pass them, before any goes on.
+        """
+        if not self._places.steps:
+            return frozenset()
+        kinds = (REFUSED | BULK) - TOLD
+        called = {pc for pc, row in enumerate(self._rows) if OPS[row.op].kind in kinds}
+        return frozenset(called | {pc + 1 for pc in called})
 
     def _starts(self, met: frozenset[int]) -> list[int]:
         """Return the pcs of basic blocks."""
@@ -105,7 +117,7 @@ class _Translator:
         """Reserve memory for the values that instructions keep in a warp or launch."""
         kinds = [OPS[row.op].kind for row in self._rows]
         for kind in kinds:
-            if kind in REFUSED:
+            if kind in REFUSED and not self._places.steps:
                 raise NotDerivedError(kind)
         if any(OPS[row.op].copies == "begins" for row in self._rows):
             self._reserve_queue()
@@ -115,7 +127,7 @@ class _Translator:
             self._reserve_arrivals()
         if self._program.clusters:
             self._reserve_cluster()
-        if "bulk_copy" in kinds:
+        if "bulk_copy" in kinds and not self._places.steps:
             self._reserve_bulk()
         if self._places.pacing is not None:
             self._reserve_clock(self._places.pacing)
@@ -152,16 +164,14 @@ class _Translator:
         )
 
     def _reserve_cluster(self) -> None:
-        """Make a place for a warp's part of a cluster; NotDerivedError if it does not suffice."""
-        if self._detection is not None:
-            raise NotDerivedError("clusters")
+        """Make a place for a warp's part of a cluster."""
         self._made.cluster_at, self._places.at = self._places.at, self._places.at + MEMBER_BYTES
 
     def _reserve_bulk(self) -> None:
         """Make places for bulk copies; NotDerivedError where they do not suffice."""
         copies = [row for row in self._rows if OPS[row.op].kind == "bulk_copy"]
         is_plain = all(row.detail in BULK_DETAILS for row in copies)
-        if not is_plain or self._detection is not None:
+        if not is_plain:
             raise NotDerivedError("bulk copies")
         self._places.cell = -(-self._places.cell // 64) * 64
         self._made.bulk_at, self._places.cell = (

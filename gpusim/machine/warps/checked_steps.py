@@ -6,9 +6,11 @@ Lanes with a faulting access skip it, and load zeros.
 
 from __future__ import annotations
 
-from gpusim.isa.ops import LOCAL_HIGH, SHARED_HIGH
+from gpusim.isa.ops import LOCAL_HIGH, RANK_SHIFT, SHARED_HIGH
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, Array
 from gpusim.machine.warps.state import (
+    AT_BARRIER,
+    AT_CLUSTER,
     IN,
     LAUNCH,
     NOW,
@@ -25,10 +27,10 @@ from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, copy, i64, u32
 
 STEP_BYTES, WORD = 28, 4
-# In place of a pc: a split at a block's barrier that opens, or at one with a number. The block of
-# code is below it.
-OPENED, OPENED_NAMED = 1 << 30, 3 << 29
-_LOCAL, _SHARED = LOCAL_HIGH, SHARED_HIGH
+# In place of a pc: a split at a block's barrier that opens, at one with a number, or at one of a
+# cluster. The block of code is below it.
+OPENED, OPENED_NAMED, OPENED_CLUSTER = 4 << 28, 5 << 28, 6 << 28
+_LOCAL, _SHARED, _RANK = LOCAL_HIGH, SHARED_HIGH, RANK_SHIFT
 
 
 class CheckedStep(Record):
@@ -71,6 +73,12 @@ def keep_results(results: u32) -> None:
 
 def opens(warp: Warp) -> None:
     """Record the splits of a block as its barrier opens, with the block of code of each."""
+    other = warp
+    for _ in range(LAUNCH.warps):
+        for number in range(other.splits):
+            if other.split(number).state != AT_BARRIER:
+                return
+        other = Warp(other.address + LAUNCH.warp_bytes)
     for _ in range(LAUNCH.warps):
         for number in range(warp.splits):
             split = warp.split(number)
@@ -79,8 +87,12 @@ def opens(warp: Warp) -> None:
 
 
 def lets_pass(warp: Warp, split: Split) -> None:
-    """Record a split as a named barrier opens, with the barrier in place of able lanes."""
-    check(warp, OPENED_NAMED | split.block, split.lanes, split.lanes, split.waits_for, 0)
+    """Record a split as a named barrier opens, with the barrier in place of able lanes.
+
+    Or as that of its cluster opens.
+    """
+    kind = OPENED_CLUSTER if split.state == AT_CLUSTER else OPENED_NAMED
+    check(warp, kind | split.block, split.lanes, split.lanes, split.waits_for, 0)
 
 
 # -- lanes without a fault -------------------------------------------------------------------
@@ -120,6 +132,9 @@ def able_anywhere(on: u32, shared: u32, local_bytes: u32, width: u32, stores: u3
         window, place = address >> 32, address & 0xFFFFFFFF
         if window == _LOCAL:
             is_able = _is_inside(place, 0, local_bytes, width)
+        elif window == _SHARED and LAUNCH.cluster_at:
+            inside = _is_inside(place & (1 << _RANK) - 1, shared, Word(SHARED_LIMIT).value, width)
+            is_able = inside & (place >> _RANK < LAUNCH.cluster)
         elif window == _SHARED:
             is_able = _is_inside(place, shared, Word(SHARED_LIMIT).value, width)
         else:

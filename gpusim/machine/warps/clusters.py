@@ -6,7 +6,7 @@ ISA, barrier.cluster).
 
 from __future__ import annotations
 
-from gpusim.machine.warps.state import AT_CLUSTER, BARRIER_BITS, LAUNCH, READY, Warp
+from gpusim.machine.warps.state import AT_CLUSTER, BARRIER_BITS, LAUNCH, READY, Split, Warp
 from gpusim.wasm.memory import Record, u32
 from gpusim.wasm.sources import external
 
@@ -28,6 +28,11 @@ MEMBER_BYTES = 16
 @external("opened")
 def opened(warp: Warp) -> None:
     """Handle a barrier that opens, given the first warp of its block."""
+
+
+@external("lets_pass")
+def lets_pass(warp: Warp, split: Split) -> None:
+    """Handle a split that a barrier of its cluster lets pass."""
 
 
 def member(warp: Warp) -> Member:
@@ -71,6 +76,7 @@ def _let_go(warp: Warp) -> bool:
         for number in range(warp.splits):
             split = warp.split(number)
             if split.state == AT_CLUSTER and split.lanes & ~one.passed == 0:
+                lets_pass(warp, split)
                 one.passed = one.passed & ~split.lanes
                 split.block += 1
                 split.state = READY
