@@ -82,3 +82,10 @@ def test_a_check_knows_when_bulk_copies_are_over(number: int) -> None:
     rule, kernel = PLANTED.kinds[number][0], PLANTED.kernel(number)
     found = gpusim.check(kernel[1, 64], np.arange(128, dtype=np.int32), np.zeros(128, np.int32))
     assert {one.rule for one in found.errors} == ({rule} if rule else set()), PLANTED.kinds[number]
+
+
+def test_a_check_gives_back_what_bulk_copies_have_stored() -> None:
+    """The fourth body loads 64 elements, doubles them and stores them."""
+    out = np.zeros(128, np.int32)
+    assert not gpusim.check(PLANTED.kernel(3)[1, 64], np.arange(128, dtype=np.int32), out).errors
+    assert out.tolist() == [*range(0, 128, 2), *[0] * 64]

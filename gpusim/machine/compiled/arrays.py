@@ -158,6 +158,11 @@ class Arrays:
                 one.copy_from(memory[begin : begin + one.flat.nbytes])
 
 
+def mark_stored(memory: Array) -> None:
+    """Mark all arrays as stored to, by a handler that does not say which."""
+    _table(memory)[:, 3] = 1
+
+
 def bring_arrays(
     memory: Array,
     made: Translation,

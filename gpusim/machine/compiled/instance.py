@@ -14,7 +14,13 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer, Placement, Step
 from gpusim.machine.compiled import layout
-from gpusim.machine.compiled.arrays import Arrays, arrays_begin, bring_arrays, first_address
+from gpusim.machine.compiled.arrays import (
+    Arrays,
+    arrays_begin,
+    bring_arrays,
+    first_address,
+    mark_stored,
+)
 from gpusim.machine.compiled.checked_steps import CheckedSteps
 from gpusim.machine.compiled.linking import pages
 from gpusim.machine.compiled.memory import (
@@ -322,6 +328,7 @@ class Instance:
         self._warp.run(self.memory, words, pc, row, split, on)
         if isinstance(self._warp, _WarpOfCheck) and self._warp.has_changed:
             self.set({"idle": 0})
+            mark_stored(self.memory)
 
 
 class _OneWarp:
