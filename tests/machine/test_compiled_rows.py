@@ -134,7 +134,8 @@ def wrong(found: list[tuple[Form, list[Array], list[Array]]]) -> list[str]:
     config = wasmtime.Config()
     config.wasm_relaxed_simd_deterministic = True
     engine = wasmtime.Engine(config)
-    runtime = layout.runtime(recording=False, detecting=False, checking=False, in_order=False)
+    parts = ("recording", "detecting", "checking", "in_order", "by_clock")
+    runtime = layout.runtime(**dict.fromkeys(parts, False))
     text = f"""(module (memory (export "memory") 2) (func $warp (param i32 i32))
 (func $start (param i32)) (func $drain) (func $bring (param i32 i32))
 (func $progress (param i32) (result i32) (i32.const 0))
