@@ -52,7 +52,7 @@ class Probe:
         self.length = int(length[1]) if length else 1
 
     def set_attribute(self, attribute: int, value: int) -> None:
-        assert attribute == 8
+        assert attribute in (8, 14)  # dynamic shared memory, clusters of 16
 
     def __call__(self, *arguments: Any, grid: Any, block: Any, shared: int = 0) -> None:
         numbers = [int(a) for a in arguments if isinstance(a, np.number)]
@@ -74,6 +74,14 @@ class FakeDriver:
     class Error(Exception):
         """The base of all of the driver's errors."""
 
+    class Library:
+        """The driver's functions that PyCUDA lacks: they do nothing."""
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: 0
+
+    library = Library()
+
     class LaunchError(Error):
         """A kernel faulted."""
 
@@ -85,6 +93,9 @@ class FakeDriver:
 
     class function_attribute:  # noqa: N801
         MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+
+        def __new__(cls, value: int) -> int:
+            return value
 
     def __init__(self, faults: tuple[str, ...] = (), launch_us: float = 10.0) -> None:
         self.faults, self.launch_us = faults, launch_us

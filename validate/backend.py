@@ -7,6 +7,7 @@ L2 cache, or, for a warm L2, behind the launch itself and a wait.
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import itertools
 import os
@@ -27,7 +28,7 @@ from gpusim.errors import GpusimError
 from gpusim.host.installation import install
 from gpusim.launch.grid import ComputeCapability
 
-from . import compilers, twins
+from . import compilers, libcuda, twins
 from .arrays import Arrays, Ready
 from .compilers import Compiler
 from .records import Case, Machine, Measurement
@@ -149,6 +150,17 @@ class PycudaBackend:
         """Return a GPU attribute from the driver; None for an unknown name."""
         known = getattr(self.driver.device_attribute, name, None)
         return None if known is None else int(self._device.get_attribute(known))
+
+    def libcuda(self) -> libcuda.LibCuda:
+        """Return the driver's library, for calls that PyCUDA lacks."""
+        library = getattr(self.driver, "library", None) or ctypes.CDLL(libcuda.NAME)
+        return libcuda.LibCuda(library, self.driver.Error)
+
+    def launcher(self, twin: twins.Twin) -> Callable[..., None]:
+        """Return a function that launches a twin by the driver's library, compiled once."""
+        self.compile_all([twin])
+        made = self._binaries[twin]
+        return self.libcuda().launcher(made.cubin, made.name)
 
     def clock_mhz(self) -> float:
         """Return the SM clock in MHz, from a wait of known cycles."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,12 @@ from gpusim.typing import Array
 
 from .arrays import Buffer
 from .backend import CudaError, PycudaBackend
+from .libcuda import NON_PORTABLE_CLUSTER
 from .statistics import quantile
 from .twins import Twin
 
 REPETITIONS = 5
+PORTABLE_CLUSTER = 8  # blocks in a cluster, of every GPU with clusters
 
 
 class Bench:
@@ -31,7 +33,7 @@ class Bench:
         self.clock_mhz = backend.clock_mhz()
         self.notes: dict[str, Any] = {}
         self.values: dict[str, float] = {}
-        self._stamps, self._room = Buffer(self.driver), Buffer(self.driver)
+        self._stamps, self._room, self._map = (Buffer(self.driver) for _ in range(3))
 
     def probe(self, file: str, expression: str) -> Any:
         """Return a kernel of `probe_kernels/`."""
@@ -40,6 +42,45 @@ class Bench:
     def prepare(self, file: str, *expressions: str) -> None:
         """Compile kernels of a file side by side; `probe` finds them compiled."""
         self.backend.compile_all(Twin(f"probe_kernels/{file}.cu", one) for one in expressions)
+
+    def allow_cluster(self, file: str, expression: str, blocks: int) -> Any:
+        """Return a kernel of `probe_kernels/`, allowed in clusters of so many blocks."""
+        kernel = self.probe(file, expression)
+        if blocks > PORTABLE_CLUSTER:
+            attribute = self.driver.function_attribute(NON_PORTABLE_CLUSTER)
+            kernel.set_attribute(attribute, 1)
+        return kernel
+
+    def tensor_map(self, memory: Any, extents: tuple[int, int], box: tuple[int, int]) -> Any:
+        """Return memory with a tensor map of an array of 32-bit words."""
+        encoded = self.backend.libcuda().tensor_map(int(memory), extents, box)
+        place = self._map.of(len(encoded))
+        self.driver.memcpy_htod(place, np.frombuffer(encoded, np.uint8))
+        return place
+
+    def row_us(
+        self, file: str, expressions: Sequence[str], *numbers: int, launches: int, grid: int,
+        block: int, is_programmatic: bool,
+    ) -> float:  # fmt: skip
+        """Return the median time of launches in a row, of kernels in turn.
+
+        With `is_programmatic` each depends so on the one before.
+        """
+        twins = [Twin(f"probe_kernels/{file}.cu", one) for one in expressions]
+        launchers = [self.backend.launcher(twin) for twin in twins]
+
+        def work() -> None:
+            for number in range(launches):
+                launch = launchers[number % len(launchers)]
+                launch(
+                    *numbers, grid=grid, block=block,
+                    is_programmatic=is_programmatic and number > 0,
+                )  # fmt: skip
+
+        before = partial(self.backend.wait, 250_000)
+        with self.backend.naming(file):
+            work()
+            return quantile(self.backend.timed(before, work, 15), 0.5)
 
     def known(self, *keys: str) -> float:
         """Return the sum of measured keys; CudaError names a missing one."""

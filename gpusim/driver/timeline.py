@@ -23,11 +23,6 @@ _LINK_GBPS = {7: 15.75, 8: 31.5, 9: 63.0, 10: 63.0, 12: 63.0}
 _OLDEST_LINK_GBPS = 15.75
 
 
-# Of the gap between two launches, what programmatic dependence spares: pairs of 128 and 1,056
-# blocks on an H200, without and with a trigger in the first. No other GPU was measured.
-_SPARED_US, _SPARED_BY_TRIGGER_US = 0.8, 1.05
-
-
 class Duration(NamedTuple):
     """The time of a launch: the kernel, the overhead on an idle stream, the gap on a busy one.
 
@@ -39,14 +34,15 @@ class Duration(NamedTuple):
     gap_us: float
     overlap: Callable[[], Overlap] = Overlap
 
-    def dependent_us(self, behind_us: float) -> float:
+    def dependent_us(self, behind_us: float, spared_us: float, triggered_us: float) -> float:
         """Return the time from the end of the launch before it to its own, if it depends on that.
 
-        `behind_us` is the time from the trigger of that launch to its end.
+        `behind_us` is the time from the trigger of that launch to its end; of the gap a launch
+        spares `spared_us`, behind a trigger `triggered_us`.
         """
         before_us = self.overlap().before_us
-        spared = _SPARED_BY_TRIGGER_US if behind_us else _SPARED_US
-        started = max(0.0, self.gap_us - _SPARED_US) - behind_us
+        started = max(0.0, self.gap_us - spared_us) - behind_us
+        spared = triggered_us if behind_us else spared_us
         waited = max(max(0.0, self.gap_us - spared), started + before_us)
         return waited + self.kernel_us - before_us
 
@@ -112,7 +108,9 @@ class Timeline:
         before = taken.gap_us if is_queued else taken.overhead_us
         whole = before + taken.kernel_us
         if is_queued and is_programmatic:
-            whole = taken.dependent_us(held.overlap().behind_us)
+            host, behind_us = self.device.host, held.overlap().behind_us
+            spared = host.dependent_spared_us, host.triggered_spared_us
+            whole = taken.dependent_us(behind_us, *spared)
             before = max(0.0, whole - taken.kernel_us)
         made = self._add("kernel", name, stream, whole, number=number, overhead_us=before)
         held.has_launched_last, held.overlap = True, taken.overlap

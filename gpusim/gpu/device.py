@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
 from pathlib import Path
@@ -44,6 +44,8 @@ ABLATIONS = {
     "block-launch": "no time to launch and retire blocks",
     "launch-overhead": "no launch overhead",
 }
+
+CLUSTER_SIZES = 2, 4, 8, 16  # blocks; sizes between have the numbers of the next
 
 _DIRECTORY = Path(__file__).parent / "devices"
 _MOST_SHOWN = 12
@@ -325,6 +327,38 @@ class Latency:
         "a warpgroup's matrix product (wgmma) and the wait for it, beyond its unit's occupancy",
         default=_as_measured(45.0),
     )
+    cluster_barrier: float = _latency(
+        "a cluster's barrier after its last arrival, beyond a block's", default=_calibrated(67)
+    )
+    peer_load: float = _latency(
+        "a load of the shared memory of another block of the cluster",
+        least=1,
+        default=_calibrated(205),
+    )
+    peer_arrival: float = _latency(
+        "from an arrival, or bytes with their count, until they are at another block's mbarrier",
+        default=_calibrated(145),
+    )
+    multicast: float = _latency(
+        "added to a bulk copy to several blocks of the cluster", default=_calibrated(265)
+    )
+    bulk_load: float = _latency(
+        "a bulk copy to shared memory, beyond a global load of its bytes", default=_calibrated(10)
+    )
+    phase_noticed: float = _latency(
+        "from the end of an mbarrier's phase until a warp that waits for it goes on",
+        default=_calibrated(10),
+    )
+    bulk_store: float = _latency(
+        "a bulk copy to global memory until it has been read, beyond its bytes",
+        default=_calibrated(30),
+    )
+    box_load: float = _latency(
+        "added to a bulk copy to shared memory by a tensor map", default=_calibrated(25)
+    )
+    box_store: float = _latency(
+        "added to a bulk copy to global memory by a tensor map", default=_calibrated(55)
+    )
     shared_load: float = _latency("a shared-memory load of one wavefront", least=1)
     shared_wavefront: float = _latency(
         "added by each wavefront of a shared-memory load beyond the first", "cycles per wavefront"
@@ -489,6 +523,35 @@ class Interval:
         default=_calibrated(0.78),
     )
     shuffle: float = _interval("shuffles of the whole SM")
+    peer_sector: float = _interval(
+        "network between the SMs of a cluster: 32 bytes",
+        "cycles per sector",
+        default=_calibrated(1.54),
+    )
+    peer_atomic_sector: float = _interval(
+        "network between the SMs of a cluster: atomics on 32 bytes",
+        "cycles per sector",
+        default=_calibrated(3.5),
+    )
+    bulk_load: float = _interval(
+        "engine of bulk copies: a copy to shared memory, at least",
+        "cycles per copy",
+        default=_calibrated(55),
+    )
+    bulk_store: float = _interval(
+        "engine of bulk copies: a copy to global memory, at least",
+        "cycles per copy",
+        default=_calibrated(16),
+    )
+    box_line: float = _interval(
+        "engine of bulk copies: a row of a box, at least",
+        "cycles per row",
+        default=_calibrated(1),
+    )
+    mbarrier_arrival: float = _interval(
+        "data stage of shared memory, by a warp's arrival at an mbarrier",
+        default=_calibrated(5.4),
+    )
     shared_atomic_pass: float = _interval(
         "shared-memory atomics: each lane that shares an address with another", "cycles per pass"
     )
@@ -583,6 +646,20 @@ class Bandwidth:
         "bytes per cycle",
         least=0.01,
         most=10_000,  # eighty times an H200's
+    )
+    bulk_load_bytes_per_cycle: float = _key(
+        "an SM's bulk copies to shared memory",
+        "bytes per cycle",
+        least=0.01,
+        most=10_000,
+        default=_calibrated(100),
+    )
+    bulk_store_bytes_per_cycle: float = _key(
+        "an SM's bulk copies to global memory",
+        "bytes per cycle",
+        least=0.01,
+        most=10_000,
+        default=_calibrated(32),
     )
     l2_stores_per_cycle: float = _key(
         "store throughput of the L2: packets are 128-byte lines and their sectors",
@@ -782,6 +859,51 @@ class Capacity:
     )
 
 
+def _by_blocks(doc: str, unit: str, blocks: int, value: float, most: float) -> Any:
+    doc = f"clusters of {blocks} blocks: {doc}"
+    return _key(doc, unit, least=0, most=most, default=_calibrated(value))
+
+
+def for_cluster(blocks: int, by_size: Sequence[float], without: float) -> float:
+    """Return the number for clusters of so many blocks, of those by CLUSTER_SIZES."""
+    if blocks == 1:
+        return without
+    return next(n for size, n in zip(CLUSTER_SIZES, by_size, strict=True) if size >= blocks)
+
+
+_fraction = partial(_by_blocks, "SMs that hold them, of all", "", most=2)
+_turn = partial(
+    _by_blocks,
+    "from the end of an SM's block to its next one's start, beyond blocks without clusters",
+    "cycles",
+    most=100_000,
+)
+_launch = partial(
+    _by_blocks,
+    "time between block launches, relative to interval_cycles.block_launch",
+    "",
+    most=1000,
+)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Thread block clusters, by their number of blocks."""
+
+    fraction_2: float = _fraction(2, 1.0)
+    fraction_4: float = _fraction(4, 0.939)
+    fraction_8: float = _fraction(8, 0.939)
+    fraction_16: float = _fraction(16, 0.879)
+    turn_2: float = _turn(2, 67)
+    turn_4: float = _turn(4, 367)
+    turn_8: float = _turn(8, 367)
+    turn_16: float = _turn(16, 437)
+    launch_2: float = _launch(2, 1.48)
+    launch_4: float = _launch(4, 1.24)
+    launch_8: float = _launch(8, 1.1)
+    launch_16: float = _launch(16, 1.06)
+
+
 @dataclass(frozen=True)
 class Queue:
     """Sizes of queues: beyond them a warp has to wait."""
@@ -824,6 +946,20 @@ class Host:
     pass_gap_us: float = _key(
         "between a kernel and the next of its stream", "us", least=0, most=1_000_000
     )
+    dependent_spared_us: float = _key(
+        "what programmatic dependence of the next kernel spares of host.pass_gap_us",
+        "us",
+        least=0,
+        most=1_000_000,
+        default=_calibrated(0.8),
+    )
+    triggered_spared_us: float = _key(
+        "the same, if the kernel lets the next one start",
+        "us",
+        least=0,
+        most=1_000_000,
+        default=_calibrated(1.05),
+    )
 
 
 GROUPS: dict[str, type[Any]] = {
@@ -833,6 +969,7 @@ GROUPS: dict[str, type[Any]] = {
     "interval_cycles": Interval,
     "bandwidth": Bandwidth,
     "capacity": Capacity,
+    "cluster": Cluster,
     "queue": Queue,
     "host": Host,
 }
@@ -894,6 +1031,7 @@ class Device:
     interval_cycles: Interval
     bandwidth: Bandwidth
     capacity: Capacity
+    cluster: Cluster
     queue: Queue
     host: Host
     ablations: frozenset[str] = frozenset()
@@ -1085,8 +1223,9 @@ def _checked(tree: Mapping[str, Any]) -> tuple[dict[str, Fact], list[str]]:
             ]
     for group, cls in GROUPS.items():
         if group not in tree:
-            needed = (item.name for item in fields(cls) if item.metadata["default"] is None)
-            mistakes.append(f"[{group}] is missing, with its keys {', '.join(needed)}")
+            needed = [item.name for item in fields(cls) if item.metadata["default"] is None]
+            if needed:
+                mistakes.append(f"[{group}] is missing, with its keys {', '.join(needed)}")
     facts = {}
     for dotted, key in KEYS.items():
         group, _, name = dotted.partition(".")

@@ -17,7 +17,7 @@ from gpusim import machine
 from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError, LaunchError, shown_at_the_call
 from gpusim.gpu import device as devices
-from gpusim.gpu.device import Device
+from gpusim.gpu.device import Device, for_cluster
 from gpusim.gpu.occupancy import occupancy
 from gpusim.isa.ops import OPS, Instruction
 from gpusim.launch.configured import ConfiguredKernel
@@ -26,7 +26,6 @@ from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.prediction.bounds import SPINNING, Bound
 from gpusim.prediction.clock.spans import STALLS, SpanObserver
 from gpusim.prediction.memory import MemoryShare, memory_share
-from gpusim.prediction.memory.measured import CLUSTER_SMS
 from gpusim.prediction.records import Extent, Prediction, launch_overhead_us
 from gpusim.prediction.removals import Removal, Setting, removed
 from gpusim.prediction.sampling import SmTime, simulate_all, simulate_alone
@@ -149,11 +148,10 @@ def _extent(work: Workload, done: SmTime, classes: Classes) -> Extent:
 
 def _with_room_for(cluster_blocks: int, gpu: Device) -> Device:
     """Return a GPU with the SMs that hold clusters of this size."""
-    if cluster_blocks == 1:
-        return gpu
-    size = next(size for size in CLUSTER_SMS if size >= cluster_blocks)
-    sms = max(1, round(gpu.gpu.sms * CLUSTER_SMS[size]))
-    return replace(gpu, gpu=replace(gpu.gpu, sms=sms))
+    cluster = gpu.cluster
+    fractions = cluster.fraction_2, cluster.fraction_4, cluster.fraction_8, cluster.fraction_16
+    sms = max(1, round(gpu.gpu.sms * for_cluster(cluster_blocks, fractions, 1.0)))
+    return gpu if sms == gpu.gpu.sms else replace(gpu, gpu=replace(gpu.gpu, sms=sms))
 
 
 def _spinning(

@@ -10,19 +10,14 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim.prediction.memory.measured import (
-    BULK_LOAD_BYTES_PER_CYCLE,
-    BULK_LOAD_INTERVAL_CYCLES,
-    BULK_STORE_BYTES_PER_CYCLE,
-    BULK_STORE_INTERVAL_CYCLES,
-    MBARRIER_ARRIVAL_INTERVAL_CYCLES,
-)
+from gpusim.gpu.device import load
 from gpusim.prediction.records import Prediction
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeFile, cuda_source
 from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+H200 = load("h200")
 VALIDATE = Path(__file__).parents[2] / "validate"
 KERNELS = """
 #include "bulk.cuh"
@@ -90,7 +85,7 @@ X = np.ones(1 << 14, np.float32)
 def test_a_wait_lasts_until_its_copy_has_come() -> None:
     """The engine brings 32 KB more at its rate at most: the L2 answers later the busier it is."""
     small, middle, large = (predicted(one, X).cycles for one in ("load_16", "load_32k", "load_64k"))
-    least = 32768 / BULK_LOAD_BYTES_PER_CYCLE
+    least = 32768 / H200.bandwidth.bulk_load_bytes_per_cycle
     assert least <= large - middle < 1.6 * least
     assert middle - small > 281
 
@@ -98,7 +93,7 @@ def test_a_wait_lasts_until_its_copy_has_come() -> None:
 def test_a_store_is_read_at_the_engines_rate() -> None:
     """32 KB more, 32 bytes a cycle."""
     more = predicted("store_64k").cycles - predicted("store_32k").cycles
-    assert more == pytest.approx(32768 / BULK_STORE_BYTES_PER_CYCLE, rel=0.02)
+    assert more == pytest.approx(32768 / H200.bandwidth.bulk_store_bytes_per_cycle, rel=0.02)
 
 
 def test_a_warp_waits_at_an_mbarrier_for_another_one() -> None:
@@ -155,16 +150,16 @@ def measured(what: str, **chosen: int) -> float:
 def test_the_numbers_of_bulk_copies_are_those_measured() -> None:
     """By differences between many and few copies, arrivals and bytes."""
     loads = [measured("loads in flight warm", bytes=16, count=n) for n in (16, 64)]
-    assert (loads[1] - loads[0]) / 48 == pytest.approx(BULK_LOAD_INTERVAL_CYCLES, abs=1)
+    assert (loads[1] - loads[0]) / 48 == pytest.approx(H200.interval_cycles.bulk_load, abs=1)
     stores = [measured("stores in flight", bytes=16, count=n) for n in (16, 64)]
-    assert (stores[1] - stores[0]) / 48 == pytest.approx(BULK_STORE_INTERVAL_CYCLES, abs=1)
+    assert (stores[1] - stores[0]) / 48 == pytest.approx(H200.interval_cycles.bulk_store, abs=1)
     all_arrive = [measured("all arrive and wait", threads=n) for n in (256, 1024)]
     each = (all_arrive[1] - all_arrive[0]) / 24
-    assert each == pytest.approx(MBARRIER_ARRIVAL_INTERVAL_CYCLES, abs=0.1)
+    assert each == pytest.approx(H200.interval_cycles.mbarrier_arrival, abs=0.1)
     kept = [row for row in rows_of(VALIDATE / "clusters.csv") if row["bytes"] in ("32768", "65536")]
     for what, rate in (
-        ("bulk copy to shared memory, warm L2", BULK_LOAD_BYTES_PER_CYCLE),
-        ("bulk copy to global memory, read", BULK_STORE_BYTES_PER_CYCLE),
+        ("bulk copy to shared memory, warm L2", H200.bandwidth.bulk_load_bytes_per_cycle),
+        ("bulk copy to global memory, read", H200.bandwidth.bulk_store_bytes_per_cycle),
     ):
         small, large = (float(row["value"]) for row in kept if row["what"] == what)
         assert 32768 / (large - small) == pytest.approx(rate, rel=0.01)

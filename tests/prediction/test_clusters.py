@@ -10,17 +10,14 @@ import pytest
 
 import gpusim
 from gpusim.errors import InputError
-from gpusim.prediction.memory.measured import (
-    CLUSTER_BARRIER_CYCLES,
-    CLUSTER_SMS,
-    PEER_LOAD_CYCLES,
-)
+from gpusim.gpu.device import CLUSTER_SIZES, load
 from gpusim.prediction.records import Prediction
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
 from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+H200 = load("h200")
 KERNELS = """
 #define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
@@ -71,13 +68,15 @@ def predicted(name: str, grid: int, block: int) -> Prediction:
 def test_a_barrier_of_a_cluster_takes_longer_than_that_of_a_block() -> None:
     """Ten more: each 67 cycles beyond a block's barrier, of which a warp waits for 14 at most."""
     more = predicted("often", 4, 32).cycles - predicted("once", 4, 32).cycles
-    assert CLUSTER_BARRIER_CYCLES < more / 10 <= CLUSTER_BARRIER_CYCLES + 14
+    assert (
+        H200.latency_cycles.cluster_barrier < more / 10 <= H200.latency_cycles.cluster_barrier + 14
+    )
 
 
 def test_a_load_of_a_peer_takes_its_way_through_the_cluster() -> None:
     """Each of ten more waits for the one before: 205 cycles and an addition."""
     more = predicted("eleven", 2, 32).cycles - predicted("one", 2, 32).cycles
-    assert PEER_LOAD_CYCLES < more / 10 < PEER_LOAD_CYCLES + 25
+    assert H200.latency_cycles.peer_load < more / 10 < H200.latency_cycles.peer_load + 25
 
 
 def test_clusters_of_four_do_not_fit_on_all_multiprocessors() -> None:
@@ -104,9 +103,11 @@ def measured(what: str, **chosen: int) -> list[float]:
 
 def test_the_numbers_of_clusters_are_those_measured() -> None:
     """SMs that hold clusters, what their barrier takes beyond a block's, loads of peers."""
-    for blocks, part in CLUSTER_SMS.items():
+    cluster = H200.cluster
+    parts = cluster.fraction_2, cluster.fraction_4, cluster.fraction_8, cluster.fraction_16
+    for blocks, part in zip(CLUSTER_SIZES, parts, strict=True):
         (held,) = measured("clusters at a time", blocks_in_a_cluster=blocks, threads=256)
-        assert part == held * blocks / 8 / 132
+        assert part == pytest.approx(held * blocks / 8 / 132, abs=0.001)
     barriers = "barrier of a cluster, relaxed", "barrier of a block"
     for blocks in (4, 8):
         beyond = [
@@ -117,7 +118,7 @@ def test_the_numbers_of_clusters_are_those_measured() -> None:
                 strict=True,
             )
         ]
-        assert np.median(beyond) == pytest.approx(CLUSTER_BARRIER_CYCLES, abs=1)
+        assert np.median(beyond) == pytest.approx(H200.latency_cycles.cluster_barrier, abs=1)
     assert np.mean(measured("load of a peer's shared memory")) == pytest.approx(
-        PEER_LOAD_CYCLES, abs=2
+        H200.latency_cycles.peer_load, abs=2
     )

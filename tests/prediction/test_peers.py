@@ -10,13 +10,8 @@ import numpy as np
 import pytest
 
 import gpusim
+from gpusim.gpu.device import load
 from gpusim.launch.tensor_maps import TensorMap
-from gpusim.prediction.memory.measured import (
-    MULTICAST_CYCLES,
-    PEER_ARRIVAL_CYCLES,
-    PEER_ATOMIC_SECTOR_CYCLES,
-    PEER_SECTOR_CYCLES,
-)
 from gpusim.prediction.records import Prediction
 from gpusim.prediction.streams.peers import ARRIVE, ASK, SEND, Peers
 from gpusim.sass import wheels
@@ -24,6 +19,7 @@ from gpusim.sass.kernels import CodeFile, cuda_source
 from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
+H200 = load("h200")
 BULK = Path(__file__).parents[2] / "validate" / "bulk"
 KERNELS = """
 #include "cluster.cuh"
@@ -98,23 +94,23 @@ def test_a_store_with_its_count_takes_as_long_as_on_an_h200() -> None:
     """There and back by two blocks takes 444 cycles: each way half of it."""
     each = (predicted("ping_12").cycles - predicted("ping_4").cycles) / 8
     assert each == pytest.approx(444 / 2, rel=0.1)
-    assert each > PEER_ARRIVAL_CYCLES
+    assert each > H200.latency_cycles.peer_arrival
 
 
 def test_atomics_of_peers_cost_by_the_sector() -> None:
     """Words in a row lie in four sectors, words eight apart in 32."""
     near = (predicted("add_40").cycles - predicted("add_20").cycles) / 20
     far = (predicted("scatter_40").cycles - predicted("scatter_20").cycles) / 20
-    assert near == pytest.approx(4 * PEER_ATOMIC_SECTOR_CYCLES, rel=0.1)
-    assert far == pytest.approx(32 * PEER_ATOMIC_SECTOR_CYCLES, rel=0.1)
-    assert PEER_SECTOR_CYCLES < PEER_ATOMIC_SECTOR_CYCLES
+    assert near == pytest.approx(4 * H200.interval_cycles.peer_atomic_sector, rel=0.1)
+    assert far == pytest.approx(32 * H200.interval_cycles.peer_atomic_sector, rel=0.1)
+    assert H200.interval_cycles.peer_sector < H200.interval_cycles.peer_atomic_sector
 
 
 def test_a_multicast_comes_later_and_is_loaded_once() -> None:
     """The block that does not ask for it waits as long as the one that does."""
     x = np.ones(1 << 12, np.float32)
     both, each = predicted("for_both", x), predicted("for_each", x)
-    assert both.cycles - each.cycles == pytest.approx(MULTICAST_CYCLES, abs=60)
+    assert both.cycles - each.cycles == pytest.approx(H200.latency_cycles.multicast, abs=60)
     assert both.traffic.l2_bytes == 4096
     assert each.traffic.l2_bytes == 2 * 4096
 

@@ -107,3 +107,15 @@ __global__ void when_copying(const int *words, int *copied, T *told) {
     copied[i] = words[i] + 1;
     if (threadIdx.x == 0) told[blockIdx.x] = now;
 }
+
+// A launch that waits for the end of the one before, and does its work then. With TRIGGERS it lets
+// the next one start at its own start.
+template <bool TRIGGERS>
+__global__ void depends(long long *told, long long cycles) {
+    if (TRIGGERS) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    long long begin = clock64();
+    while (clock64() - begin < cycles) {
+    }
+    if (cycles < 0) *told = begin;
+}

@@ -15,7 +15,9 @@ from . import (
     pipes,
     shared,
     staging,
+    staging_in_bulk,
     stores,
+    thread_block_clusters,
     under_way,
 )
 from .probing import PROBES, Probe
@@ -34,6 +36,8 @@ __all__ = [
     "pipes",
     "shared",
     "staging",
+    "staging_in_bulk",
     "stores",
+    "thread_block_clusters",
     "under_way",
 ]

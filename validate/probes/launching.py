@@ -263,3 +263,27 @@ def beside_blocks(times: Sequence[tuple[int, float]], own: float, further: float
     """
     beside = [time - own - (blocks - 1) * further for blocks, time in times]
     return max(0.0, float(np.mean(beside)))
+
+
+@probe("host.dependent_spared_us", "host.triggered_spared_us")
+def programmatic_pairs(bench: Bench) -> Values:
+    """Eleven launches in a row, of 20,000 cycles after their wait for the one before: us of a gap.
+
+    What programmatic dependence spares of it: the mean of 128 and 1,056 blocks of 128 threads. And
+    with a trigger at the start of every second launch.
+    """
+    found: dict[str, list[float]] = {}
+    for name, second in (("without a trigger", "false"), ("every second triggers", "true")):
+        kernels = [f"depends<{second}>", "depends<false>"]
+        for grid in (128, 1056):
+            usual, dependent = (
+                bench.row_us(
+                    "launch", kernels, 0, 20_000, launches=11, is_programmatic=way, grid=grid,
+                    block=128,
+                )
+                for way in (False, True)
+            )  # fmt: skip
+            found.setdefault(name, []).append((usual - dependent) / 10)
+    bench.notes["spared_by_programmatic_dependence_us"] = found
+    without, half = (float(np.mean(of)) for of in found.values())
+    return [without, 2 * half - without]

@@ -14,7 +14,6 @@ from gpusim.isa.warpgroups import GROUP_ROWS, K_BYTES, WarpgroupProduct
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.memory.measured import (
     ADDITIONS_AN_IMAD,
-    CLUSTER_BARRIER_CYCLES,
     SHARED_WORK_FROM_CC_MAJOR,
 )
 
@@ -153,7 +152,7 @@ def _after(instruction: Instruction, device: Device) -> float:
     if op.waits_for_memory and instruction.detail != "block":
         return latency.fence
     if op.kind == "cluster_arrive":
-        return CLUSTER_BARRIER_CYCLES
+        return latency.cluster_barrier
     if op.kind == "bsync":
         return latency.control + latency.branch
     return latency.control if op.redirects else 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpusim.gpu.device import Device
+from gpusim.gpu.device import Device, for_cluster
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.event_queue import NEVER, EventQueue
 from gpusim.prediction.clock.observation import Unobserved
@@ -20,7 +20,6 @@ from gpusim.prediction.clock.units import Units
 from gpusim.prediction.clock.warp import Block, Mbarrier, Warp, scheduler_of
 from gpusim.prediction.clock.warp_steps import WarpSteps
 from gpusim.prediction.memory import MemoryShare, Requester
-from gpusim.prediction.memory.measured import CLUSTER_LAUNCH_FACTOR, CLUSTER_TURN_CYCLES
 
 _MBARRIER_SET, _MBARRIER_ARRIVE = Action.MBARRIER_SET, Action.MBARRIER_ARRIVE
 _PEER_ARRIVE = Action.PEER_ARRIVE
@@ -105,10 +104,12 @@ class StreamingMultiprocessor:
         at_once = "block-launch" in free
         self._block_start = 0 if at_once else ticks(latency.block_start)
         self._block_end = 0 if at_once else ticks(latency.block_end)
-        size = next(size for size in CLUSTER_TURN_CYCLES if size >= self.share.cluster_blocks)
-        self._launch = ticks(interval.block_launch * CLUSTER_LAUNCH_FACTOR[size])
+        cluster, size = device.cluster, self.share.cluster_blocks
+        factors = cluster.launch_2, cluster.launch_4, cluster.launch_8, cluster.launch_16
+        turns = cluster.turn_2, cluster.turn_4, cluster.turn_8, cluster.turn_16
+        self._launch = ticks(interval.block_launch * for_cluster(size, factors, 1.0))
         are_few = self.resident == 1 or 2 * self.resident < size
-        self._turn = ticks(CLUSTER_TURN_CYCLES[size]) if are_few else 0
+        self._turn = ticks(for_cluster(size, turns, 0.0)) if are_few else 0
         if at_once:
             self._launch = self._turn = 0
         self._completion = 0 if at_once else ticks(interval.block_completion)

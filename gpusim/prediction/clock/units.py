@@ -13,26 +13,7 @@ from gpusim.gpu.memory import SECTOR_BYTES
 from gpusim.prediction.arithmetic.ticks import TICKS, ticks
 from gpusim.prediction.clock.steps import READS, Action
 from gpusim.prediction.memory import Access, GlobalMemory, MemoryShare, Requester
-from gpusim.prediction.memory.measured import (
-    BOX_LINE_CYCLES,
-    BOX_LOAD_CYCLES,
-    BOX_STORE_CYCLES,
-    BULK_LOAD_BYTES_PER_CYCLE,
-    BULK_LOAD_CYCLES,
-    BULK_LOAD_INTERVAL_CYCLES,
-    BULK_PIECE_BYTES,
-    BULK_STORE_BYTES_PER_CYCLE,
-    BULK_STORE_CYCLES,
-    BULK_STORE_INTERVAL_CYCLES,
-    DATA_STAGE_SLOTS,
-    MBARRIER_ARRIVAL_INTERVAL_CYCLES,
-    MULTICAST_CYCLES,
-    PEER_ARRIVAL_CYCLES,
-    PEER_ATOMIC_SECTOR_CYCLES,
-    PEER_LOAD_CYCLES,
-    PEER_SECTOR_CYCLES,
-    PHASE_NOTICED_CYCLES,
-)
+from gpusim.prediction.memory.measured import BULK_PIECE_BYTES, DATA_STAGE_SLOTS
 
 
 class Units:
@@ -128,24 +109,25 @@ class Units:
         self._queued_arrivals = queues * self._arrival
 
     def _set_bulk_copies(self) -> None:
+        latency, interval = self._device.latency_cycles, self._device.interval_cycles
+        rates = self._device.bandwidth
         self._engine_free = self._engine_sent = 0
-        self.noticed = ticks(PHASE_NOTICED_CYCLES)
-        self._bulk_load = ticks(BULK_LOAD_CYCLES)
-        self._bulk_store = ticks(BULK_STORE_CYCLES)
-        self._bulk_load_interval = ticks(BULK_LOAD_INTERVAL_CYCLES)
-        self._bulk_store_interval = ticks(BULK_STORE_INTERVAL_CYCLES)
-        self._mbarrier = ticks(MBARRIER_ARRIVAL_INTERVAL_CYCLES)
-        self._loaded_byte = TICKS / BULK_LOAD_BYTES_PER_CYCLE
-        self._stored_byte = TICKS / BULK_STORE_BYTES_PER_CYCLE
-        self._box_load, self._box_store = ticks(BOX_LOAD_CYCLES), ticks(BOX_STORE_CYCLES)
-        self._box_line = ticks(BOX_LINE_CYCLES)
+        self.noticed = ticks(latency.phase_noticed)
+        self._bulk_load, self._bulk_store = ticks(latency.bulk_load), ticks(latency.bulk_store)
+        self._bulk_load_interval = ticks(interval.bulk_load)
+        self._bulk_store_interval = ticks(interval.bulk_store)
+        self._mbarrier = ticks(interval.mbarrier_arrival)
+        self._loaded_byte = TICKS / rates.bulk_load_bytes_per_cycle
+        self._stored_byte = TICKS / rates.bulk_store_bytes_per_cycle
+        self._box_load, self._box_store = ticks(latency.box_load), ticks(latency.box_store)
+        self._box_line = ticks(interval.box_line)
         self._network_free = 0
-        self._peer_arrival, self._peer = ticks(PEER_ARRIVAL_CYCLES), ticks(PEER_LOAD_CYCLES)
-        self._multicast = ticks(MULTICAST_CYCLES)
-        self._multicast_whole = self._multicast + ticks(self._device.latency_cycles.l2)
-        self._peer_sector = PEER_SECTOR_CYCLES * TICKS
+        self._peer_arrival, self._peer = ticks(latency.peer_arrival), ticks(latency.peer_load)
+        self._multicast = ticks(latency.multicast)
+        self._multicast_whole = self._multicast + ticks(latency.l2)
+        self._peer_sector = interval.peer_sector * TICKS
         self._peer_byte = self._peer_sector / SECTOR_BYTES
-        self._peer_atomic = PEER_ATOMIC_SECTOR_CYCLES * TICKS
+        self._peer_atomic = interval.peer_atomic_sector * TICKS
 
     def serve(
         self, action: Action, access: Access, warp: Requester, now: int, behind: int

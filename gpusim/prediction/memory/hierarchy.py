@@ -20,7 +20,6 @@ from gpusim.prediction.memory.latency import FetchLatency
 from gpusim.prediction.memory.measured import (
     COPY_GIVEN_UP_CYCLES,
     FAR_PASSES,
-    PEER_LOAD_CYCLES,
     SECTORS_OF_A_HALF,
 )
 from gpusim.prediction.memory.miss_ratios import Source
@@ -111,7 +110,7 @@ class GlobalMemory:
         self._fences = Fences(device)
         self._sent = [0] * device.queue.store_depth
         pcs = range(-1, max([-1, *share.by_pc, *share.stored, *share.atomics, *share.peers]) + 2)
-        peer = ticks(PEER_LOAD_CYCLES)
+        peer = ticks(device.latency_cycles.peer_load)
         self._without_sectors = [peer if pc in share.peers else self._l1 for pc in pcs]
         self._first = [share.sources(pc).first for pc in pcs]
         self._again = [share.sources(pc).again for pc in pcs]

@@ -30,64 +30,11 @@ ISSUED_BEHIND_A_BARRIER = 2
 L1_MEASURED_WARPS = 32
 L1_EARLIER_BY_HALVING = 0.038, 0.06
 
-# -- thread block clusters, of an H200 (CUDA 13.0) ------------------------------------------
+# -- bulk copies, of an H200 (CUDA 13.0) -----------------------------------------------------
 
-# The SMs, of 132, that hold clusters of a size, by cudaOccupancyMaxActiveClusters for blocks of 256
-# threads: 528, 248, 124 and 58 clusters of 2, 4, 8 and 16 blocks, eight blocks on an SM.
-CLUSTER_SMS = {1: 1.0, 2: 1.0, 4: 124 / 132, 8: 124 / 132, 16: 116 / 132}
-# From the end of an SM's blocks to the start of the next ones, beyond the time without clusters:
-# 128 to 146 waves of blocks of 10,000 cycles. The next cluster waits until all of its SMs are free,
-# with several blocks on an SM no longer than without.
-CLUSTER_TURN_CYCLES = {1: 0, 2: 67, 4: 367, 8: 367, 16: 437}
-# The time from one block's launch to the next, relative to blocks without clusters: 16,896 empty
-# blocks.
-CLUSTER_LAUNCH_FACTOR = {1: 1.0, 2: 1.48, 4: 1.24, 8: 1.1, 16: 1.06}
-# From an arrival at a cluster's barrier to its end, beyond the barrier of a block: 200 relaxed
-# barriers, less 200 of __syncthreads, by 32 to 1,024 threads. Clusters of 4 and 8 take 66 to 77, of
-# 2 blocks 49 to 60, of 16 blocks 70 to 82.
-CLUSTER_BARRIER_CYCLES = 67
-# A load of another block's shared memory: one thread or warp follows places there, in clusters of
-# 2, 4, 8 and 16 blocks; 196 to 216. Of its own block's by such an address, 41 to 45.
-PEER_LOAD_CYCLES = 205
-
-# -- bulk copies and mbarriers, of an H200 (CUDA 13.0) ---------------------------------------
-
-# A bulk copy of 16 bytes out of the L2 and the wait for it take 313 cycles, a load 281: 32 are the
-# engine's, the thread's, and from the end of the phase until a warp that waits for it goes on.
-BULK_LOAD_CYCLES = 10
-PHASE_NOTICED_CYCLES = 10
-# Copies of 32 and 64 KB out of the L2 take 632 and 958 cycles: the rate of an SM's engine.
-BULK_LOAD_BYTES_PER_CYCLE = 100
-# Copies of 1 to 64 KB to global memory have been read after 51 cycles and one for each 32 bytes.
-BULK_STORE_BYTES_PER_CYCLE = 32
-BULK_STORE_CYCLES = 30
-# From one copy to the next: of 8 to 64 copies of 16 bytes to 1 KB, in flight together.
-BULK_LOAD_INTERVAL_CYCLES = 55
-BULK_STORE_INTERVAL_CYCLES = 16
 # Bytes whose lines come out of DRAM together: with pieces of 4 KB, copies of 16 bytes to 64 KB out
 # of DRAM, 683 to 1,559 cycles, take within 9 % as long as loads of as many near lines.
 BULK_PIECE_BYTES = 4096
-# Boxes of tensor maps: of 1 to 64 rows a copy takes 390 to 420 cycles, one of as many bytes in one
-# row 322 to 395; 64 rows of 16 bytes 400. Until a box has been read for its store, 55 to 60 more
-# than a plain copy takes. An SM's first copy by a map takes 42 more, unless it was prefetched.
-BOX_LOAD_CYCLES = 25
-BOX_STORE_CYCLES = 55
-BOX_LINE_CYCLES = 1
-# The network between the SMs of a GPC: stores, st.async and bulk copies of 4 and 16 bytes a lane by
-# 128 and 1,024 threads, to one block or by all, in clusters of 2 to 16: 19.8 to 21.3 bytes a cycle.
-# A warp's atomics there take 13.9 cycles by all blocks of a cluster at once, for 32 words in a row,
-# and 84 for words at random: it is sectors that count.
-PEER_SECTOR_CYCLES = 1.54
-PEER_ATOMIC_SECTOR_CYCLES = 3.5
-# From st.async, or an arrival, to a warp that waits for it, there and back by two: 222 and 182
-# cycles each way, in clusters of 2 to 16 alike, of which instructions take 35 to 80. A bulk copy of
-# 16 bytes takes as long.
-PEER_ARRIVAL_CYCLES = 145
-# A bulk copy to several blocks takes so much longer than one to the block itself: of 1 to 16 KB, by
-# one block or all, in clusters of 2 to 16.
-MULTICAST_CYCLES = 265
-# A warp's arrivals at an mbarrier: all threads of 8 to 32 warps arrive and wait, 87 to 217 cycles.
-MBARRIER_ARRIVAL_INTERVAL_CYCLES = 5.4
 
 # -- L2 ------------------------------------------------------------------------------------
 
