@@ -105,6 +105,27 @@ def sectors(addresses: Array, on: Array) -> Array:
     return distinct(addresses >> SECTOR_BITS, on)
 
 
+def bulk_sectors(begin: int, place: int, size: int, *, is_multicast: bool = False) -> int:
+    """Return the sectors that a bulk copy of bytes moves, as Nsight Compute counts them.
+
+    `begin` is the address in global memory (of a copy between blocks the source), `place` that in
+    shared memory. The engine asks for the bytes of one 128-byte line of shared memory at a time. A
+    multicast asks for those of one line of both, and three sectors come as four. Counted on an
+    H200 (validate/bulk/counters.csv).
+    """
+    found, end = 0, begin + size
+    while begin < end:
+        left = LINE_BYTES - place % LINE_BYTES
+        if is_multicast:
+            left = min(left, LINE_BYTES - begin % LINE_BYTES)
+        last = min(begin + left, end) - 1
+        moved = (last >> SECTOR_BITS) - (begin >> SECTOR_BITS) + 1
+        found += 4 if is_multicast and moved == 3 else moved
+        place += last + 1 - begin
+        begin = last + 1
+    return found
+
+
 class Coalesced(NamedTuple):
     """What each warp's access touches: the number of `sectors` and `lines`, and the `lowest` line.
 

@@ -309,7 +309,7 @@ class Program:
 
 # Points where bulk copies complete: before a test of a phase, and after a wait for groups.
 LAND, AWAIT_BULK = ".LAND", ".AWAIT_BULK"
-BULK_STORE, PEER_COPY = "UBLKCP.STORE", "UBLKCP.PEER"
+BULK_LOAD, BULK_STORE, PEER_COPY = "UBLKCP.LOAD", "UBLKCP.STORE", "UBLKCP.PEER"
 WARPGROUP_WAIT, WARPGROUP_COMMIT = "WARPGROUP.DEPBAR", ".WARPGROUP_COMMIT"
 # Adds one in shared memory without a result: all lanes of one word at once.
 COUNT_UP = "ATOMS.POPC.INC.32"
@@ -714,7 +714,7 @@ OPS |= {
     "BAR.ARV": Op("adu", kind="arrive"),
     # Bulk copies: detail is "load", "multicast", "peer", "store" or, as operation and type, a
     # reduction. They complete where a phase or group is awaited.
-    "UBLKCP.LOAD": Op("uniform", kind="bulk_copy", timing="bulk_load"),
+    BULK_LOAD: Op("uniform", kind="bulk_copy", timing="bulk_load"),
     PEER_COPY: Op("uniform", kind="bulk_copy", timing="peer_copy"),
     BULK_STORE: Op("uniform", kind="bulk_copy", timing="bulk_store"),
     "UTMACMDFLUSH": Op("uniform", kind="commit_bulk"),
@@ -759,6 +759,7 @@ OPS |= {
     ".ROWS": Op("none", kind="fragments_to_rows", issued=False, convergent=True),
     ".LANE": Op("none", kind="special", issued=False),
     "VOTE.LANES": _together("vote", "vote"),
+    ".VOTE": replace(_together("none", "vote"), issued=False),
 }
 
 

@@ -151,6 +151,19 @@ class Box:
         begins = np.where(inside, place, np.iinfo(np.int64).max).min(axis=1)
         return np.stack([begins, np.where(inside, place + self.item, 0).max(axis=1)], axis=1)
 
+    def pieces(self, *, stores: bool) -> list[tuple[int, int, int]]:
+        """Return begin in the array, place in the box, and bytes of each row of the box.
+
+        A load asks for all of its rows, a store for what lies inside.
+        """
+        place, inside = (one.reshape(-1, self.box[0]) for one in self.places())
+        begins, size = place[:, 0], self.box[0] * self.item
+        rows = range(len(place))
+        if not stores:
+            return [(int(begins[row]), row * size, size) for row in rows]
+        sizes = inside.sum(axis=1) * self.item
+        return [(int(begins[row]), row * size, int(sizes[row])) for row in rows if sizes[row]]
+
     def swizzled(self, begin: int) -> Array:
         """Return where each byte of the box is, from its first place in shared memory on."""
         at = np.arange(begin, begin + self.size)

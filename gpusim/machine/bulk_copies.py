@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpusim.errors import InputError, KernelFault, MisalignedError, OutOfBoundsError
+from gpusim.gpu.memory import bulk_sectors
 from gpusim.isa.ops import BULK_STORE, RANK_SHIFT, Instruction
 from gpusim.launch.tensor_maps import Box
 from gpusim.machine import barrier_words, bulk_reductions
@@ -30,6 +31,7 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
     copies, stores = group.batch.bulk_copies, instruction.op == BULK_STORE
     told: list[Bulk] = []
     touched: list[Array] = []
+    sectors = np.zeros((1, len(group.rows)), dtype=np.int64)
     for number, values in _of_first_lanes(group, instruction, on):
         place, barrier, low, high, units, *_ = values
         row, address = int(group.rows[number]), high << 32 | low
@@ -52,7 +54,10 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
             made = copies.groups.get(row, 0) + 1 if stores else 0
             begins = _in_cluster(group, own, address)[1] if array is None else address - array.start
             how = _reduction(instruction, box)
-            for one in _blocks(group, own, block, instruction, mask):
+            targets = _blocks(group, own, block, instruction, mask)
+            at = begins if array is None else array.start + begins
+            sectors[0, number] = len(targets) * _sectors(instruction, box, at, place, size)
+            for one in targets:
                 copies.count += 1
                 new = (row, place, array, begins, size, barrier, made, copies.count, one, how, box)
                 copies.pending.append(Bulk(*new))
@@ -66,7 +71,18 @@ def begin(context: Context, group: Group, instruction: Instruction, on: Array) -
             what = f"a bulk copy of {size} bytes at address {address:#x}"
             context.fault(_told(group, instruction.line, wrong, what, fault))
     stretches = np.concatenate([np.zeros((0, 3), dtype=np.int64), *touched])
-    context.report(group, instruction, on, values=(*_values(told), stretches))
+    context.report(group, instruction, on, values=(*_values(told), stretches, sectors))
+
+
+def _sectors(instruction: Instruction, box: Box | None, begin: int, place: int, size: int) -> int:
+    """Return the sectors that a copy moves for each of its blocks."""
+    stores = instruction.op == BULK_STORE
+    of_box = box.pieces(stores=stores) if box is not None else [(0, 0, size)]
+    is_multicast = str(instruction.detail).endswith("multicast")
+    return sum(
+        bulk_sectors(begin + there, place + here, held, is_multicast=is_multicast)
+        for there, here, held in of_box
+    )
 
 
 def _mapped(context: Context, address: int, coordinates: Sequence[int]) -> tuple[int, Box]:

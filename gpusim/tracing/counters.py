@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpusim.isa.ops import OPS
+from gpusim.isa.ops import BULK_LOAD, BULK_STORE, OPS, PEER_COPY
 from gpusim.tracing.tally import Tally
 from gpusim.typing import Array
 
@@ -295,6 +295,75 @@ def global_store_sectors(tally: Tally) -> Array:
     They follow from the addresses and masks of the stores.
     """
     return tally.served.sectors
+
+
+def _bulk(*ops: str, accessed: str = "") -> Applies:
+    """Select bulk copies by their ops, and what they do with the memory there."""
+    return lambda op, what: op in ops and (not accessed or what == accessed)
+
+
+@counter("instructions", CODE, "smsp__inst_executed_op_tma_ld.sum", _bulk(BULK_LOAD))
+def bulk_load_instructions(tally: Tally) -> Array:
+    """Bulk copies from global to shared memory, those by tensor maps among them."""
+    return tally.masks.one
+
+
+@counter("instructions", CODE, "smsp__inst_executed_op_tma_st.sum", _bulk(BULK_STORE, PEER_COPY))
+def bulk_store_instructions(tally: Tally) -> Array:
+    """Bulk copies and reductions from shared to global memory, or to another block of the cluster.
+
+    Those by tensor maps are among them.
+    """
+    return tally.masks.one
+
+
+@counter(
+    "sectors", SOURCE, "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum", _bulk(BULK_LOAD)
+)
+def bulk_load_sectors(tally: Tally) -> Array:
+    """32-byte sectors that bulk copies bring to shared memory, in each block of a multicast.
+
+    The bytes of each 128-byte line of shared memory are asked for alone. Boxes of tensor maps count
+    with their rows outside of the array.
+    """
+    return tally.bulk_sectors
+
+
+@counter(
+    "sectors",
+    SOURCE,
+    "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_st.sum",
+    _bulk(BULK_STORE, accessed="global"),
+)
+def bulk_store_sectors(tally: Tally) -> Array:
+    """32-byte sectors that bulk copies store to global memory.
+
+    The bytes of each 128-byte line of shared memory are sent alone; of boxes what lies inside of
+    the array.
+    """
+    return tally.bulk_sectors
+
+
+@counter(
+    "sectors",
+    SOURCE,
+    "l1tex__m_l1tex2xbar_write_sectors_mem_global_op_tma_red.sum",
+    _bulk(BULK_STORE, accessed="reduction"),
+)
+def bulk_reduction_sectors(tally: Tally) -> Array:
+    """32-byte sectors that reductions in bulk send to global memory."""
+    return tally.bulk_sectors
+
+
+@counter(
+    "sectors",
+    SOURCE,
+    "l1tex__m_l1tex2xbar_write_sectors_mem_dshared_op_tma_st.sum",
+    _bulk(PEER_COPY, accessed="global"),
+)
+def peer_copy_sectors(tally: Tally) -> Array:
+    """32-byte sectors that bulk copies send to the shared memory of another block."""
+    return tally.bulk_sectors
 
 
 @counter("barriers", SOURCE, "", _is_barrier)

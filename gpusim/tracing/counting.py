@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.host.kept import Recent
-from gpusim.isa.ops import Program
+from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.events import Observer, Ran, Step, Sums
 from gpusim.launch.grid import ComputeCapability, Launch
 from gpusim.tracing.counters import COUNTERS, CounterSpec
@@ -79,6 +79,21 @@ MOST_PROGRAMS = 64
 _LINEAR: Recent[Any, _Linear] = Recent(MOST_PROGRAMS)
 
 
+def accessed(instruction: Instruction) -> str:
+    """Return what an instruction accesses, "" for none: a space, `mbarrier`, or `reduction`.
+
+    Operations on mbarriers are no accesses to shared memory in Nsight Compute; bulk copies that
+    reduce have counters of their own.
+    """
+    memory = instruction.memory
+    if OPS[instruction.op].kind == "bulk_copy":  # detail: its way, then a reduction's operation
+        how = str(instruction.detail).partition(".")[2]
+        return "global" if how in ("", "multicast") else "reduction"
+    if memory is None:
+        return ""
+    return "mbarrier" if memory.is_barrier_word else memory.space
+
+
 @lru_cache(maxsize=MOST_PROGRAMS)
 def _wanted(program: Program, _: int) -> tuple[list[CounterSpec], list[Wanted]]:
     """Return the counters known of a program and, by pc, the numbers of the counters it changes.
@@ -86,7 +101,7 @@ def _wanted(program: Program, _: int) -> tuple[list[CounterSpec], list[Wanted]]:
     The second argument, the number of counters, is a part of the cache's key.
     """
     specs = [s for s in COUNTERS.values() if s.is_known_with(program.compiler)]
-    kinds = [(i.op, "" if i.memory is None else i.memory.space) for i in program.instructions]
+    kinds = [(one.op, accessed(one)) for one in program.instructions]
     wanted = {
         kind: tuple(number for number, spec in enumerate(specs) if spec.applies(*kind))
         for kind in set(kinds)

@@ -100,6 +100,11 @@ class Tally:
         return Access(self._step, self._cc)
 
     @property
+    def bulk_sectors(self) -> Array:
+        """Sectors that a bulk copy moves."""
+        return self._step.values[2]
+
+    @property
     def divergent(self) -> Array:
         """Whether lanes that decide disagree."""
         step = self._step
@@ -125,4 +130,6 @@ def of_sums() -> Any:
         sectors=one["sectors"],
         replays=one["replays"],
     )
-    return SimpleNamespace(masks=masks, served=served, divergent=one["divergent"])
+    return SimpleNamespace(
+        masks=masks, served=served, divergent=one["divergent"], bulk_sectors=one["sectors"]
+    )

@@ -20,6 +20,10 @@ EXACT = {
     "global_store_sectors",
     "barriers",
     "shuffles",
+    "bulk_load_sectors",
+    "bulk_store_sectors",
+    "bulk_reduction_sectors",
+    "peer_copy_sectors",
 }
 
 

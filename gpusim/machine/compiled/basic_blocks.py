@@ -399,8 +399,12 @@ class BasicBlocks:
         if self._steps:
             return self._called(alone.pc, alone.row)
         detail = alone.row.detail
-        call = _BULK[alone.kind].format(stores=int(detail == "store"), groups=detail)
-        return f"(if (local.get $on) (then (call {call})))"
+        call = f"(call {_BULK[alone.kind].format(stores=int(detail == 'store'), groups=detail)})"
+        if alone.kind == "bulk_copy":
+            call = (
+                f"(local.set $x {call}) {self._places.add(alone.pc, 'sectors', '(local.get $x)')}"
+            )
+        return f"(if (local.get $on) (then {call}))"
 
     def _calls(self, alone: Alone) -> str:
         return "" if alone.kind in TOLD else self._called(alone.pc, alone.row)

@@ -7,6 +7,7 @@ bytes at a time (PTX ISA, cp.async.bulk).
 
 from __future__ import annotations
 
+from gpusim.gpu.memory import LINE_BYTES, SECTOR_BITS
 from gpusim.isa.ops import RANK_SHIFT
 from gpusim.machine.warps.accesses import Array, reached
 from gpusim.machine.warps.barrier_words import completed
@@ -26,7 +27,7 @@ from gpusim.wasm.memory import Record, TrapError, copy, i32, i64, u32
 
 MOST_BULK = 512  # pending copies of a batch
 UNIT = 16  # bytes
-_RANK = RANK_SHIFT
+_RANK, _LINE, _SECTOR = RANK_SHIFT, LINE_BYTES, SECTOR_BITS
 WIDE = 8  # of a barrier
 
 
@@ -93,8 +94,11 @@ def _new() -> Bulk:
     return _bulk(NOW.bulk - 1)
 
 
-def begin_bulk(warp: Warp, on: u32, is_store: u32) -> None:
-    """Begin a copy: operands are the place in shared memory, its barrier, address and units."""
+def begin_bulk(warp: Warp, on: u32, is_store: u32) -> u32:
+    """Begin a copy and return its sectors (`gpu.memory.bulk_sectors`).
+
+    Operands are the place in shared memory, its barrier, address and units.
+    """
     new = _new()
     new.warp = warp.address
     new.units = _operand(on, 4) & 0xFFFF
@@ -108,6 +112,19 @@ def begin_bulk(warp: Warp, on: u32, is_store: u32) -> None:
         new.group = _groups(warp).made + 1
     else:
         new.barrier = _place(warp, _own(warp, _operand(on, 1)), WIDE)
+    return _sectors(new.at, new.place - warp.shared, UNIT * new.units)
+
+
+def _sectors(begin: int, place: int, size: int) -> u32:
+    found, end = 0, begin + size
+    while begin < end:
+        left = _LINE - (place & _LINE - 1)
+        if left > end - begin:
+            left = end - begin
+        found += (begin + left - 1 >> _SECTOR) - (begin >> _SECTOR) + 1
+        place += left
+        begin += left
+    return found
 
 
 def commit_bulk(warp: Warp) -> None:

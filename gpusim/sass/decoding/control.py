@@ -36,7 +36,7 @@ def _branch(context: Context, row: Row, place: int, found: Mnemonic) -> Iterator
         yield from before
     if "ANY" in row.modifiers and guard is not None:  # all lanes branch where one would
         vote = (NEGATED["any"] if guard.negated else "any",)
-        yield Micro("VOTE.LANES", place, vote, (guard.register,), (f"A{place}",), issued=False)
+        yield Micro(".VOTE", place, vote, (guard.register,), (f"A{place}",), issued=False)
         guard = Guard(f"A{place}", False)
     yield Micro("BRA", place, guard=guard, label=target.name)
 
