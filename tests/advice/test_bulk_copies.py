@@ -85,6 +85,27 @@ def test_a_pipeline_of_one_stage_waits_for_its_copies() -> None:
     assert not said("deep", 16, 4096)
 
 
+@cache
+def measured() -> CodeFile:
+    """Return the pipelines by depth that were measured."""
+    return cuda_source((BULK / "pipelines.cuh").read_text(), includes=[str(BULK)])
+
+
+@pytest.mark.parametrize(("work", "kinds"), [(24, {"bulk-empty"}), (0, set())])
+def test_a_producer_waits_for_its_consumers_where_they_have_much_to_do(
+    work: int, kinds: set[str]
+) -> None:
+    """Six stages of 1 KB for 96 tiles a block, with 24 dependent products for each word or none."""
+    n = np.int32(8 * 96 * 256)
+    arguments = np.ones(n, np.float32), np.zeros(8, np.float32), n, *map(np.int32, (6, 256, work))
+    kernel = measured()["by_depth"][8, 288, 0, 6 * 1024]
+    made = gpusim.predict(kernel, *arguments, l2="warm")
+    evidence = Evidence(gpusim.trace(kernel, *arguments), made)
+    found = [one for rule in (bulk_latency, bulk_empty) for one in rule(evidence)]
+    assert {one.kind for one in found} == kinds
+    assert all("warps that ask for copies wait" in one.message for one in found)
+
+
 def test_a_replay_in_which_phases_never_end_leaves_a_finding_without_its_gain() -> None:
     """Without its atomics the kernel makes no arrival; on its own it has no such finding."""
     kernel = source()["shallow"][8, 128]
