@@ -49,9 +49,6 @@ def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
     first = arrays_begin(made)
     if len(allocations) > MOST_ARRAYS:
         raise NotDerivedError("a launch with its number of arrays")
-    for one in allocations.values():
-        if one.heap is not None:
-            raise NotDerivedError("a heap")
     stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
     end = stop - first_address(allocations) + first
     if end > MOST_BYTES:

@@ -18,8 +18,9 @@ from gpusim.machine.compiled.kinds import (
     CONSTANTS,
     CONTROL,
     DECIDING,
+    HANDLED,
     LEFT,
-    REFUSED,
+    OF_WORDS,
     TOLD,
     UNNOTED,
     WIDE_SPACES,
@@ -51,6 +52,17 @@ _BULK = {
     "land_bulk": "$land_bulk (local.get $W) (local.get $on)",
     "await_bulk": "$land_groups (local.get $W) (i32.const {groups})",
 }
+
+
+# Where an instruction is noted, in case that it traps.
+_TOLD = (
+    state.written("told_pc", "(i32.const {pc})")
+    + state.written("told_warp", "(local.get $W)")
+    + state.written("told_split", "(local.get $i)")
+    + state.written("told_on", "(local.get $on)")
+    + "(i32.store offset=68 (i32.add (local.get $W) (i32.shl (local.get $i) (i32.const 4)))"
+    " (local.get $M))"
+)
 
 
 class Alone(NamedTuple):
@@ -222,10 +234,12 @@ class BasicBlocks:
 
     def _operands(self, segment: Segment, pc: int, row: Instruction, kind: str) -> list[Operand]:
         """Return the operands that an instruction reads from memory."""
-        if kind in WITHOUT_OPERANDS and not (kind == "bounds" and self._steps):
+        if kind in WITHOUT_OPERANDS and not (
+            kind == "bounds" and (self._steps or self._places.telling)
+        ):
             return self._placed(segment, pc, [])
         values = [segment.read(register) for register in row.src]
-        if OPS[row.op].has_number or kind in ("set_token", "jump", "bulk_copy", "land_bulk"):
+        if OPS[row.op].has_number or kind in OF_WORDS:
             values = [converted(value, WORD) for value in values]
         if kind == "bank":
             offset: Any = np.int64(row.detail[1][1])
@@ -344,6 +358,8 @@ class BasicBlocks:
             raise NotDerivedError(kind)
         alone = Alone(number, pc, row, kind, found[-1] if decided or kind == "bounds" else "")
         before = self._before(alone, found[-1] if decided else "")
+        if self._places.telling:
+            before = f"{_TOLD.format(pc=pc)} {before}"
         own = _CODE[kind](self, alone)
         following = self._places.segment()
         if kind not in CONTROL:
@@ -407,6 +423,8 @@ class BasicBlocks:
         return f"(if (local.get $on) (then {call}))"
 
     def _calls(self, alone: Alone) -> str:
+        if alone.kind == "call_driver" and self._detection is not None:
+            return self._leaves(alone)
         return "" if alone.kind in TOLD else self._called(alone.pc, alone.row)
 
     def _arrives_in_cluster(self, alone: Alone) -> str:
@@ -490,7 +508,7 @@ _CODE: Mapping[str, Callable[[BasicBlocks, Alone], str]] = {
     "bank": BasicBlocks._looks_up,
     "bounds": BasicBlocks._checks_bounds,
     **dict.fromkeys(LEFT, BasicBlocks._leaves),
-    **dict.fromkeys(REFUSED, BasicBlocks._calls),
+    **dict.fromkeys((*HANDLED, *TOLD), BasicBlocks._calls),
     "trap": BasicBlocks._traps,
 }
 

@@ -6,10 +6,11 @@ Arrays are copied back when the blocks have ended; otherwise NumPy runs them fro
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from gpusim.errors import GpusimError
+from gpusim.errors import GpusimError, KernelFault
 from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
 from gpusim.launch.events import Observer, hooks
@@ -17,7 +18,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine import values
 from gpusim.machine.compiled import arrays, memory, modules, parts
 from gpusim.machine.compiled.detection import Detection
-from gpusim.machine.compiled.instance import Instance, LeftError
+from gpusim.machine.compiled.instance import Instance, LeftError, TrappedError
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -104,12 +105,40 @@ class CompiledLaunch:
         self._is_last, self._steps_alone = is_last, min(steps, self._step_limit)
         try:
             self._run_anew(blocks)
-        except LeftError:
+        except KernelFault:
+            self._give_results()
+            raise
+        except LeftError as error:
             if not self._takes_turns():
+                if isinstance(error, TrappedError):
+                    self._raise_fault(blocks)
                 self.close()
                 return False
             return len(blocks) <= chunk and self.has_run(blocks, chunk, steps, is_last=is_last)
         return True
+
+    def _raise_fault(self, blocks: Array) -> None:
+        """Run blocks again in code that tells its faults, and raise the one that ends the run.
+
+        Arrays are then as the blocks have left them.
+        """
+        made = modules.reordered if self._made.shared.in_order else modules.compiled
+        self._give_back()
+        try:
+            self._use(made(replace(self._variant, telling=True)))
+            self._run_in_turn(blocks)
+        except TrappedError:
+            try:
+                self._instance.raise_fault()
+            except KernelFault:
+                self._give_results()
+                raise
+        except (NotDerivedError, LeftError):
+            return
+
+    def _give_results(self) -> None:
+        if self._keeps_results and self._instance.arrays is not None:
+            self._instance.arrays.give(self._instance.memory)
 
     def _takes_turns(self) -> bool:
         """Switch to a module with NumPy's scheduling order, if the last run needed it."""
@@ -157,8 +186,7 @@ class CompiledLaunch:
         self._has_arrays = True
         most_notes = max(self._watched.values(), default=0)
         instance.run(place, context, most_notes, self._step_limit, self._file)
-        if self._keeps_results and instance.arrays is not None:
-            instance.arrays.give(instance.memory)
+        self._give_results()
         self._tell_steps(place, batch.program)
         self._tell_sums(instance, place, batch)
 
@@ -178,8 +206,7 @@ class CompiledLaunch:
                 made, self._context, self._step_limit, self._watched, self._file
             ):
                 return False
-            if self._keeps_results and self._instance.arrays is not None:
-                self._instance.arrays.give(self._instance.memory)
+            self._give_results()
             for one in made:
                 self._tell_sums(one.instance, one.place, self._context.batch)
         finally:
@@ -281,6 +308,7 @@ def launched(
     program, launch = prepared.program, prepared.launch
     one = Batch(program, launch, np.zeros(1, np.int64), Liveness(program))
     context = Context(one, prepared.arguments, allocations)
+    context.printed = prepared.printed
     try:
         variant = variant_of(context, prepared.cc.major, observers)
         file, keeps_results = prepared.source_file, prepared.keeps_results

@@ -24,7 +24,7 @@ from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
 from gpusim.machine.compiled.instance import LeftError, TakesAdditions
-from gpusim.machine.compiled.kinds import BULK, REFUSED
+from gpusim.machine.compiled.kinds import BULK, HANDLED
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -37,7 +37,7 @@ from gpusim.typing import Array
 
 MOST_PROGRAMS = 256
 FIRST_LOOK = 1 << 14  # steps of a listener, at some 20,000 a second, before progress is sampled
-_CALLED = REFUSED | BULK  # kinds of instructions that are called with all arrays
+_CALLED = HANDLED | BULK  # kinds of instructions that are called with all arrays
 NO_CELLS = Cells(0, 0, 0, 0, 0)
 
 _refused: Recent[Program, None] = Recent(MOST_PROGRAMS)

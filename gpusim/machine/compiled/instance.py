@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from gpusim.errors import KernelFault, NoProgressError
 from gpusim.gpu.memory import SECTOR_BYTES
-from gpusim.isa.ops import OPS
-from gpusim.launch.events import Observer, Placement, Step
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import (
     Arrays,
@@ -29,20 +25,15 @@ from gpusim.machine.compiled.memory import (
     bring_constants,
     clear_marks,
 )
+from gpusim.machine.compiled.one_warp import Effects, OneWarp, WarpOfCheck
 from gpusim.machine.compiled.progress import EndlessError, Progress
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.translation import Translation
-from gpusim.machine.compiled.vectors import is_wide
 from gpusim.machine.context import Context
-from gpusim.machine.group import Group
-from gpusim.machine.handlers import HANDLERS
-from gpusim.machine.state import Batch, Splits
-from gpusim.machine.storage import Allocation
 from gpusim.machine.turns import Order, Turns
 from gpusim.machine.warps import state
 from gpusim.machine.warps import turns as order
 from gpusim.machine.warps.accesses import DISORDER, NOTE_BYTES
-from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
 from gpusim.wasm import memory
 from gpusim.wasm.linked import PAGE, Host, Link
@@ -70,6 +61,10 @@ def close_all() -> None:
 
 class LeftError(Exception):
     """A run that NumPy has to repeat: a fault, or an instruction without compiled form."""
+
+
+class TrappedError(LeftError):
+    """A run that has trapped."""
 
 
 class StandsStillError(LeftError):
@@ -107,7 +102,7 @@ class Instance:
         self.shift = 0
         self.turns: Turns | None = None  # another order of warps than the usual one
         self._context: Context | None = None
-        self._warp: _OneWarp | None = None
+        self._warp: OneWarp | None = None
         self._place: BatchMemory | None = None
         self._progress: Progress | None = None
         self._looks: Callable[[int], int] | None = None
@@ -182,18 +177,20 @@ class Instance:
         self._place, self._context, self._warp = place, context, None
         self.notes, self._most_notes, self._added = [], most_notes, added
         self._progress = Progress(context.batch.program, file, place, step_limit)
+        before = Effects(context)
         self._looks = looks
         self._tell(place, min(step_limit, 2**31 - 1))
         self.is_new = False
         self._recorded_blocks = 0
         self._begin_records()
         self._disorder[0] = 0
+        self.set({"told_warp": 0})
         try:
             ended = self._linked.call("run")
-        except NoProgressError:
-            raise
-        except (TrapError, KernelFault, LeftError) as error:
-            raise LeftError(str(error)) from error
+        except (TrapError, LeftError) as error:
+            before.undo()
+            kind = TrappedError if isinstance(error, TrapError) else LeftError
+            raise kind(str(error)) from error
         if ended:
             raise StandsStillError("no warp makes progress")
         if most_notes or added is not None:
@@ -314,154 +311,31 @@ class Instance:
         held[:] = held[by_position[self.turns.arranged(held)]]
         return 0
 
+    def raise_fault(self) -> None:
+        """Raise the fault of the instruction at which a module that tells them has trapped."""
+        pc, address, split, on = (
+            self.value(f"told_{name}") for name in ("pc", "warp", "split", "on")
+        )
+        if address:
+            self._one_warp().run(pc, address, split, on)
+
     def _called(self, pc: int, warp: int, split: int, on: int) -> None:
         """Run the machine's handler of an instruction for the lanes of a split."""
         assert self._place is not None
         if self._warp is None:
             assert self._context is not None
-            make = _OneWarp if self._place.checked is None else _WarpOfCheck
-            self._warp = make(self._context, self.made, self._place, self.memory, self.shift)
-        row = (warp - self._place.warps_at) // self.made.warp_bytes
-        words = self.memory[warp : warp + state.TOKENS].view(np.int32)
-        if isinstance(self._warp, _WarpOfCheck):
+            self._warp = self._one_warp()
+        if isinstance(self._warp, WarpOfCheck):
             self._warp.set_time(self.value("steps"), self.value("passes"))
-        self._warp.run(self.memory, words, pc, row, split, on)
-        if isinstance(self._warp, _WarpOfCheck) and self._warp.has_changed:
+        if self._warp.run(pc, warp, split, on):
+            raise LeftError("lanes wait for others")
+        if self._warp.has_changed:
             self.set({"idle": 0})
             mark_stored(self.memory)
 
-
-class _OneWarp:
-    """The lanes of a warp as a batch of the machine: registers are an instruction's operands."""
-
-    def __init__(self, context: Context, made: Translation, place: BatchMemory, *_: Any) -> None:
-        program, launch = context.batch.program, context.batch.launch
-        blocks = context.batch.placement.blocks[:1]
-        batch = Batch(program, launch, blocks, Liveness(program))
-        batch.placement = Placement(blocks, launch.warps_per_block, folded=False)
-        self._use(context, batch, made, context.allocations, ())
-        self._rows = place.warps
-
-    def _use(
-        self,
-        context: Context,
-        batch: Batch,
-        made: Translation,
-        allocations: Mapping[str, Allocation],
-        observers: Sequence[Observer],
-    ) -> None:
-        self._batch, self._made = batch, made
-        self._context = Context(
-            batch, context.arguments, allocations, observers, on_fault=context.on_fault
-        )
-        self._fixed = list(batch.registers)
-
-    def run(self, memory: Array, warp: Array, pc: int, row: int, split: int, on: int) -> None:
-        """Read the operands, run the handler, and set the results."""
-        batch, instruction = self._batch, self._context.instructions[pc]
-        row, count = row % self._rows, int(warp[0])
-        places = state.SPLITS // 4 + 4 * np.arange(count)
-        batch.splits = Splits(
-            row=np.full(count, row),
-            pc=np.full(count, pc),
-            mask=_lanes(warp[places + 1])[None],
-            state=np.zeros(count, np.int64),
-            last_run=np.zeros(count, np.int64),
-        )
-        given, made = self._made.many.get(pc, (layout.operand(0), layout.result(0)))
-        for number, (register, dtype) in enumerate(
-            zip(instruction.src, self._made.operands[pc], strict=False)  # a check keeps more
-        ):
-            if register not in batch.program.immediates:
-                at = given + state.OPERAND_BYTES * number
-                batch.registers[register] = _read(memory, at, dtype)
-        group = Group(batch, np.array([split]))
-        group.pc = pc
-        lanes = _lanes(np.array([on & state.ALL_LANES], np.uint32))[None]
-        lanes = group.mask if np.array_equal(lanes, group.mask) else lanes
-        if HANDLERS[OPS[instruction.op].kind](self._context, group, instruction, lanes):
-            raise LeftError("lanes wait for others")
-        for number, register in enumerate(instruction.dst):
-            _write(memory, made + state.OPERAND_BYTES * number, group.read(register))
-            batch.registers[register] = self._fixed[register]
-
-
-class _WarpOfCheck(_OneWarp, Observer):
-    """The same in a check: with the memory of all blocks, as handlers of rare instructions need it.
-
-    What these tell is kept for the steps of their groups.
-    """
-
-    def __init__(
-        self, context: Context, made: Translation, place: BatchMemory, memory: Array, shift: int
-    ) -> None:
-        assert place.checked is not None
-        program, launch, blocks = (
-            context.batch.program,
-            context.batch.launch,
-            place.placement.blocks,
-        )
-        batch = Batch(program, launch, blocks, Liveness(program))
-        batch.unfold()
-        shared = memory[place.shared_at :][: place.shared_step * place.blocks]
-        batch.shared = shared.reshape(place.blocks, -1)[:, : place.shared_bytes]
-        allocations = {
-            name: one.placed_in(memory, shift) for name, one in context.allocations.items()
-        }
-        self._use(context, batch, made, allocations, (self,))
-        self._rows, self._turn, self._checked = place.rows, 0, place.checked
-        self._changes = 0
-
-    def set_time(self, steps: int, turn: int) -> None:
-        """Take note of the number of steps before an instruction, and of its turn."""
-        self._context.executed, self._turn = steps, turn
-        self._changes = self._context.changes.count
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether the last instruction has changed memory."""
-        return self._context.changes.count != self._changes
-
-    def run(self, memory: Array, warp: Array, pc: int, row: int, split: int, on: int) -> None:
-        """Run the handler. Faults of masks are told from the steps of all warps."""
-        is_masked = OPS[self._context.instructions[pc].op].checks_mask
-        self._context.on_fault = _ignored if is_masked else self._checked.on_fault
-        super().run(memory, warp, pc, row, split, on)
-
-    def step(self, step: Step) -> None:
-        """Keep what a handler tells of its warp."""
-        self._checked.tell(self._turn, int(step.rows[0]), step)
-
-
-def _ignored(_: KernelFault) -> None:
-    """Let the other lanes go on."""
-
-
-def _lanes(bits: Array) -> Array:
-    """Return bits as lanes, the lowest first."""
-    return np.unpackbits(bits[:, None].view(np.uint8), axis=1, bitorder="little").view(bool)
-
-
-def _read(memory: Array, address: int, dtype: np.dtype[Any]) -> Array:
-    if dtype.kind == "b":
-        return _lanes(memory[address : address + 4].view(np.int32))[None]
-    size = 256 if is_wide(dtype) else 128
-    held = memory[address : address + size]
-    if dtype.itemsize < 4:
-        words = held.view(np.uint32)
-        narrow = words.astype(np.dtype(f"u{dtype.itemsize}"))
-        return narrow.view(dtype).reshape(1, 1, 32)
-    return held.view(dtype).reshape(1, 1, 32).copy()
-
-
-def _write(memory: Array, address: int, value: Array) -> None:
-    full = np.broadcast_to(value[0, 0], (32,))
-    if value.dtype.kind == "b":
-        memory[address : address + 4] = np.packbits(full, bitorder="little")
-        return
-    if value.dtype == np.float16:
-        full = full.view(np.uint16).astype(np.uint32)
-    elif value.dtype.itemsize < 4:
-        full = full.astype(np.int32)
-    held = np.ascontiguousarray(full).view(np.uint8)
-    memory[address : address + held.nbytes] = held
+    def _one_warp(self) -> OneWarp:
+        assert self._place is not None
+        assert self._context is not None
+        assert self.arrays is not None
+        make = OneWarp if self._place.checked is None else WarpOfCheck
+        return make(self.memory, self.shift, self._place, self._context, self.arrays)

@@ -16,23 +16,24 @@ DECIDING = ("source_branch", "barrier")  # by their first operand
 CONSTANTS = ("special", "constant")  # of a warp or launch
 BULK_DETAILS = ("load", "store")  # of bulk copies with code
 # Kinds that end the run where they are reached.
-LEFT = frozenset(("trap", "call_driver"))
+LEFT = frozenset(("trap",))
 CONTROL = frozenset((
     "branch", "branch_if_apart", "jump", "exit", "bsync", "break", "barrier", "named_barrier",
     "arrive", "part", "cluster_wait",
 ))  # fmt: skip
 WITHOUT_OPERANDS = frozenset((
     "branch", "exit", "bsync", "break", "barrier", "bssy", "source_branch", "bounds", "trap",
-    "call_driver", "commit_copies", "await_copies", "cluster_arrive", "cluster_wait",
+    "commit_copies", "await_copies", "cluster_arrive", "cluster_wait",
     "commit_bulk", "await_bulk",
 ))  # fmt: skip
-# Kinds that only checks run in compiled code, which calls their handlers.
-TOLD = frozenset(("warpgroup_commit", "warpgroup_wait"))  # they change nothing
-BULK = frozenset(("bulk_copy", "commit_bulk", "land_bulk", "await_bulk"))
-REFUSED = TOLD | frozenset((
+# Kinds that the machine's handlers run, with access to all memory.
+HANDLED = frozenset((
     "clock", "texture", "surface_load", "surface_store", "matrix_product", "rows_to_fragments",
-    "fragments_to_rows", "warpgroup_product", "transpose",
+    "fragments_to_rows", "warpgroup_product", "transpose", "call_driver",
 ))  # fmt: skip
+TOLD = ("warpgroup_commit", "warpgroup_wait")  # they change nothing
+BULK = frozenset(("bulk_copy", "commit_bulk", "land_bulk", "await_bulk"))
+OF_WORDS = frozenset(("set_token", "jump", "bulk_copy", "land_bulk", "call_driver"))
 
 
 def memory_of(row: Instruction) -> Memory:
@@ -49,4 +50,4 @@ def waits(row: Instruction) -> bool:
 
 def ends_turn(kind: str) -> bool:
     """Return whether a turn of NumPy's machine always ends after an instruction."""
-    return kind in CONTROL | LEFT and kind not in ("bsync", "call_driver")
+    return kind in CONTROL | LEFT and kind != "bsync"

@@ -272,7 +272,7 @@ def _name(variant: Variant) -> str:
     """Return the name of a variant's entry, "" for one that is not cached."""
     parts = (
         variant.constants, variant.pairs, variant.counting, variant.watching, variant.recording,
-        variant.detection, variant.pacing,
+        variant.detection, variant.pacing, variant.telling,
     )  # fmt: skip
     program = _program_name(variant.program)
     try:

@@ -20,6 +20,7 @@ from gpusim.host.kept import once
 from gpusim.isa.ops import OPS, Program
 from gpusim.machine.compiled import arrays
 from gpusim.machine.compiled.instance import Instance
+from gpusim.machine.compiled.kinds import HANDLED
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
@@ -44,11 +45,14 @@ def threads(program: Program, made: Translation, size: int) -> int:
 
 @once
 def _has_unmarked(program: Program) -> bool:
-    """Return whether a program has accesses to arrays without marks."""
+    """Return whether a program has accesses to arrays without marks, or output."""
     accesses = ((OPS[row.op].kind, row.memory) for row in program.instructions)
     return any(
-        memory is not None
-        and (memory.space == "generic" or (kind == "atomic" and memory.space == "global"))
+        kind in HANDLED
+        or (
+            memory is not None
+            and (memory.space == "generic" or (kind == "atomic" and memory.space == "global"))
+        )
         for kind, memory in accesses
     )
 

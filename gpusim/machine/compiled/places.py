@@ -39,7 +39,8 @@ class Variant:
     serve twice the lanes (compute capability 7.0). With `counting`, sums are stored and sectors
     marked; with `watching`, steps of some warps are written down, with `recording` those of all, as
     columns. With `detection` accesses are compared, to find races, or the steps of a check written
-    down. With `pacing` warps have clocks, and run in their order.
+    down. With `pacing` warps have clocks, and run in their order. With `telling`, instructions are
+    noted, for the words of a fault.
     """
 
     program: Program
@@ -50,6 +51,7 @@ class Variant:
     recording: bool = False
     detection: Detection | None = None
     pacing: Pacing | None = None
+    telling: bool = False
 
 
 class Places:
@@ -64,6 +66,7 @@ class Places:
         self.watching, self.recording = variant.watching, variant.recording
         self.detection = detection = variant.detection
         self.pacing = variant.pacing
+        self.telling = variant.telling
         self.shifts = {} if detection is None else dict(detection.accesses)
         self.sums = {} if detection is None else dict(detection.sums)
         self.steps = {} if detection is None else dict(detection.steps)

@@ -19,8 +19,9 @@ _RESULTS: Mapping[str, DType] = {
     "first_lane": WORD,
     "reduce_lanes": WORD,
     "bank": WORD,
-    "clock": WORD,
-    "get_token": WORD,
+    **dict.fromkeys(("clock", "get_token", "texture", "surface_load", "call_driver"), WORD),
+    **dict.fromkeys(("matrix_product", "rows_to_fragments", "fragments_to_rows"), WORD),
+    **dict.fromkeys(("warpgroup_product", "transpose"), WORD),
 }
 # Results of votes and of matches that are words; all others are predicates.
 _WORDS = {"vote": ("ballot", "ballot-not"), "match": ("any", "all")}

@@ -14,7 +14,7 @@ from gpusim.machine.compiled import layout, linking
 from gpusim.machine.compiled.access_code import AccessCode
 from gpusim.machine.compiled.basic_blocks import BasicBlocks
 from gpusim.machine.compiled.control_flow import ControlFlow
-from gpusim.machine.compiled.kinds import BULK, BULK_DETAILS, REFUSED, TOLD, waits
+from gpusim.machine.compiled.kinds import BULK, BULK_DETAILS, HANDLED, waits
 from gpusim.machine.compiled.order import has_several, meetings, ordered
 from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import Places, Variant
@@ -97,7 +97,7 @@ class _Translator:
         """
         if not self._places.steps:
             return frozenset()
-        kinds = (REFUSED | BULK) - TOLD
+        kinds = HANDLED | BULK
         called = {pc for pc, row in enumerate(self._rows) if OPS[row.op].kind in kinds}
         return frozenset(called | {pc + 1 for pc in called})
 
@@ -116,9 +116,6 @@ class _Translator:
     def _reserve(self) -> None:
         """Reserve memory for the values that instructions keep in a warp or launch."""
         kinds = [OPS[row.op].kind for row in self._rows]
-        for kind in kinds:
-            if kind in REFUSED and not self._places.steps:
-                raise NotDerivedError(kind)
         if any(OPS[row.op].copies == "begins" for row in self._rows):
             self._reserve_queue()
         if "get_token" in kinds:

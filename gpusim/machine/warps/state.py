@@ -96,6 +96,7 @@ class State(Record):
     `begun`. `passes` counts the groups' runs, `bulk` the used places for bulk copies. In a check,
     `lost` lanes had a fault at their last access, and a product for addresses `overflows`; `taken`
     counts the turns of other orders.
+    Code that tells its faults notes each instruction (`told_pc`) with its warp and lanes.
     """
 
     next_block: u32
@@ -152,6 +153,10 @@ class State(Record):
     reports: u32
     arrives: u32
     bulk: u32
+    told_pc: u32
+    told_warp: u32
+    told_split: u32
+    told_on: u32
 
 
 class Word(Record):
