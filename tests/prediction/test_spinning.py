@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import cuda, predict
+from gpusim import array_spec, cuda, predict
 from gpusim.codegen.programs import prepare
 from gpusim.errors import NoProgressError, OutOfBoundsError
 from gpusim.gpu import device
@@ -252,6 +252,23 @@ def test_interpreted_warps_run_in_the_same_order(monkeypatch: pytest.MonkeyPatch
     compiled = ends_of(*launch).at.tolist()
     monkeypatch.setenv(SWITCH, OFF)
     assert ends_of(*launch).at.tolist() == compiled
+
+
+def test_warps_beyond_two_gigabytes_of_arrays_run_alike() -> None:
+    """Their addresses, those of records and of the array behind the large one are above 2^31."""
+    heard, ends = [], []
+    for numbers in (zeros(256), array_spec(1 << 29, np.int32)):
+        listening = Listening()
+        prepared = prepared_of(chain_by_tickets, 8, zeros(1), zeros(8), numbers, zeros(256))
+        grid = Grid(prepared, H200, 8, "cold", watched=(3,), observers=(listening,))
+        ends.append(grid.run(100_000).at.tolist())
+        heard += listening.heard
+    near, far = heard
+    assert ends[0] == ends[1]
+    assert near.pc.tolist() == far.pc.tolist()
+    *before, stored = (far.accesses.first - near.accesses.first).tolist()
+    assert not any(before)
+    assert stored == 4 * ((1 << 29) - 256)
 
 
 # -- the whole grid --------------------------------------------------------------------

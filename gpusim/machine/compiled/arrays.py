@@ -22,7 +22,8 @@ from gpusim.machine.storage import FIRST_ADDRESS, Allocation
 from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, BROUGHT, MOST_ARRAYS
 from gpusim.typing import Array
 
-MOST_BYTES = 1 << 30  # of linear memory
+MOST_BYTES = 1 << 30  # of linear memory, where all of it may be accessed
+MOST_ADDRESSED = (1 << 32) - (1 << 16)  # of linear memory of which little is accessed
 # A chunk costs a call of the host, 20 us, and 10 us more: as much as 40 to 60 KB of a whole array.
 # After some chunks as many are copied at once, and after calls for one in eight of the chunks, all
 # of the array.
@@ -44,14 +45,16 @@ class Chunked(NamedTuple):
 CHUNKED = Chunked(14, 1 << 24, 1 << 18)
 
 
-def arrays_end(made: Translation, allocations: Mapping[str, Allocation]) -> int:
-    """Return the end of the arrays in linear memory; NotDerivedError where it is too small."""
+def arrays_end(
+    made: Translation, allocations: Mapping[str, Allocation], most: int = MOST_BYTES
+) -> int:
+    """Return the end of the arrays in linear memory; NotDerivedError where that is above `most`."""
     first = arrays_begin(made)
     if len(allocations) > MOST_ARRAYS:
         raise NotDerivedError("a launch with its number of arrays")
     stop = max((one.stop for one in allocations.values()), default=FIRST_ADDRESS)
     end = stop - first_address(allocations) + first
-    if end > MOST_BYTES:
+    if end > most:
         raise NotDerivedError("arrays larger than linear memory")
     return end
 

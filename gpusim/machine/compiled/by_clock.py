@@ -98,7 +98,7 @@ class _Run:
     ) -> None:
         self._context, self.instance, self._pace = context, instance, pace
         self._made: Translation = instance.made
-        begin = arrays.arrays_end(self._made, context.allocations)
+        begin = arrays.arrays_end(self._made, context.allocations, arrays.MOST_ADDRESSED)
         blocks = np.arange(pace.delays.shape[1])
         self._watched = np.array([one for one in sorted(watched) if one < len(blocks)], np.int64)
         self._place = BatchMemory(self._made, context, begin, blocks, at_once)
@@ -149,7 +149,7 @@ class _Run:
     ) -> Ended:
         """Run the blocks."""
         place, instance = self._place, self.instance
-        if place.end > arrays.MOST_BYTES:
+        if place.end > arrays.MOST_ADDRESSED:
             raise LeftError("a launch larger than linear memory")
 
         def looks(warp: int) -> int:

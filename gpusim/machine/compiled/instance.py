@@ -327,7 +327,7 @@ class Instance:
             self._warp = self._one_warp()
         if isinstance(self._warp, WarpOfCheck):
             self._warp.set_time(self.value("steps"), self.value("passes"))
-        if self._warp.run(pc, warp, split, on):
+        if self._warp.run(pc, warp & state.ALL_LANES, split, on):
             raise LeftError("lanes wait for others")
         if self._warp.has_changed:
             self.set({"idle": 0})

@@ -28,7 +28,7 @@ CHUNKED = 1020  # the number of arrays copied in chunks
 LAST = TABLE + TABLE_BYTES  # the word of each bank
 WIDE_SLOT_BYTES, SLOT_BYTES = 400, 160  # of an access: distances of its addresses
 BANK_BYTES = 16  # of an entry: its place, where an index may begin and end
-CHUNKS_THERE, MOST_CHUNKS = BROUGHT + ARRAY_BYTES * MOST_ARRAYS, 72 << 10  # of all arrays
+CHUNKS_THERE, MOST_CHUNKS = BROUGHT + ARRAY_BYTES * MOST_ARRAYS, 264 << 10  # of all arrays
 CELLS = CHUNKS_THERE + MOST_CHUNKS  # constants of the launch, 8 bytes each
 
 # Of a warp.

@@ -152,7 +152,7 @@ def bring_constants(memory: Array, place: BatchMemory, context: Context) -> None
         if stop is None:
             begin, stop = values.indexable(context, number)
         memory[at : at + len(held_bank)] = held_bank
-        memory[entry : entry + 12].view(np.int32)[:] = at, begin, stop
+        memory[entry : entry + 12].view(np.uint32)[:] = at, begin, stop
         at += aligned(len(held_bank), 16)
     for at in made.orders:
         memory[at : at + 4] = 0

@@ -98,7 +98,8 @@ class _Reader:
 
     def steps(self, blocks: Array, details: Array, runs: Array) -> Steps:
         """Return the steps of some records."""
-        number = (blocks[:, _DETAILS] - self._details) // DETAIL_BYTES
+        begins = blocks[:, _DETAILS].view(np.uint32).astype(np.int64)
+        number = (begins - self._details) // DETAIL_BYTES
         owned = np.diff(number, append=len(details))
         found = None
         if self.omits is not None:
@@ -144,7 +145,7 @@ class _Reader:
         is_known = lowest >= 0
         lowest += np.where(is_global, self._shift // LINE_BYTES, 0)
         shift = np.repeat(np.where(is_global, self._shift, 0), count)
-        first, last, lanes = runs.T
+        first, last, lanes = runs.view(np.uint32).T.astype(np.int64)
         return Accesses(
             at,
             passes,
