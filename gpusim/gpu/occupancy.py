@@ -9,13 +9,17 @@ from gpusim.gpu.device import Device
 from gpusim.launch.grid import WARP_SIZE
 from gpusim.launch.prepared import Prepared
 
+# Blocks of clusters that an SM holds, of any size: clusters of 2, 4 and 8 blocks of 32 to 256
+# threads on an H200, as they were seen and by cudaOccupancyMaxActiveClusters.
+MOST_OF_CLUSTERS = 8
+
 
 @dataclass(frozen=True)
 class Occupancy:
     """Blocks and warps resident on an SM at a time, and the resource that limits them.
 
-    `limit` is "threads", "blocks", "registers" or "shared memory"; `fraction` is of the
-    warps that an SM could hold.
+    `limit` is "threads", "blocks", "blocks of clusters", "registers" or "shared memory"; `fraction`
+    is of the warps that an SM could hold.
     """
 
     blocks: int
@@ -45,6 +49,8 @@ def occupancy(prepared: Prepared, device: Device) -> Occupancy:
         "registers": sm.registers // registers,
         "shared memory": sm.shared_bytes // shared if shared else sm.max_blocks,
     }
+    if launch.cluster_blocks > 1:
+        limits["blocks of clusters"] = MOST_OF_CLUSTERS
     limit = min(limits, key=lambda name: limits[name])
     blocks = limits[limit]
     if blocks < 1:

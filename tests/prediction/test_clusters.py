@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpusim
+from gpusim import cuda
+from gpusim.codegen.programs import prepare
 from gpusim.errors import InputError
 from gpusim.gpu.device import CLUSTER_SIZES, load
+from gpusim.gpu.occupancy import occupancy
+from gpusim.launch.grid import ComputeCapability
 from gpusim.prediction.records import Prediction
 from gpusim.sass import wheels
 from gpusim.sass.kernels import cuda_source
@@ -18,6 +23,7 @@ from validate.table import rows_of
 
 pytestmark = pytest.mark.skipif(not wheels.are_there(), reason=wheels.INSTALL)
 H200 = load("h200")
+VALIDATE = Path(__file__).parents[2] / "validate"
 KERNELS = """
 #define _CG_LIMIT_INCLUDED_DEPENDENCIES
 #include <cooperative_groups.h>
@@ -92,7 +98,7 @@ def test_blocks_of_a_cluster_that_wait_for_each_other_have_no_time() -> None:
 
 def measured(what: str, **chosen: int) -> list[float]:
     """Return the values measured of a thing on an H200."""
-    rows = rows_of(Path(__file__).parents[2] / "validate" / "clusters.csv")
+    rows = rows_of(VALIDATE / "clusters.csv")
     return [
         float(row["value"])
         for row in rows
@@ -122,3 +128,19 @@ def test_the_numbers_of_clusters_are_those_measured() -> None:
     assert np.mean(measured("load of a peer's shared memory")) == pytest.approx(
         H200.latency_cycles.peer_load, abs=2
     )
+
+
+@cuda.jit
+def _filled(x: Any) -> None:
+    x[0] = cuda.shared.array(0, np.int32)[0]
+
+
+def test_an_sm_holds_at_most_eight_blocks_of_clusters() -> None:
+    """As an H200's SMs were seen to, for blocks of 32 to 512 threads, and with shared memory."""
+    for row in rows_of(VALIDATE / "bulk" / "residents.csv"):
+        cluster, threads, shared, most = list(map(int, row.values()))[:4]
+        launch = _filled[8 * cluster, threads, 0, shared, cluster]
+        prepared = prepare(
+            launch, [np.zeros(1, np.int32)], ComputeCapability(9, 0), code="lowering"
+        )
+        assert occupancy(prepared, H200).blocks == most, row
