@@ -37,9 +37,11 @@ from gpusim.tracing.records import Trace
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from validate import files  # noqa: E402
+from validate import files, predicted  # noqa: E402
+from validate.cases import LATER, LATER_SIZES  # noqa: E402
 from validate.others import ablation, errors, launch_table, misses, traffic  # noqa: E402
 from validate.published import published  # noqa: E402
+from validate.records import Case  # noqa: E402
 from validate.residuals import coverage  # noqa: E402
 from validate.residuals import pairs as residual_pairs  # noqa: E402
 from validate.residuals import tables as residual_tables  # noqa: E402
@@ -307,6 +309,27 @@ def small_grids() -> str:
     of = ("`reduce6`", "`reduce7`", "528 blocks")
     titles = [f"{one}, {how}" for one in of for how in ("measured", "predicted")]
     return _table(("block", *titles), rows, right=1)
+
+
+def later_kernels() -> str:
+    """Times of kernels with newer hardware beside the lecture's last, at three sizes on an H200."""
+    measured = {}
+    for name in ("h200", "h200-hopper"):
+        for one in files.load(name).times:
+            measured[one.kernel, one.case] = one.time_us
+    rows = []
+    for kernel in ("reduce6", "reduce7", *LATER):
+        cells = [f"`{kernel}`"]
+        for n in LATER_SIZES:
+            case = Case(n, H200_BLOCK, "int32")
+            (made,) = predicted.predictions(kernel, case, "h200", "nvcc")
+            time = measured[kernel, case]
+            assert time is not None
+            cells += [f"{time:.1f} us", f"{made.time_us:.1f} us ({made.time_us / time - 1:+.0%})"]
+        rows.append(cells)
+    sizes = [f"2^{n.bit_length() - 1}" for n in LATER_SIZES]
+    titles = [f"{size}, {how}" for size in sizes for how in ("measured", "predicted")]
+    return _table(("kernel", *titles), rows, right=1)
 
 
 @functools.cache
@@ -688,6 +711,7 @@ TABLES: dict[str, Table] = {
         published_times,
         harris,
         small_grids,
+        later_kernels,
         gpus,
         passes,
         pictures,

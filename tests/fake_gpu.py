@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.catalogue import find
+from gpusim.catalogue.registry import FLAG
 from validate.compilers import Binary
 from validate.twins import C_TYPES, OPERATIONS, Twin
 
@@ -216,13 +217,15 @@ class FakeDriver:
             given = []
             for part, argument in zip(entry.signature, arguments, strict=True):
                 if isinstance(part, str):
-                    raw = self.bytes_at(argument)
-                    size = len(raw) // dtype.itemsize * dtype.itemsize
-                    given.append(raw[:size].view(dtype))
+                    raw, kind = self.bytes_at(argument), FLAG if part == "flags" else dtype
+                    given.append(raw[: len(raw) // kind.itemsize * kind.itemsize].view(kind))
+                    assert part != "flags" or not given[-1][: grid[0]].any(), (
+                        "flags are not cleared"
+                    )
                 else:
                     assert isinstance(argument, part)
                     given.append(argument)
-            kernel[grid, block, 0, shared](*given)
+            kernel[grid, block, 0, shared, entry.default_cluster or 1](*given)
 
         kernel = entry.kernel(
             block, operation, dtype, coarse if entry.default_coarse is not None else None

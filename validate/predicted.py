@@ -13,9 +13,8 @@ from gpusim.codegen.generators import LOWERING
 from gpusim.errors import GpusimError
 from gpusim.gpu import device as devices
 from gpusim.host.workers import Listener, ignored, worked_out
-from gpusim.prediction.predict import predict
 from gpusim.prediction.records import Prediction, total_time_us
-from gpusim.prediction.sweeps.jobs import catalogue_job
+from gpusim.prediction.sweeps.jobs import catalogue_job, own_job
 
 from . import twins
 from .records import Case, Measurement
@@ -75,7 +74,7 @@ def _of_launch(request: Request, l2: str, device: str, code: str) -> Prediction:
     if code == LOWERING:
         return catalogue_job(request).in_code(LOWERING).on(device, l2=l2).first
     setup = request.setup()
-    return predict(twins.configured(setup), *setup.specs, device=device, l2=l2)
+    return own_job(twins.configured(setup), setup.specs, setup.filled).on(device, l2=l2).first
 
 
 def compared(measured: Measurement, device: str, code: str = LOWERING) -> Result:

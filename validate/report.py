@@ -114,10 +114,11 @@ def report(
     device = measurements.machine.device
     sections = []
     for code in codes:
-        found = predicted.compare(every, device, code, workers=workers, done=done)
-        results = dict(zip(every, found, strict=True))
+        having = [one for one in every if code != LOWERING or one.entry.is_lowered]
+        found = predicted.compare(having, device, code, workers=workers, done=done)
+        results = dict(zip(having, found, strict=True))
         sections += [
-            Section(kind, tuple(results[one] for one in times), code)
+            Section(kind, tuple(results[one] for one in times if one in results), code)
             for kind, times in kinds
             if times
         ]

@@ -434,6 +434,10 @@ class Setup:
             array_spec(self.grid, FLAG),
         )
 
+    def filled(self) -> tuple[Any, ...]:
+        """Return the kernel's arguments, with numbers to try it on."""
+        return self.call(sample(self.n, self.dtype)).arguments
+
     def call(self, data: Array) -> Call:
         """Return this launch on `data` of n elements of the dtype."""
         if data.shape != (self.n,) or data.dtype != self.dtype:

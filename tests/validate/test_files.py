@@ -25,7 +25,7 @@ MADE = Measurements(
 Tree = dict[str, Any]
 
 REDUCTIONS = ["rtx2060", "rtx3060", "rtx3060ti", "rtx3070ti", "rtx3080"]
-NAMES = ["gtx1650", "h200", "h200-tuning", "k40m", *REDUCTIONS]
+NAMES = ["gtx1650", "h200", "h200-hopper", "h200-tuning", "k40m", *REDUCTIONS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,6 +64,14 @@ def test_the_h200_was_measured_with_every_case_that_there_is() -> None:
     counted = {(one.kernel, one.case) for one in found.counters}
     wanted = {(e.name, case) for e, case in cases.all_counters()}
     assert {pair for pair in wanted - counted if pair[0] != "kogge_stone_scan"} == set()
+
+
+def test_the_h200_was_measured_with_every_later_case_and_all_results_were_right() -> None:
+    found = files.load("h200-hopper").times
+    assert {(e.name, case) for e, case in cases.later_times()} == {
+        (o.kernel, o.case) for o in found
+    }
+    assert all(one.is_right for one in found)
 
 
 def test_the_cases_cover_blocks_and_sizes() -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from gpusim.catalogue import Request, Setup, sample
+from gpusim.catalogue import Request, Setup
 from gpusim.codegen.generators import LOWERING, NVCC
 from gpusim.codegen.programs import prepare
 from gpusim.errors import KernelFault, MissingElementsError
@@ -310,15 +309,9 @@ def catalogue_job(request: Request) -> Job:
     """
     setups = request.setups()
     launches = [
-        KernelLaunch(setup.configured, setup.specs, setup, fill=partial(_with_sample, setup))
-        for setup in setups
+        KernelLaunch(setup.configured, setup.specs, setup, fill=setup.filled) for setup in setups
     ]
     return Job(request.kernel, tuple(launches), setups[0].n * setups[0].dtype.itemsize)
-
-
-def _with_sample(setup: Setup) -> Sequence[Any]:
-    """Return the arguments of a catalogue kernel's launch with elements."""
-    return setup.call(sample(setup.n, setup.dtype)).arguments
 
 
 def own_job(

@@ -109,8 +109,12 @@ def kind_of(prepared: Prepared, device: Device, time_us: float) -> str:
 
 
 def is_of_catalogue(prepared: Prepared) -> bool:
-    """Return whether a launch is of a kernel of the catalogue."""
-    return bool(prepared.source_file) and Path(prepared.source_file).parent == _CATALOGUE_FOLDER
+    """Return whether a launch is of a kernel of the catalogue whose blocks do not wait for others.
+
+    The launches that were measured for the intervals of the catalogue do not.
+    """
+    folder = Path(prepared.source_file).parent if prepared.source_file else None
+    return folder == _CATALOGUE_FOLDER and not spins(prepared.program)
 
 
 def mechanism(prepared: Prepared) -> str:
