@@ -129,7 +129,7 @@ def reduce_cluster(template: Template) -> Kernel:
     least_cc="9.0",
 )
 def reduce_bulk(template: Template) -> Kernel:
-    """Bulk copies run ahead of the sums: mbarriers tell which of four stages are full or empty."""
+    """Bulk copies run ahead of the sums: mbarriers mark four stages as full or empty."""
     combine, identity, BLOCK = COMBINE[template.operation], template.identity, template.block
     of_block, TILES, TILE = block_total(template), template.coarse, 4 * template.block
     TILE_BYTES = TILE * template.dtype.itemsize
