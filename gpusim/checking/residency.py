@@ -7,27 +7,26 @@ a time as the GPU holds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from gpusim import machine
 from gpusim.checking.findings import Finding, Place
-from gpusim.errors import KernelFault, NoProgressError
 from gpusim.gpu.device import Device
 from gpusim.gpu.occupancy import occupancy
 from gpusim.launch.prepared import Prepared
+from gpusim.machine.compiled.by_clock import run_by_clock
+from gpusim.machine.compiled.instance import LeftError
+from gpusim.machine.compiled.symbols import NotDerivedError
+from gpusim.machine.no_progress import livelock
+from gpusim.machine.pace import even_pace
 from gpusim.program.polling import polls
 
-# Blocks run in groups of this share of the GPU's capacity: others start where a group ends.
-GROUPS = 8
-PATIENCE = 4  # times the instructions of a run with all blocks resident, and some more
+# Backward branches of a warp: times the instructions of a run with all blocks resident, and more.
+PATIENCE = 4
 LEAST_PATIENCE = 2_000
-
-
-class _StuckError(Exception):
-    """No block can make progress any more."""
 
 
 def copied(prepared: Prepared) -> Mapping[str, Any]:
@@ -56,24 +55,22 @@ def finding(
     `arguments` are copies from before the first run, in which a block ran `instructions`.
     """
     held, blocks = held_blocks(prepared, device), prepared.launch.blocks
-
-    def stop(fault: KernelFault) -> None:
-        if isinstance(fault, NoProgressError):
-            raise _StuckError(fault.place.line if fault.place is not None else 0)
-
-    try:
-        machine.run(
+    program = prepared.program
+    with suppress(LeftError, NotDerivedError):  # a fault is a finding of its own
+        ended = run_by_clock(
             replace(prepared, arguments=arguments),
-            step_limit=PATIENCE * instructions * -(-blocks // held) + LEAST_PATIENCE,
-            on_fault=stop,
-            schedule=machine.Schedule(chunk=max(1, held // GROUPS), resident=held),
+            even_pace(program, blocks),
+            held,
+            PATIENCE * instructions * -(-blocks // held) + LEAST_PATIENCE,
+            lambda *_: blocks,
         )
-    except _StuckError as stuck:
-        (line,) = stuck.args
-        message = (
-            f"blocks wait in line {line} for blocks that are not resident: on "
-            f"{device.gpu.name} {held:,} of the {blocks:,} blocks are resident at a time, and the "
-            "others start when one ends"
-        )
-        return Finding("residency", message, (Place(line, "waits"),))
+        if ended.standing is not None:
+            place = livelock(program, *ended.standing).place
+            line = 0 if place is None else place.line
+            message = (
+                f"blocks wait in line {line} for blocks that are not resident: on "
+                f"{device.gpu.name} {held:,} of the {blocks:,} blocks are resident at a time, and "
+                "the others start when one ends"
+            )
+            return Finding("residency", message, (Place(line, "waits"),))
     return None

@@ -68,13 +68,11 @@ def quantum(step_limit: int) -> int:
 class Schedule:
     """The blocks that run at a time, and their order.
 
-    Blocks run in chunks of `chunk`, by default of a size that suits NumPy. At most `resident`
-    blocks run at a time; further blocks start when some end. `turns` is another order of warps and
-    blocks.
+    Blocks run in chunks of `chunk`, by default of a size that suits NumPy. `turns` is another order
+    of warps and blocks.
     """
 
     chunk: int | None = None
-    resident: int | None = None
     turns: Turns | None = None
 
 
@@ -115,12 +113,12 @@ def run(
     if blocks is None:
         rehearse(prepared, step_limit)
     program, launch, arguments = prepared.program, prepared.launch, prepared.arguments
-    resident, turns = schedule.resident, schedule.turns
+    turns = schedule.turns
     allocations = allocated(prepared)
     size = launch.whole_clusters(schedule.chunk or chunk_blocks(program, launch))
     if launch.cluster_blocks > 1:
         blocks = _in_clusters(launch, blocks).tolist()
-    is_plain = on_fault is None and resident is None and turns is None
+    is_plain = on_fault is None and turns is None
     compiled = _begun(prepared, allocations, observers, step_limit) if is_plain else None
     for begin in hooks(observers, "begin"):
         begin(program, launch)
@@ -144,7 +142,7 @@ def run(
                 if compiled.is_closed:
                     compiled = None
                 continue
-            while following < count and _has_room(running, size, resident):
+            if following < count:  # another chunk joins one that keeps waiting
                 chunk = np.arange(following, min(following + size, count))
                 following += len(chunk)
                 chosen = chunk if blocks is None else np.take(blocks, chunk)
@@ -154,9 +152,7 @@ def run(
                     turns,
                 )  # fmt: skip
                 running.append(next_one)
-                if resident is None:
-                    break  # another chunk joins only where this one keeps waiting
-            can_change = following < count and _has_room(running, size, resident)
+            can_change = following < count
             can_change |= not all(interpreter.repetition.is_stuck for interpreter in running)
             for interpreter in list(running):
                 file = prepared.source_file
@@ -230,14 +226,6 @@ def _is_over(
         interpreter.context.fault(too_long(*_standing(interpreter), file, ran))
         return True
     return False
-
-
-def _has_room(running: Sequence[Interpreter], blocks: int, resident: int | None) -> bool:
-    """Return whether `blocks` more blocks may run at a time."""
-    if resident is None:
-        return True
-    held = sum(len(interpreter.batch.placement.blocks) for interpreter in running)
-    return not running or held + blocks <= resident
 
 
 def _standing(interpreter: Interpreter) -> tuple[Program, list[int], Array]:

@@ -5,8 +5,13 @@ Times are in ticks. The machine only adds and compares them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from gpusim.isa.ops import OPS, Program
+from gpusim.program.polling import polls, spins
 from gpusim.typing import Array
 
 
@@ -47,3 +52,27 @@ class Pace:
     barrier: int
     wake_after: int
     apart: int
+
+
+def even_pace(program: Program, blocks: int) -> Pace:
+    """Return times of blocks whose instructions all take one tick, and all that they wait for."""
+    words = places(program, polls(program))
+    seen = frozenset(
+        pc
+        for pc, row in enumerate(program.instructions)
+        if row.memory is not None
+        and row.memory.space in ("global", "generic")
+        and (OPS[row.op].kind == "atomic" or row.memory.may_touch(words))
+    )
+    count = len(program.instructions)
+    none: frozenset[int] = frozenset()
+    pacing = Pacing(((),) * count, none, (), none, seen, spins(program))
+    ones = np.ones(count, np.int64)
+    return Pace(pacing, ones, ones, np.zeros((0, blocks), np.int64), 0, 0, 0, 0, 0)
+
+
+def places(program: Program, pcs: Iterable[int]) -> frozenset[str]:
+    """Return the arrays that instructions may touch."""
+    found = (program.instructions[pc].memory for pc in pcs)
+    nothing: frozenset[str] = frozenset()
+    return nothing.union(*(memory.places for memory in found if memory is not None))

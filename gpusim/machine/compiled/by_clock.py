@@ -23,7 +23,7 @@ from gpusim.machine.context import Context
 from gpusim.machine.pace import Pace
 from gpusim.machine.state import Batch
 from gpusim.machine.warps import clocks
-from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS
+from gpusim.machine.warps.state import AT_WORD, MOST_SPLITS, READY, SPLIT_BYTES, SPLITS
 from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
 from gpusim.wasm.memory import fields_of, packed
@@ -34,9 +34,9 @@ IsEnough = Callable[[Array, Array], int]
 
 
 class Standing(NamedTuple):
-    """Where blocks stand: the pcs of the splits of blocks, by number."""
+    """Where blocks stand: the pcs of their splits, parked polls first; the block of each warp."""
 
-    pcs: Array
+    pcs: list[int]
     blocks: Array
 
 
@@ -199,11 +199,16 @@ class _Run:
         place, made = self._place, self._made
         held = self.instance.memory[place.warps_at :][: place.held * made.warp_bytes]
         words = held.view(np.int32).reshape(place.held, -1)
-        splits = words[:, SPLITS // 4 :][:, :: SPLIT_BYTES // 4]
-        count = words[:, 0]
-        pcs = [np.array(made.starts)[row[:n]] for row, n in zip(splits, count, strict=True)]
-        block = words[:, made.timed_at // 4 + 4]
-        return Standing(np.concatenate(pcs), block[count > 0])
+        splits = words[:, SPLITS // 4 :][:, : SPLIT_BYTES // 4 * MOST_SPLITS]
+        splits = splits.reshape(place.held, MOST_SPLITS, -1)[:, :, [0, 2]]
+        block, polled = words[:, made.timed_at // 4 + 4 : made.timed_at // 4 + 6].T
+        live = np.arange(MOST_SPLITS) < words[:, :1]
+        starts, state = np.array(made.starts)[np.where(live, splits[:, :, 0], 0)], splits[:, :, 1]
+        pcs = np.where(state == AT_WORD, polled[:, None] - 1, starts)
+        order = np.select([state == AT_WORD, state == READY], [0, 1], 2)[live].argsort(
+            kind="stable"
+        )
+        return Standing(pcs[live][order].tolist(), block[live[:, 0]])
 
     def _tell(self, observers: Sequence[Observer]) -> None:
         """Report the steps of the watched blocks that have begun."""

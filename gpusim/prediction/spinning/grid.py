@@ -96,7 +96,7 @@ class Grid:
 def _no_progress(prepared: Prepared, at: Standing, *, is_too_long: bool) -> NoProgressError:
     """Return the error for blocks in a deadlock, or beyond the step limit."""
     instructions = prepared.program.instructions
-    lines = sorted({instructions[int(pc)].line for pc in at.pcs})
+    lines = sorted({instructions[pc].line for pc in at.pcs})
     where = ", ".join(map(str, lines[:4]))
     text = f"blocks {at.blocks.min()} to {at.blocks.max()} are at line {where} and "
     if is_too_long:

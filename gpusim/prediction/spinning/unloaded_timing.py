@@ -5,7 +5,7 @@ Contention is left to the clock: other warps, queues, cache capacity.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from gpusim.gpu.device import Device
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.prepared import Prepared
-from gpusim.machine.pace import Pace, Pacing
+from gpusim.machine.pace import Pace, Pacing, places
 from gpusim.prediction.arithmetic.quasirandom import FETCHES_APART, GOLDEN, MOST_DRAWN
 from gpusim.prediction.arithmetic.ticks import ticks
 from gpusim.prediction.clock.issue import Issue, issues
@@ -47,7 +47,7 @@ class UnloadedTiming(NamedTuple):
 def unloaded_timings(program: Program, device: Device, l2: str) -> list[UnloadedTiming]:
     """Return the timing of each instruction of a program for a lone warp on a device."""
     spinning = spins(program)
-    words, stored = _places(program, spinning), _places(program, _stores(program))
+    words, stored = places(program, spinning), places(program, _stores(program))
     rows = issues(program, device)
     found = []
     latency = device.latency_cycles
@@ -120,13 +120,6 @@ def _before_words(program: Program, found: Sequence[UnloadedTiming]) -> Iterator
             if op.writes_memory and fence is not None:
                 yield fence
             fence = None
-
-
-def _places(program: Program, pcs: Iterable[int]) -> frozenset[str]:
-    """Return the arrays that instructions may touch."""
-    found = (program.instructions[pc].memory for pc in pcs)
-    nothing: frozenset[str] = frozenset()
-    return nothing.union(*(memory.places for memory in found if memory is not None))
 
 
 def _stores(program: Program) -> Iterator[int]:
