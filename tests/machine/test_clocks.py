@@ -42,6 +42,7 @@ class Machine:
         if linked is not None:
             linked.memory[:BYTES] = bytes(BYTES)
         LAUNCH.warps_at, LAUNCH.warp_bytes, LAUNCH.blocks = WARPS, WARP_BYTES, 4
+        LAUNCH.warps = 3
         PACE.timed_at, PACE.leaves, PACE.clocks, PACE.winners = TIMED_AT, 4, CLOCKS, WINNERS
         PACE.words, PACE.polls, PACE.word_mask = WORDS, POLLS, 63
         PACE.lines, PACE.line_count, PACE.first_line, PACE.delays = LINES, 64, 8, DELAYS
@@ -152,7 +153,7 @@ def test_a_parked_warp_is_woken_by_a_write_of_its_word_alone(machine: Machine) -
 def test_a_line_comes_late_once(machine: Machine) -> None:
     """A warp that touches a new line and an old one waits for the new one."""
     warp = machine.at(0, 10)
-    timed(warp).block = 2
+    Warp(warp).row = 2 * 3 + 1
     Long(DELAYS + 8 * (1 * 4 + 2)).value = 99  # of the second load, in the third block
     late = []
     for words in ((1024, 1028), (1028, 1152), (1152, 1024), (1 << 40,)):

@@ -15,9 +15,10 @@ from gpusim.gpu.memory import LINE_BYTES
 from gpusim.launch.events import Observer, Placement, hooks
 from gpusim.launch.prepared import Prepared
 from gpusim.machine.banks import allocated
-from gpusim.machine.compiled import arrays, evaluator, modules
+from gpusim.machine.compiled import arrays, evaluator, layout, modules
 from gpusim.machine.compiled.instance import Instance, LeftError, StandsStillError
 from gpusim.machine.compiled.memory import BatchMemory, aligned
+from gpusim.machine.compiled.recorded_steps import ROW
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
 from gpusim.machine.pace import Pace
@@ -172,7 +173,7 @@ class _Run:
         instance.bring(place, self._context, in_chunks=True)
         memory = instance.memory
         entries = place.entries(memory)
-        entries[self._watched, 3] = 1 + np.arange(len(self._watched))
+        entries[self._watched, 3] = 1
         for (gaps, late), at in self._made.times.items():
             latency = int(pace.latencies[late]) if late >= 0 else 0
             memory[at : at + 8].view(np.int64)[0] = int(pace.gaps[list(gaps)].sum()) + latency
@@ -201,7 +202,7 @@ class _Run:
         words = held.view(np.int32).reshape(place.held, -1)
         splits = words[:, SPLITS // 4 :][:, : SPLIT_BYTES // 4 * MOST_SPLITS]
         splits = splits.reshape(place.held, MOST_SPLITS, -1)[:, :, [0, 2]]
-        block, polled = words[:, made.timed_at // 4 + 4 : made.timed_at // 4 + 6].T
+        block, polled = words[:, layout.ROW // 4] // place.warps, words[:, made.timed_at // 4 + 4]
         live = np.arange(MOST_SPLITS) < words[:, :1]
         starts, state = np.array(made.starts)[np.where(live, splits[:, :, 0], 0)], splits[:, :, 1]
         pcs = np.where(state == AT_WORD, polled[:, None] - 1, starts)
@@ -217,6 +218,9 @@ class _Run:
         if not len(begun) or records is None:
             return
         placement = Placement(begun, place.warps, folded=False)
+        for runs, _, _ in records.taken:
+            block, warp = np.divmod(runs[:, ROW], place.warps)
+            runs[:, ROW] = place.warps * np.searchsorted(begun, block) + warp
         program, shift = self._context.batch.program, self.instance.shift
         for steps in records.steps(program, self._made, placement, shift, whole=True):
             for listener in hooks(observers, "compiled_steps"):

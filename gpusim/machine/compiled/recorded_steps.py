@@ -15,7 +15,7 @@ from gpusim.machine.warps.steps import DETAIL_BYTES, ON, RUN_BYTES, TAKEN, TOUCH
 from gpusim.typing import Array
 
 # Words of a record of a basic block, and of one of an instruction.
-_PC, _ROW, _LANES, _DETAILS = range(4)
+_PC, ROW, _LANES, _DETAILS = range(4)
 _PASSES, _LINES, _WAVEFRONTS, _GAPS, _LOWEST, _ISONE, _RUNS = range(1, 8)
 _PC_BITS = (1 << ON) - 1
 _MOST_RUNS = 1 << 14  # that are recorded before they are taken
@@ -181,13 +181,13 @@ class _Alone:
         self._others = np.where(of_blocks == most, second, most).reshape(-1)
 
     def _steps(self, blocks: Array) -> Array:
-        rows, lengths = blocks[:, _ROW], self._reader.lengths(blocks)
+        rows, lengths = blocks[:, ROW], self._reader.lengths(blocks)
         return np.bincount(rows, lengths, minlength=len(self._ran)).astype(np.int64)
 
     def allows(self, blocks: Array, found: Repeated | None) -> bool:
         """Return whether the iterations found among records may be omitted; note the records."""
         if found is not None:
-            row = int(blocks[found.begin, _ROW])
+            row = int(blocks[found.begin, ROW])
             first = found.begin - 2 * found.kept * found.period
             before = int(self._ran[row] + self._steps(blocks[:first])[row])
         self._ran += self._steps(blocks)

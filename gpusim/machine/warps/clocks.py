@@ -105,17 +105,15 @@ class Poll(Record):
 
 
 class Timed(Record):
-    """The clock of a warp, its block, and its last poll: when it was, where, and by which lanes.
+    """The clock of a warp, and its last poll: when it was, where, and by which lanes.
 
     Addresses, results and the polls of lanes follow, then the times at which registers are there.
     """
 
     clock: i64
     since: i64
-    block: u32
     asked: u32
     lanes: u32
-    unused: u32
 
     def told(self, lane: int) -> Long:
         """Return the address that a lane polled."""
@@ -145,7 +143,7 @@ class End(Record):
     unused: u32
 
 
-TOLD, POLL_BYTES = 32, 24
+TOLD, POLL_BYTES = 24, 24
 RESULTS = TOLD + 32 * 8
 POLLS = RESULTS + MOST_RESULTS * OPERAND_BYTES
 TIMED_BYTES = POLLS + 32 * POLL_BYTES
@@ -230,10 +228,9 @@ def _begin(slot: int, at: int) -> None:
         timed = _timed(warp)
         fill(timed.address, 0, PACE.timed_bytes)
         timed.clock = at
-        timed.block = PACE.begun
         warp.turns = LAUNCH.turns
         begin(warp, entry)
-        warp.row = LAUNCH.warps * (entry.is_watched - 1) + place - first
+        warp.row = LAUNCH.warps * PACE.begun + place - first
         set_clock(place, at)
     PACE.begun += 1
 
@@ -291,7 +288,7 @@ def _end(slot: int, at: int) -> None:
     """Note the end of a block, and let another begin."""
     end = End(PACE.ends + END_BYTES * PACE.ended)
     end.at = at
-    end.block = _timed(_warp_of(slot * LAUNCH.warps)).block
+    end.block = _warp_of(slot * LAUNCH.warps).row // LAUNCH.warps
     PACE.ended += 1
     if PACE.begun < LAUNCH.blocks:
         _begin(slot, at + PACE.turnover)
@@ -319,7 +316,7 @@ def fetch_lines(warp: Warp, on: u32, number: u32) -> None:
     """Mark the lines of a load; it comes late if one is new."""
     PACE.late = 0
     if keep_lines(on):
-        delay = PACE.delays + 8 * (number * LAUNCH.blocks + _timed(warp).block)
+        delay = PACE.delays + 8 * (number * LAUNCH.blocks + warp.row // LAUNCH.warps)
         PACE.late = Long(delay).value
 
 
