@@ -942,6 +942,26 @@ def test_what_the_first_blocks_brought_is_not_under_way_for_those_behind_them() 
     assert gathered.late < 0.02
 
 
+@cuda.jit
+def walk_lists(starts, ends, lists, out):
+    i = cuda.grid(1)
+    total = np.int32(0)
+    for k in range(starts[i], ends[i]):
+        total += lists[k]
+    out[i] = total
+
+
+@pytest.mark.parametrize("longest", [32, 40, 64])
+def test_lists_of_lanes_come_from_dram_once(longest: int) -> None:
+    """A lane reads eight words of a sector one after the other; the first of them misses."""
+    lengths = np.random.default_rng(longest).integers(longest // 2, longest, 64 * BLOCKS)
+    ends = np.cumsum(lengths, dtype=np.int32)
+    arrays = ends - lengths.astype(np.int32), ends, array_spec(int(ends[-1]), "int32")
+    share = share_from(walk_lists[BLOCKS, 64], (*arrays, array_spec(64 * BLOCKS, "int32")))
+    moved = sum(one.dram_bytes for pc, one in share.by_pc.items() if pc >= 0)
+    assert moved == pytest.approx(4 * (int(ends[-1]) + 2 * 64 * BLOCKS), rel=0.05)
+
+
 def touching(sectors: dict[int, list[int]]) -> Stretches:
     """Return a stretch for each sector that instructions touch."""
     pc = np.repeat(list(sectors), [len(one) for one in sectors.values()])

@@ -32,7 +32,7 @@ from gpusim.prediction.locality.random_access import (
     least_rates,
     rates,
 )
-from gpusim.prediction.locality.sample import DRAWS, Sample, sampled, with_draws
+from gpusim.prediction.locality.sample import BY_DATA, DRAWS, Sample, sampled, with_draws
 from gpusim.prediction.locality.schedule import Schedule
 from gpusim.prediction.locality.table import joined
 from gpusim.prediction.locality.wanted import NEVER, Wanted, are_among
@@ -210,7 +210,7 @@ def _of_single(patterns: Patterns, schedule: Schedule) -> Touches:
     totals = np.zeros(1 + max(int(one.pc.max(initial=0)) for one in single.values()))
     for b in patterns.spread:
         totals += _counts(single[b], len(totals)) * launch.blocks / blocks_apart
-    sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes)
+    sample = sampled(tuple(pattern[b] for b in later), launch, schedule.grain_bytes, BY_DATA)
     counted = np.zeros_like(totals)
     for pc in numbers(sample.pc):
         counted[pc] = sample.weight[sample.pc == pc].sum()

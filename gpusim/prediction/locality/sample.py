@@ -20,7 +20,10 @@ from gpusim.prediction.streams.kinds_by_pc import FENCE
 from gpusim.typing import Array
 
 SAMPLED = 48  # touches of each instruction
-DRAWS = 8  # draws for each touch at a data-dependent address
+# Touches of each instruction at data-dependent addresses. Of lanes that read a list each, an eighth
+# of the touches miss: of n independent ones, 1 / 8 +- 0.33 / sqrt(n).
+BY_DATA = 192
+DRAWS = 2  # draws for each of these
 _NONE = np.zeros(0, dtype=np.int64)
 DIMENSIONS = 6  # stretch, block, iteration, sector, and two draws
 
@@ -49,15 +52,17 @@ class Sample:
     second_draw: Array
 
 
-def sampled(patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int) -> Sample:
-    """Sample touches of each instruction, evenly over blocks, stretches and iterations."""
+def sampled(
+    patterns: tuple[Pattern, ...], launch: Launch, grain_bytes: int, each: int = SAMPLED
+) -> Sample:
+    """Sample `each` touches of an instruction, evenly over blocks, stretches and iterations."""
     rows = Columns([one.stretches for one in patterns])
     order = _by_instruction(rows) if patterns else _NONE
     if not len(order):
         return Sample(*np.zeros((len(fields(Sample)), 0), dtype=np.int64))
     whose = np.repeat(np.arange(len(patterns)), [len(one.stretches) for one in patterns])[order]
     pc, touches = rows["pc"][order], np.concatenate([_touches(one) for one in patterns])[order]
-    part = _Parts.of(pc, whose, touches, np.array([one.blocks for one in patterns]))
+    part = _Parts.of(pc, whose, touches, np.array([one.blocks for one in patterns]), each)
     number, points = part.points()
     along, by_block, by_iteration, by_sector, draw, second_draw = points.T
     mine = whose[part.first[number]]
@@ -129,15 +134,18 @@ class _Parts:
     begins: Array
 
     @classmethod
-    def of(cls, pc: Array, whose: Array, touches: Array, blocks: Array) -> _Parts:
-        """Return the parts of a table, of patterns with some numbers of blocks."""
+    def of(cls, pc: Array, whose: Array, touches: Array, blocks: Array, each: int) -> _Parts:
+        """Return the parts of a table, of patterns with some numbers of blocks.
+
+        `each` touches of an instruction are sampled.
+        """
         first = np.flatnonzero((np.diff(pc, prepend=-1) != 0) | np.diff(whose, prepend=-1))
         begins = np.flatnonzero(np.diff(pc[first], prepend=-1))
         touches = np.cumsum(touches)
         before = np.append(0, touches)[first]
         counts = np.diff(np.append(before, touches[-1])) * blocks[whose[first]]
         of_pc = np.repeat(np.add.reduceat(counts, begins), np.diff(np.append(begins, len(first))))
-        sizes = np.maximum(1, np.rint(SAMPLED * counts / of_pc)).astype(np.int64)
+        sizes = np.maximum(1, np.rint(each * counts / of_pc)).astype(np.int64)
         return cls(touches, first, before, counts, sizes, begins)
 
     @property
