@@ -12,6 +12,7 @@ from sass.rows import pair, worked_out
 import gpusim
 from gpusim.sass import wheels
 from gpusim.sass.decoding import Context, UnknownFormError, micros
+from gpusim.sass.decoding.steps import RefusedError
 from gpusim.sass.immediates import Disagreement
 from gpusim.sass.kernels import CodeFile
 from gpusim.sass.listing import row_of_text
@@ -239,3 +240,58 @@ def test_a_hopper_kernel_may_move_registers_between_its_warps() -> None:
     x = np.ones(384, np.float32)
     gpusim.trace(kernel[1, 384], x, cc="9.0")
     assert x.tolist() == [2.0] * 384
+
+
+TENSOR_MEMORY = r"""
+#define FROM(x) "r"((unsigned)__cvta_generic_to_shared(&x))
+#define KERNEL(name) __global__ void name(unsigned *x, unsigned long long d)
+#define PRODUCT(kind) asm volatile("{ .reg .pred p; setp.ne.u32 p, 1, 0; tcgen05.mma.cta_group::1" \
+  ".kind::" kind " [%0], %1, %1, %0, p; }" :: "r"(*x), "l"(d))
+KERNEL(alloc) {
+  __shared__ unsigned s;
+  asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" :: FROM(s));
+}
+KERNEL(relinquish) {
+  asm volatile("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;");
+}
+KERNEL(halves) { PRODUCT("f16"); }
+KERNEL(bytes) { PRODUCT("f8f6f4"); }
+KERNEL(integers) { PRODUCT("i8"); }
+KERNEL(load) {
+  asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(*x) : "r"((unsigned)d));
+}
+KERNEL(store) {
+  asm volatile("tcgen05.st.sync.aligned.32x32b.x1.b32 [%0], {%1};" :: "r"((unsigned)d), "r"(*x));
+}
+KERNEL(commit) {
+  __shared__ unsigned long long b;
+  asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];"
+               :: FROM(b));
+}
+KERNEL(copy) {
+  asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" :: "r"(*x), "l"(d));
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "mnemonic"),
+    [
+        ("alloc", "UTCATOMSWS"),
+        ("relinquish", "UVIRTCOUNT"),
+        ("halves", "UTCHMMA"),
+        ("bytes", "UTCQMMA"),
+        ("integers", "UTCIMMA"),
+        ("load", "LDTM"),
+        ("store", "STTM"),
+        ("commit", "UTCBAR"),
+        ("copy", "UTCCP"),
+    ],
+)
+def test_tensor_memory_is_refused_by_its_name(name: str, mnemonic: str) -> None:
+    if not wheels.are_there():
+        pytest.skip(wheels.INSTALL)
+    kernel = gpusim.cuda_source(TENSOR_MEMORY)[name]
+    says = rf"tensor memory and its matrix products \(tcgen05\) are not simulated \({mnemonic}"
+    with pytest.raises(RefusedError, match=says):
+        gpusim.trace(kernel[1, 32], np.zeros(4, np.uint32), np.uint64(0), cc="10.0")

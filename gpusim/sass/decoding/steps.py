@@ -33,7 +33,8 @@ REFUSED = {
         "tensor cores in this form are": "HMMA IMMA DMMA BMMA QMMA OMMA LDSM STSM",
         "matrix products of warpgroups (wgmma) in this form are": "HGMMA IGMMA QGMMA BGMMA "
         "WARPGROUP WARPGROUPSET",
-        "tensor memory and its matrix products (tcgen05) are": "UTCHMMA UTCIMMA LDTM STTM",
+        "tensor memory and its matrix products (tcgen05) are": "LDT LDTM STT STTM UTCATOMSWS "
+        "UTCBAR UTCCP UTCHMMA UTCIMMA UTCLDSWS UTCOMMA UTCQMMA UTCSHIFT UTCSTSWS UVIRTCOUNT",
         "the tensor memory accelerator and its barriers in this form are": "UTMALDG UTMASTG UTMAPF "
         "UTMAREDG UTMACCTL UBLKCP UBLKRED UBLKPF SYNCS",
         "clusters of blocks are": "UCGABAR_GET UCGABAR_SET MAPA STAS",
