@@ -76,6 +76,23 @@ def test_what_a_kernel_overwrites_is_restored_before_the_l2_is_emptied() -> None
     assert backend.measure(find("reduce_gpu"), Case(256, 64, "float64")).wrong == 0
 
 
+def test_a_gpu_has_the_kernels_of_its_generation() -> None:
+    backend, _ = made()
+    names = "reduce3", "reduce_redux", "reduce_cluster"
+    assert [backend.has(find(name)) for name in names] == [True, True, True]
+    backend.compute_capability = "8.6"
+    assert [backend.has(find(name)) for name in names] == [True, True, False]
+
+
+@pytest.mark.parametrize("l2", ["cold", "warm"])
+def test_flags_are_zero_before_each_launch(l2: str) -> None:
+    """The fake GPU refuses others: its blocks would not wait for each other."""
+    backend, driver = made()
+    got = backend.measure(find("lookback_scan"), Case(500, 64, "int32", l2=l2))
+    assert (got.results, got.wrong) == (500, 0)
+    assert driver.log.count("lookback_scan") > 3
+
+
 def test_all_launches_are_timed_together() -> None:
     backend, _ = made()
     got = backend.measure(find("reduce3"), Case(5000, 64, "int32", scope="all"))
