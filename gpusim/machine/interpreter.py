@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusim.errors import BarrierError, FaultPlace
+from gpusim.errors import BarrierError
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Observer
 from gpusim.machine import cas_loops, convergence, gathering
@@ -20,6 +20,7 @@ from gpusim.machine.context import Context, OnFault
 from gpusim.machine.group import BlocksDisagreeError, Group
 from gpusim.machine.handlers import HANDLERS
 from gpusim.machine.livelock import Changes, LivelockDetector
+from gpusim.machine.no_progress import Standing, deadlock
 from gpusim.machine.state import (
     AT_BARRIER,
     AT_CLUSTER,
@@ -36,12 +37,12 @@ from gpusim.program.loops import pure, swapping
 from gpusim.program.polling import awaits
 from gpusim.typing import Array
 
-WAITING_FOR = {
-    AT_BARRIER: "at the barrier on line {}",
-    AT_NAMED_BARRIER: "at the named barrier on line {}",
-    AT_CLUSTER: "at the barrier of its cluster on line {}",
-    AT_CONVERGENCE: "for its other lanes to reconverge before line {}",
-    AT_WARP: "for lanes of the mask on line {}",
+PLACES = {
+    AT_BARRIER: "barrier",
+    AT_NAMED_BARRIER: "named barrier",
+    AT_CLUSTER: "cluster",
+    AT_CONVERGENCE: "convergence",
+    AT_WARP: "mask",
 }
 
 # One turn in this many goes to the warp that has waited longest, at any pc: a warp at a lower pc
@@ -248,27 +249,14 @@ class Interpreter:
     def _deadlock(self) -> BarrierError:
         """Return the fault of a deadlock: the waiting lanes, and where they wait."""
         splits, placement = self.batch.splits, self.batch.placement
-        seen: dict[str, None] = {}
-        for number in range(len(splits)):
-            row = int(splits.row[number])
+        standing = []
+        for number, row in enumerate(splits.row.tolist()):
             block = placement.blocks[0 if placement.folded else row // placement.warps_per_block]
-            line = self._instructions[int(splits.pc[number])].line
             lanes = int(np.count_nonzero(splits.mask[0, number]))
-            where = WAITING_FOR[int(splits.state[number])].format(line)
-            warp_number = row % placement.warps_per_block
-            seen[f"block {block}: warp {warp_number} ({lanes} lanes) waits {where}"] = None
-        shown = list(seen)[:4]
-        more = f"; and {len(seen) - 4} more" if len(seen) > 4 else ""
-        message = (
-            "deadlock: threads wait at a barrier that others never reach. "
-            + "; ".join(shown)
-            + more
-        )
-        # The most informative wait is one that the source states.
-        tells = int(np.lexsort((splits.state != AT_BARRIER, splits.state != AT_WARP))[0])
-        row, first = int(splits.row[tells]), self._instructions[int(splits.pc[tells])]
-        block = int(placement.blocks[0 if placement.folded else row // placement.warps_per_block])
-        return BarrierError(message, FaultPlace(first.line, block))
+            place = PLACES[int(splits.state[number])]
+            warp, pc = row % placement.warps_per_block, int(splits.pc[number])
+            standing.append(Standing(int(block), warp, lanes, pc, place))
+        return deadlock(self.batch.program, standing)
 
 
 def _by_row(splits: Splits, which: Array) -> Array:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from gpusim.errors import FaultPlace, NoProgressError
+from gpusim.errors import BarrierError, FaultPlace, NoProgressError
 from gpusim.isa.ops import OPS, Program
 from gpusim.program.flow import all_successors
 from gpusim.program.loops import innermost
 from gpusim.typing import Array
+
+WAITING_FOR: Mapping[str, str] = {
+    "barrier": "at the barrier on line {}",
+    "named barrier": "at the named barrier on line {}",
+    "cluster": "at the barrier of its cluster on line {}",
+    "convergence": "for its other lanes to reconverge before line {}",
+    "mask": "for lanes of the mask on line {}",
+}
 
 
 def livelock(program: Program, pcs: Sequence[int], blocks: Array) -> NoProgressError:
@@ -35,6 +44,34 @@ def too_long(
         "the step limit"
     )
     return NoProgressError(message, FaultPlace(line, int(blocks[0])))
+
+
+class Standing(NamedTuple):
+    """Lanes of a warp that wait, as a message names the place (`WAITING_FOR`)."""
+
+    block: int
+    warp: int
+    lanes: int
+    pc: int
+    place: str
+
+
+def deadlock(program: Program, standing: Sequence[Standing]) -> BarrierError:
+    """Return the fault of a deadlock: the waiting lanes, and where they wait."""
+    rows = program.instructions
+    seen = dict.fromkeys(
+        f"block {one.block}: warp {one.warp} ({one.lanes} lanes) waits "
+        f"{WAITING_FOR[one.place].format(rows[one.pc].line)}"
+        for one in standing
+    )
+    shown = list(seen)[:4]
+    more = f"; and {len(seen) - 4} more" if len(seen) > 4 else ""
+    message = (
+        f"deadlock: threads wait at a barrier that others never reach. {'; '.join(shown)}{more}"
+    )
+    # The most informative wait is one that the source states.
+    tells = min(standing, key=lambda one: (one.place != "mask", one.place != "barrier"))
+    return BarrierError(message, FaultPlace(rows[tells.pc].line, tells.block))
 
 
 def never_ends(program: Program, pc: int) -> bool:

@@ -378,7 +378,7 @@ class BasicBlocks:
         if self._watching and is_told:
             parts.append(self._records.noted(pc, row, kind, condition))
         if waits(row):
-            parts.append(self._control.waiting(number, row, kind))
+            parts.append(self._control.waiting(number, pc, row, kind))
         if has_guard and self._records.tells(row) and kind != "branch_if_apart":
             taken = "(local.get $on)" if kind in BRANCHES else "(i32.const 0)"
             parts.append(self._records.decided(pc, "(local.get $on)", taken))

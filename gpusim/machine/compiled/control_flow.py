@@ -13,6 +13,7 @@ from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import Places
 from gpusim.machine.compiled.record_code import RecordCode
 from gpusim.machine.compiled.symbols import NotDerivedError
+from gpusim.machine.gathering import FIRST_EXCHANGE, corresponding
 from gpusim.machine.warps import state
 from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.loops import swapping
@@ -200,9 +201,11 @@ class ControlFlow:
         live = f"(i32.load offset={layout.LIVE} (local.get $W))"
         return f"(i32.and (i32.and (local.get $x) {live}) (i32.xor {here} (i32.const -1)))"
 
-    def waiting(self, number: int, row: Instruction, kind: str) -> str:
+    def waiting(self, number: int, pc: int, row: Instruction, kind: str) -> str:
         """Return code that blocks a split until all live lanes of its mask arrive."""
-        waits = state.AT_WARP if kind == "warpsync" else state.AT_MASK
+        waits = state.AT_MASK
+        if corresponding(self._program)[pc] > FIRST_EXCHANGE:
+            waits = state.AT_WARP if kind == "warpsync" else state.AT_COLLECT
         undone = "" if OPS[row.op].is_replayed else self._undone(number)
         misses = state.written("misses", "(i32.const 1)") if self._in_order else ""
         hold = (
@@ -215,7 +218,8 @@ class ControlFlow:
             differ = f"(if (i32.ne (local.get $x) (local.get $z)) (then {apart}))"
         named = self._named(with_own=self._detection is not None)
         return f"""{named} {differ} (if {self._missing("(local.get $M)")} (then
-{undone} {misses} {hold} (call $gather (local.get $W)) (return)))"""
+(if {state.read("goes_without")} (then {state.written("goes_without", "(i32.const 0)")})
+(else {undone} {misses} {hold} (call $gather (local.get $W)) (return)))))"""
 
     def _parted(self, block: int) -> str:
         """Return code that ends a turn with a split for each set of lanes with equal operands."""

@@ -18,7 +18,7 @@ from gpusim.launch.prepared import Prepared
 from gpusim.machine import values
 from gpusim.machine.compiled import arrays, memory, modules, parts
 from gpusim.machine.compiled.detection import Detection
-from gpusim.machine.compiled.instance import Instance, LeftError, TrappedError
+from gpusim.machine.compiled.instance import Instance, LeftError, StandsStillError, TrappedError
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -112,6 +112,8 @@ class CompiledLaunch:
             if not self._takes_turns():
                 if isinstance(error, TrappedError):
                     self._raise_fault(blocks)
+                if isinstance(error, StandsStillError):
+                    self._instance.raise_deadlock()
                 self.close()
                 return False
             return len(blocks) <= chunk and self.has_run(blocks, chunk, steps, is_last=is_last)

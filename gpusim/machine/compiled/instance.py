@@ -311,6 +311,13 @@ class Instance:
         held[:] = held[by_position[self.turns.arranged(held)]]
         return 0
 
+    def raise_deadlock(self) -> None:
+        """Raise the fault of a run in which no warp makes progress."""
+        assert self._progress is not None
+        found = None if self.made.shared.in_order else self._progress.deadlock(self.memory)
+        if found is not None:
+            raise found
+
     def raise_fault(self) -> None:
         """Raise the fault of the instruction at which a module that tells them has trapped."""
         pc, address, split, on = (

@@ -66,6 +66,7 @@ class OneWarp:
             self._arrays.bring(self._memory, 0, 0)
         self._find(address, instruction)
         group = self._group(pc, address, split)
+        group.is_gathered = True  # code before it has waited for lanes
         given, made = self._place.made.many.get(pc, (layout.operand(0), layout.result(0)))
         self._read_operands(pc, instruction, given)
         lanes = _lanes(np.array([on & state.ALL_LANES], np.uint32))[None]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gpusim.errors import NoProgressError
+from gpusim.errors import BarrierError, NoProgressError
 from gpusim.isa.ops import Program
 from gpusim.machine.compiled import layout
 from gpusim.machine.compiled.arrays import arrays_begin
 from gpusim.machine.compiled.memory import BatchMemory
-from gpusim.machine.no_progress import never_ends, too_long
+from gpusim.machine.no_progress import Standing, deadlock, never_ends, too_long
 from gpusim.machine.warps import state
 from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS
 from gpusim.typing import Array
@@ -24,6 +24,15 @@ from gpusim.typing import Array
 MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
 # Backward branches of a warp, times the step limit: some ten seconds of a loop of few instructions.
 TIMES_THE_LIMIT = 512
+
+
+_PLACES = {
+    state.AT_BARRIER: "barrier",
+    state.AT_NAMED_BARRIER: "named barrier",
+    state.AT_CLUSTER: "cluster",
+    state.AT_CONVERGENCE: "convergence",
+    **dict.fromkeys((state.AT_WARP, state.AT_MASK, state.AT_COLLECT), "mask"),
+}
 
 
 class EndlessError(Exception):
@@ -89,6 +98,25 @@ class Progress:
         more = (self._most if place.is_last else place.most_steps) - steps
         return min(more, max(steps, place.first_look))
 
+    def deadlock(self, memory: Array) -> BarrierError | None:
+        """Return the fault of warps of which none can go on.
+
+        None for lanes of a mask that wait at several instructions: they may meet.
+        """
+        place, made = self._place, self._place.made
+        ends = [*made.starts[1:], made.length]
+        standing = []
+        for warp in self._all(memory):
+            alike = [(mask, block) for block, _, at, mask in warp.splits if at >= state.AT_MASK]
+            if len({mask for mask, _ in alike}) < len(set(alike)):
+                return None
+            number, block = warp.row % place.warps, warp.row // place.warps
+            for code, lanes, at, _ in warp.splits:
+                pc = made.starts[code] if at >= state.AT_WARP else ends[code] - 1
+                found = int(place.placement.blocks[block]), number, lanes.bit_count(), pc
+                standing.append(Standing(*found, _PLACES[at]))
+        return deadlock(self._program, standing)
+
     def _all(self, memory: Array) -> list[_Warp]:
         size, first = self._place.made.warp_bytes, self._place.warps_at
         return [_Warp(memory, first + n * size, self._place) for n in range(self._place.held)]
@@ -152,6 +180,8 @@ class _Warp:
         count = int(words[0])
         words = words[SPLITS // 4 :][: count * SPLIT_BYTES // 4]
         splits = words.reshape(count, SPLIT_BYTES // 4)[:, :3]
+        # Their block of code, lanes, state, and what they wait for.
+        self.splits = words.view(np.uint32).reshape(count, SPLIT_BYTES // 4).tolist()
         self.pcs = [place.made.starts[block] for block in splits[:, 0].tolist()]
         registers = place.made.registers.values()
         parts = (held[at.offset : at.offset + at.bytes] for at in registers if at.base == "warp")

@@ -11,6 +11,7 @@ from gpusim.machine.warps.state import (
     ALL_LANES,
     ASIDE,
     AT_CONVERGENCE,
+    AT_MASK,
     AT_WARP,
     BARRIER_BITS,
     IN,
@@ -246,7 +247,77 @@ def _join(warp: Warp, split: Split, at: int, token: int) -> None:
             at += 1
 
 
+def let_go(warp: Warp) -> bool:
+    """Continue splits at a BSYNC, without their token, if others of the warp wait for lanes.
+
+    As on a GPU, where all lanes wait: warp barriers, shuffles and votes may need those at a
+    convergence barrier (independent thread scheduling). Return whether any continued.
+    """
+    waits = goes = False
+    for number in range(warp.splits):
+        state = warp.split(number).state
+        if state == READY:
+            return False
+        waits = waits | (state >= AT_WARP)
+    at = 0
+    while waits and at < warp.splits:
+        split = warp.split(at)
+        at += 1
+        if split.state == AT_CONVERGENCE:
+            _join(warp, split, at, newest_token(warp, split))
+            take(warp, split.waits_for & _BARRIER, split.lanes)
+            split.block += 1
+            split.state = READY
+            split.waits_for = new_path()
+            goes = True
+    return goes
+
+
 # -- masks -----------------------------------------------------------------------------------
+
+
+def exchanges_apart(warp: Warp) -> bool:
+    """Whether lanes of a mask wait at several instructions: NumPy lets them meet."""
+    for number in range(warp.splits):
+        split = warp.split(number)
+        for before in range(number):
+            other = warp.split(before)
+            alike = split.state >= AT_MASK and other.state == split.state
+            if alike and split.waits_for == other.waits_for and split.block != other.block:
+                return True
+    return False
+
+
+def with_those_present(warp: Warp) -> int:
+    """Return the split of a warp that exchanges values without missing lanes, -1 for none.
+
+    No lane of the warp can run. Those at the lowest pc go first; at a warp barrier lanes wait on.
+    """
+    found = -1
+    for number in range(warp.splits):
+        split = warp.split(number)
+        if split.state == READY or split.state == AT_CONVERGENCE:
+            return -1
+        if split.state == AT_MASK and (found < 0 or split.block < warp.split(found).block):
+            found = number
+    if found >= 0:
+        split = warp.split(found)
+        _unite(warp, split, found + 1)
+        split.state = READY
+        split.waits_for = new_path()
+    return found
+
+
+def _unite(warp: Warp, split: Split, number: int) -> None:
+    """Let the splits from a number on that wait with a split become part of it."""
+    while number < warp.splits:
+        other = warp.split(number)
+        if waits_with(split, other):
+            split.lanes = split.lanes | other.lanes
+            united(warp, split, other)
+            remove(warp, number)
+        else:
+            number += 1
 
 
 def waits_with(split: Split, other: Split) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.machine.warps.barriers import ARRIVALS_BYTES, reduce
 from gpusim.machine.warps.bulk_copies import forget_bulk
 from gpusim.machine.warps.clusters import member, open_cluster, opened
-from gpusim.machine.warps.convergence import new_path
+from gpusim.machine.warps.convergence import exchanges_apart, let_go, new_path, with_those_present
 from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.machine.warps.state import (
     ALL_LANES,
@@ -197,7 +197,7 @@ def run_cluster(first: Warp) -> u32:
             block = Warp(block.address + LAUNCH.warps * LAUNCH.warp_bytes)
         if not is_waiting:
             return ENDED
-        if not open_cluster(first):
+        if not open_cluster(first) and not _goes_on(first, LAUNCH.held):
             return WAITS
 
 
@@ -228,8 +228,30 @@ def run_block(first: Warp) -> u32:
         if not waits:
             opened(first)
             open_barrier(first, path)
-        elif not has_run:
+        elif not has_run and (LAUNCH.cluster > 1 or not _goes_on(first, LAUNCH.warps)):
             return WAITS
+
+
+def _goes_on(first: Warp, warps: int) -> bool:
+    """Let lanes go on of which no other is ready, as a GPU does; False in a deadlock."""
+    warp, goes = first, False
+    for _ in range(warps):
+        if exchanges_apart(warp):
+            return False
+        warp = Warp(warp.address + LAUNCH.warp_bytes)
+    warp = first
+    for _ in range(warps):
+        goes = goes | let_go(warp)
+        warp = Warp(warp.address + LAUNCH.warp_bytes)
+    warp = first
+    for _ in range(warps):
+        number = -1 if goes else with_those_present(warp)
+        if number >= 0:
+            NOW.goes_without = 1
+            run_warp(warp, number)
+            goes = True
+        warp = Warp(warp.address + LAUNCH.warp_bytes)
+    return goes
 
 
 def open_barrier(warp: Warp, path: int) -> None:

@@ -13,7 +13,8 @@ SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and i
 MOST_SPLITS = 32
 (
     READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CLUSTER, AT_WORD, AT_CONVERGENCE, AT_WARP, AT_MASK,
-) = range(8)  # fmt: skip
+    AT_COLLECT,
+) = range(9)  # fmt: skip
 BARRIER_BITS = 8  # of `Split.waits_for` and `Token.name`: above them is a path, or a number
 ASIDE, MOST_ASIDE = 255, 256  # tokens in registers
 ALL_LANES = 0xFFFFFFFF
@@ -96,7 +97,8 @@ class State(Record):
     `begun`. `passes` counts the groups' runs, `bulk` the used places for bulk copies. In a check,
     `lost` lanes had a fault at their last access, and a product for addresses `overflows`; `taken`
     counts the turns of other orders.
-    Code that tells its faults notes each instruction (`told_pc`) with its warp and lanes.
+    Code that tells its faults notes each instruction (`told_pc`) with its warp and lanes. Where
+    `goes_without` is set, an exchange does not wait for missing lanes.
     """
 
     next_block: u32
@@ -157,6 +159,7 @@ class State(Record):
     told_warp: u32
     told_split: u32
     told_on: u32
+    goes_without: u32
 
 
 class Word(Record):
@@ -212,10 +215,11 @@ class Reduction(Record):
 class Split(Record):
     """Diverged lanes of a warp with a program counter of their own, in blocks of code.
 
-    `waits_for` is the mask of a warp barrier (`AT_WARP`) or of another instruction that waits for
-    lanes (`AT_MASK`), or the number of a named barrier below the threads that it waits for
-    (`AT_NAMED_BARRIER`); at `AT_WORD` a poll is parked (`clocks`). Elsewhere it is a convergence
-    barrier (`AT_CONVERGENCE`) below a hash of the split's path, where the order of atomics shows:
+    `waits_for` is the mask of a warp barrier (`AT_WARP`), of an exchange of values (`AT_MASK`) or
+    of another instruction that waits for lanes (`AT_COLLECT`), or the number of a named barrier
+    below the threads that it waits for (`AT_NAMED_BARRIER`); at `AT_WORD` a poll is parked
+    (`clocks`). Elsewhere it is a convergence barrier (`AT_CONVERGENCE`) below a hash of the split's
+    path, where the order of atomics shows:
     splits with equal paths run together.
     """
 
