@@ -170,15 +170,11 @@ def serial(terms: int, *, blocks: int = 1, **options: Any) -> gpusim.Findings:
     return gpusim.check(serial_kernel()[blocks, 64], np.zeros(64), terms, **options)
 
 
-def test_a_race_behind_a_long_loop_of_one_lane_is_found_in_compiled_code(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """NumPy stops at the step limit, which compiled code goes far beyond."""
+def test_a_race_behind_a_long_loop_of_one_lane_is_found() -> None:
+    """A loop that makes progress goes far beyond the step limit."""
     examination.forget()
     assert [one.rule for one in serial(20_000, step_limit=10_000)] == ["shared-race"]
     assert [one.rule for one in serial(20_000, step_limit=10_000, order=1)] == ["shared-race"]
-    monkeypatch.setenv("GPUSIM_FAST", "0")
-    assert "no-progress" in [one.rule for one in serial(20_000, step_limit=10_000)]
 
 
 OUTSIDE = """
@@ -198,10 +194,10 @@ def outside(terms: int, columns: int, out: Any) -> gpusim.Findings:
     return gpusim.check(kernel[1, 64], out, x, terms, columns, step_limit=10_000)
 
 
-def test_accesses_outside_their_arrays_behind_a_long_loop_are_found_in_compiled_code(
+def test_accesses_outside_their_arrays_behind_a_long_loop_are_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Lanes with a fault skip their access, load zeros, and are counted as by NumPy."""
+    """Lanes with a fault skip their access and load zeros, compiled and interpreted."""
     kept, slow = np.zeros((2, 64), np.int32)
     found = outside(20_000, 0, kept)
     told = [(one.message.partition(" is")[0], one.count) for one in found if one.rule == "bounds"]
@@ -211,7 +207,6 @@ def test_accesses_outside_their_arrays_behind_a_long_loop_are_found_in_compiled_
     monkeypatch.setenv("GPUSIM_FAST", "0")
     assert outside(100, 0, slow).found == found.found
     assert (kept == slow).all()
-    assert "no-progress" in [one.rule for one in outside(20_000, 0, slow)]
 
 
 @pytest.mark.parametrize("fast", ["0", "1"])

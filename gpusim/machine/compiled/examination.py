@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusim.errors import GpusimError, KernelFault
-from gpusim.host import fast
 from gpusim.host.kept import Recent
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.prepared import Prepared
@@ -67,7 +66,7 @@ def examined(
     `added` takes the additions to floating-point sums.
     """
     program, allocations = prepared.program, allocated(prepared)
-    if not fast.is_wanted() or program in _refused:
+    if program in _refused:
         return None
     if not _is_possible(prepared, allocations.values(), cells):
         return None
@@ -95,8 +94,6 @@ def written_down(
     `added` takes the additions to floating-point sums, `takes` the counts at the end, and returns
     whether the findings are complete.
     """
-    if not fast.is_wanted():
-        return False
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
         return False
