@@ -26,22 +26,26 @@ def measured_gbps(
 ) -> list[tuple[int, float]]:
     """Return (elements, GB/s) measured of a kernel with a cold L2, in order.
 
-    `kind` is the type of the elements. A device without measurements of its own has none.
+    `kind` is the type of the elements. A device without measurements of its own has none; of its
+    files, `NAME` and then `NAME-...`, the first counts that has the kernel.
     """
     from numpy import dtype
 
     files = _module("files")
-    if device not in files.names():
-        return []
-    found = [
-        (one.case.n, one.case.n * dtype(one.case.dtype).itemsize / one.time_us / 1000)
-        for one in files.load(device).times
-        if (one.kernel, one.case.block, one.case.dtype) == (kernel, block, kind)
-        and (one.case.l2, one.case.scope) == ("cold", "single")
-        and one.case.grid is None
-        and one.time_us is not None
-    ]
-    return sorted(found)
+    names = [name for name in files.names() if f"{name}-".startswith(f"{device}-")]
+    for name in names:
+        found = [
+            (one.case.n, one.case.n * dtype(one.case.dtype).itemsize / one.time_us / 1000)
+            for one in files.load(name).times
+            if (one.kernel, one.case.block, one.case.dtype) == (kernel, block, kind)
+            and (one.case.l2, one.case.scope) == ("cold", "single")
+            and one.case.grid is None
+            and one.case.coarse is None
+            and one.time_us is not None
+        ]
+        if found:
+            return sorted(found)
+    return []
 
 
 def beside_predictions(

@@ -191,6 +191,13 @@ def test_measured_points_are_those_of_the_committed_file() -> None:
     assert measured_gbps("reduce1", "a100", 256) == []
 
 
+def test_a_kernel_measured_later_has_its_rates_from_the_later_file() -> None:
+    """2^24 ints in 18.528 us, of validate/measured/h200-hopper.json."""
+    found = dict(measured_gbps("reduce_bulk", "h200", 256))
+    assert list(found) == [2**16, 2**20, 2**24]
+    assert found[2**24] == pytest.approx(2**26 / 18.528 / 1000)
+
+
 def test_where_no_kernel_is_named_the_series_is_drawn_as_corrected() -> None:
     assert corrected(SERIES) == [
         "reduce1", "reduce2", "reduce3", "reduce4", "reduce5_fixed", "reduce6", "reduce7",
