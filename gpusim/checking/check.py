@@ -254,7 +254,7 @@ def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
 
 def _limits(prepared: Prepared, step_limit: int) -> Limits:
     chunk = machine.chunk_blocks(prepared.program, prepared.launch)
-    return Limits(step_limit, chunk, machine.quantum(step_limit))
+    return Limits(step_limit, chunk, machine.quantum(step_limit), prepared.source_file)
 
 
 def _by_steps(

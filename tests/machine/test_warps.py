@@ -33,7 +33,7 @@ from gpusim.wasm.memory import u32
 AT, COUNTS, BYTES = 8192, 12288, 16384
 UNHEARD = """(func $appended (param i32 i32)) (func $removed (param i32 i32 i32))
 (func $united (param i32 i32 i32)) (func $start (param i32)) (func $begins (param i32))
-(func $opened (param i32)) (func $lets_pass (param i32 i32))
+(func $opened (param i32)) (func $lets_pass (param i32 i32)) (func $met (param i32 i32 i32))
 (func $progress (param i32) (result i32) (i32.const -1))"""
 
 
@@ -270,7 +270,7 @@ IN_ORDER: dict[str, Callable[..., Any]] = {
 def in_order() -> Linked:
     beside = (
         "(func $start (param i32)) (func $begins (param i32)) (func $opened (param i32))"
-        " (func $lets_pass (param i32 i32))"
+        " (func $lets_pass (param i32 i32)) (func $met (param i32 i32 i32))"
         " (func $progress (param i32) (result i32) (i32.const -1))"
         " (func $draw (param i32 i32) (result i32) (i32.const 0))"
     )

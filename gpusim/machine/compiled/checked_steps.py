@@ -26,7 +26,7 @@ from gpusim.machine.group import Group
 from gpusim.machine.participation import EVERY_LANE
 from gpusim.machine.state import Batch, Splits
 from gpusim.machine.turns import Turns
-from gpusim.machine.warps.checked_steps import OPENED, OPENED_NAMED, STEP_BYTES
+from gpusim.machine.warps.checked_steps import MET, OPENED, OPENED_NAMED, PASSED, STEP_BYTES
 from gpusim.machine.warps.state import BARRIER_BITS, OPERAND_BYTES, OPERANDS
 from gpusim.typing import Array, DType
 
@@ -141,7 +141,11 @@ class CheckedSteps:
         for begin, end in pairwise([0, *ends.tolist(), len(order)]):
             if end > begin:
                 some = words[order[begin:end]]
-                if pc[begin] >= OPENED:
+                if pc[begin] == MET:
+                    self._meet(some)
+                elif pc[begin] == PASSED:
+                    self._pass(some)
+                elif pc[begin] >= OPENED:
                     self._open(some, is_named=pc[begin] == OPENED_NAMED)
                 else:
                     self._step(int(pc[begin]), some, operands)
@@ -242,6 +246,28 @@ class CheckedSteps:
         opened = BarrierOpened(placement, rows, pcs[:count], self._last, *named)
         self._listener.observer.barrier_opened(opened)
 
+    def _meet(self, some: Array) -> None:
+        """Report the splits that pass a warp barrier as lanes have met at several."""
+        starts = np.array(self._made.starts)[some[:, _PC] & _BLOCK]
+        for pc in sorted(set(starts.tolist()) & self._listener.steps.keys()):
+            here = some[starts == pc]
+            rows, copies, placement = self._as_one(here, [here[:, _ON], here[:, _ABLE]])
+            lanes, beside = (_shaped(_lanes(here[:, at]), copies) for at in (_ACTIVE, _ABLE))
+            mask = _shaped(here[:, _ON, None], copies)
+            step = Step(pc, self._rows[pc], placement, rows, lanes, lanes, mask=mask, beside=beside)
+            self._last = step
+            self._listener.observer.step(step)
+
+    def _pass(self, some: Array) -> None:
+        """Report warp barriers of whole warps that release without all lanes."""
+        starts = np.array(self._made.starts)[some[:, _PC] & _BLOCK]
+        for pc, one in zip(starts.tolist(), some, strict=True):
+            rows, lanes = one[_ROW : _ROW + 1].astype(np.int64), _lanes(one[_ACTIVE : _ACTIVE + 1])
+            apart = Placement(self._placement.blocks, self._placement.warps_per_block, folded=False)
+            group = self._group(apart, pc, rows, lanes[None])
+            every = np.ones_like(group.mask)
+            participation.tell_absent(self._faulty(group), group, self._rows[pc], every)
+
     def _as_one(
         self, some: Array, ways: Sequence[Array], *, is_told: bool = True
     ) -> tuple[Array, int, Placement]:
@@ -277,7 +303,7 @@ def _register(row: Instruction, held: Mapping[int, Array], register: int) -> Arr
 
 def _kinds(pc: Array) -> Array:
     """Return the pcs of steps, and the kinds of opened barriers without their block of code."""
-    return np.where(pc & OPENED, pc & ~np.uint32(_BLOCK), pc)
+    return np.where(pc >= OPENED, pc & ~np.uint32(_BLOCK), pc)
 
 
 def _shaped(values: Array, copies: int) -> Array:

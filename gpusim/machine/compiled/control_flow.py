@@ -13,11 +13,12 @@ from gpusim.machine.compiled.pace_code import PaceCode
 from gpusim.machine.compiled.places import Places
 from gpusim.machine.compiled.record_code import RecordCode
 from gpusim.machine.compiled.symbols import NotDerivedError
-from gpusim.machine.gathering import FIRST_EXCHANGE, corresponding
+from gpusim.machine.gathering import CORRESPONDING, FIRST_EXCHANGE, corresponding
 from gpusim.machine.warps import state
 from gpusim.machine.warps.steps import RUN_BYTES
 from gpusim.program.loops import swapping
 
+_WAITS = {CORRESPONDING["warpsync"]: state.AT_WARP, CORRESPONDING["collect"]: state.AT_COLLECTION}
 _NEXT = f"(i32.load (i32.const {state.place('next_block')}))"  # of the warp's other splits
 SETTLES = state.written("settles", "(i32.const 1)")  # others may wait for lanes that leave
 
@@ -203,9 +204,8 @@ class ControlFlow:
 
     def waiting(self, number: int, pc: int, row: Instruction, kind: str) -> str:
         """Return code that blocks a split until all live lanes of its mask arrive."""
-        waits = state.AT_MASK
-        if corresponding(self._program)[pc] > FIRST_EXCHANGE:
-            waits = state.AT_WARP if kind == "warpsync" else state.AT_COLLECT
+        alike = int(corresponding(self._program)[pc])
+        waits = state.AT_MASK if alike <= FIRST_EXCHANGE else _WAITS.get(alike, state.AT_COLLECT)
         undone = "" if OPS[row.op].is_replayed else self._undone(number)
         misses = state.written("misses", "(i32.const 1)") if self._in_order else ""
         hold = (
@@ -216,15 +216,13 @@ class ControlFlow:
         if kind == "collect":
             apart = f"{self._undone(number)} {self._parted(number)}"
             differ = f"(if (i32.ne (local.get $x) (local.get $z)) (then {apart}))"
-        named = self._named(with_own=self._detection is not None)
+        named = self._named(with_own=self._detection is not None and not self._places.steps)
         return f"""{named} {differ} (if {self._missing("(local.get $M)")} (then
 (if {state.read("goes_without")} (then {state.written("goes_without", "(i32.const 0)")})
 (else {undone} {misses} {hold} (call $gather (local.get $W)) (return)))))"""
 
     def _parted(self, block: int) -> str:
         """Return code that ends a turn with a split for each set of lanes with equal operands."""
-        if self._in_order:
-            return "(unreachable)"
         split = f"(local.get $W) (local.get $i) (i32.const {block}) (local.get $M)"
         return f"(call $part {split}) (return)"
 

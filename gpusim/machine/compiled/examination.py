@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusim.errors import GpusimError, KernelFault
+from gpusim.errors import GpusimError, KernelFault, NoProgressError
 from gpusim.host.kept import Recent
 from gpusim.isa.ops import OPS, Instruction, Program
 from gpusim.launch.prepared import Prepared
@@ -22,10 +22,11 @@ from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
-from gpusim.machine.compiled.instance import LeftError, TakesAdditions
+from gpusim.machine.compiled.instance import LeftError, StandsStillError, TakesAdditions
 from gpusim.machine.compiled.kinds import BULK, HANDLED
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
+from gpusim.machine.compiled.standing import standing
 from gpusim.machine.compiled.symbols import NotDerivedError
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context, OnFault
@@ -50,12 +51,13 @@ def forget() -> None:
 class Limits(NamedTuple):
     """The most `steps` of a block; where warps take turns, the blocks that do so at a time.
 
-    Others join these after `quantum` steps.
+    Others join these after `quantum` steps. `file` is that of the program's lines, if any.
     """
 
     steps: int
     chunk: int
     quantum: int
+    file: str
 
 
 def examined(
@@ -226,8 +228,22 @@ class _Examination:
         place.is_last = first + len(blocks) == context.batch.launch.blocks
         steps = self._limits.steps
         place.most_steps = steps if place.is_last else min(self._limits.quantum, steps)
-        instance.run(place, context, 0, steps, added=added)
-        if place.checked is not None:
+        if place.checked is None:
+            instance.run(place, context, 0, steps, added=added)
+            return
+        try:
+            instance.run(place, context, 0, steps, self._limits.file, added=added)
+        except StandsStillError:
+            if not place.is_last:  # others might join these
+                raise
+            place.checked.finish()
+            known = instance.value("idle"), self._limits.file, f"{steps} instructions"
+            program = context.batch.program
+            place.checked.on_fault(standing(instance.memory, place, program, *known))
+        except NoProgressError as fault:
+            place.checked.finish()
+            place.checked.on_fault(fault)
+        else:
             place.checked.finish()
 
 

@@ -191,11 +191,11 @@ class Instance:
             before.undo()
             kind = TrappedError if isinstance(error, TrapError) else LeftError
             raise kind(str(error)) from error
-        if ended:
-            raise StandsStillError("no warp makes progress")
         if most_notes or added is not None:
             self._drain()
         self._take_steps()
+        if ended:
+            raise StandsStillError("no warp makes progress")
 
     @property
     def is_disordered(self) -> bool:
@@ -298,6 +298,8 @@ class Instance:
                 return self._progress.of_warp(self.memory, warp)
             return self._progress.of_all(self.memory)
         except EndlessError as error:
+            if self._place.checked is not None and self._place.is_last:
+                return -1
             raise LeftError(str(error)) from error
 
     def _draw(self, count: int, arranges: int) -> int:

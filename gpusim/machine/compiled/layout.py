@@ -82,6 +82,7 @@ def runtime(
         text += "\n(func $begins (param $W i32))"
     if not checking:
         text += "\n(func $lets_pass (param $W i32) (param $split i32))"
+        text += "\n(func $met (param $W i32) (param $split i32) (param $here i32))"
     if not in_order:
         text += _WITHOUT_ORDER
     return text

@@ -19,6 +19,7 @@ from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.no_progress import Standing, deadlock, never_ends, too_long
 from gpusim.machine.warps import state
 from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS
+from gpusim.program.decisions import decisions
 from gpusim.typing import Array
 
 MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
@@ -26,12 +27,12 @@ MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
 TIMES_THE_LIMIT = 512
 
 
-_PLACES = {
+PLACES = {
     state.AT_BARRIER: "barrier",
     state.AT_NAMED_BARRIER: "named barrier",
     state.AT_CLUSTER: "cluster",
     state.AT_CONVERGENCE: "convergence",
-    **dict.fromkeys((state.AT_WARP, state.AT_MASK, state.AT_COLLECT), "mask"),
+    **dict.fromkeys((state.AT_WARP, state.AT_COLLECTION, state.AT_MASK, state.AT_COLLECT), "mask"),
 }
 
 
@@ -114,7 +115,7 @@ class Progress:
             for code, lanes, at, _ in warp.splits:
                 pc = made.starts[code] if at >= state.AT_WARP else ends[code] - 1
                 found = int(place.placement.blocks[block]), number, lanes.bit_count(), pc
-                standing.append(Standing(*found, _PLACES[at]))
+                standing.append(Standing(*found, PLACES[at]))
         return deadlock(self._program, standing)
 
     def _all(self, memory: Array) -> list[_Warp]:
@@ -131,7 +132,12 @@ class Progress:
         splits = held[:, SPLITS : SPLITS + most * SPLIT_BYTES].copy().view(np.int32)
         splits = splits.reshape(place.held, most, SPLIT_BYTES // 4)[:, :, :3]
         splits[np.arange(most) >= count] = 0
-        registers = (at for at in place.made.registers.values() if at.base == "warp")
+        deciding = decisions(self._program).registers
+        registers = (
+            at
+            for register, at in place.made.registers.items()
+            if at.base == "warp" and register in deciding
+        )
         parts = (held[:, at.offset : at.offset + at.bytes] for at in registers)
         return b"".join(part.tobytes() for part in (count, splits, *parts))
 

@@ -27,7 +27,7 @@ from gpusim.machine.warps.bulk_copies import BULK_BYTES, GROUPS_BYTES, MOST_BULK
 from gpusim.machine.warps.clusters import MEMBER_BYTES
 from gpusim.machine.warps.copies import QUEUE_BYTES
 from gpusim.program.flow import all_successors, leaders
-from gpusim.program.loops import pure, swapping
+from gpusim.program.loops import pure, swapping, yielding
 from gpusim.program.polling import awaits
 from gpusim.wasm.memory import fields_of, packed
 
@@ -216,7 +216,7 @@ class _Translator:
         if not self._in_order:
             return ""
         program, starts = self._program, self._made.starts
-        lone, swaps = pure(program), swapping(program)
+        lone, swaps, yields = pure(program), swapping(program), yielding(program)
         # With faults that do not end a launch, NumPy's machine is always fair.
         self._made.awaits = awaits(program) or bool(swaps) or self._detection is not None
         flags = (
@@ -224,10 +224,20 @@ class _Translator:
             | turns.SWAPPING * (pc in swaps.values())
             | turns.SWAP * (pc in swaps)
             | turns.WAITING * waits(self._rows[pc])
+            | turns.YIELDING * bool(yields[pc])
+            | turns.OF_WHOLE_WARPS * self._waits_for_all(pc)
             for pc in starts
         )
         held = "".join(f"\\{flag:02x}" for flag in flags)
         return f'(data (i32.const {self._made.flags_at}) "{held}")'
+
+    def _waits_for_all(self, pc: int) -> bool:
+        """Return whether a row is a warp barrier of the source, for all lanes of a warp.
+
+        One that the compiler adds before a block barrier is left to the barrier rules.
+        """
+        barriers = {row.line for row in self._rows if OPS[row.op].kind == "barrier"}
+        return self._rows[pc].detail == "all" and self._rows[pc].line not in barriers
 
     def _table_of_reductions(self) -> str:
         """Return the results of barriers as data."""

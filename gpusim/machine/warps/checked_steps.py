@@ -11,6 +11,7 @@ from gpusim.machine.warps.accesses import ARRAY_BYTES, ARRAY_COUNT, ARRAYS, Arra
 from gpusim.machine.warps.state import (
     AT_BARRIER,
     AT_CLUSTER,
+    AT_WARP,
     IN,
     LAUNCH,
     NOW,
@@ -27,9 +28,9 @@ from gpusim.wasm.integers import trailing_zeros
 from gpusim.wasm.memory import Record, copy, i64, u32
 
 STEP_BYTES, WORD = 28, 4
-# In place of a pc: a split at a block's barrier that opens, at one with a number, or at one of a
-# cluster. The block of code is below it.
-OPENED, OPENED_NAMED, OPENED_CLUSTER = 4 << 28, 5 << 28, 6 << 28
+# In place of a pc: a split at a block's barrier that opens, at one with a number, at one of a
+# cluster, at a warp barrier that lacks lanes, or at one of several. The block of code is below it.
+OPENED, OPENED_NAMED, OPENED_CLUSTER, PASSED, MET = 4 << 28, 5 << 28, 6 << 28, 7 << 28, 8 << 28
 _LOCAL, _SHARED, _RANK = LOCAL_HIGH, SHARED_HIGH, RANK_SHIFT
 
 
@@ -89,10 +90,20 @@ def opens(warp: Warp) -> None:
 def lets_pass(warp: Warp, split: Split) -> None:
     """Record a split as a named barrier opens, with the barrier in place of able lanes.
 
-    Or as that of its cluster opens.
+    Or as that of its cluster opens, or a warp barrier releases others without all lanes.
     """
     kind = OPENED_CLUSTER if split.state == AT_CLUSTER else OPENED_NAMED
+    if split.state == AT_WARP:
+        kind = PASSED
     check(warp, kind | split.block, split.lanes, split.lanes, split.waits_for, 0)
+
+
+def met(warp: Warp, split: Split, here: u32) -> None:
+    """Record a split that passes a warp barrier, its mask in place of lanes that are on.
+
+    Lanes `here` have met at several barriers: they are in place of able lanes.
+    """
+    check(warp, MET | split.block, split.lanes, split.waits_for, here, 0)
 
 
 # -- lanes without a fault -------------------------------------------------------------------

@@ -45,6 +45,11 @@ def united(warp: Warp, one: Split, other: Split) -> None:
     """Handle a split that another one joins."""
 
 
+@external("met")
+def met(warp: Warp, split: Split, here: u32) -> None:
+    """Handle a split that passes a warp barrier, as some lanes have met at several."""
+
+
 def append(warp: Warp, block: u32, lanes: u32, path: u32) -> None:
     """Continue lanes at a basic block as a new split."""
     number = warp.splits
@@ -253,14 +258,19 @@ def let_go(warp: Warp) -> bool:
     As on a GPU, where all lanes wait: warp barriers, shuffles and votes may need those at a
     convergence barrier (independent thread scheduling). Return whether any continued.
     """
-    waits = goes = False
+    waits = False
     for number in range(warp.splits):
         state = warp.split(number).state
         if state == READY:
             return False
         waits = waits | (state >= AT_WARP)
-    at = 0
-    while waits and at < warp.splits:
+    return waits and go_alone(warp)
+
+
+def go_alone(warp: Warp) -> bool:
+    """Continue splits at a BSYNC without the lanes that they wait for; return whether any did."""
+    goes, at = False, 0
+    while at < warp.splits:
         split = warp.split(at)
         at += 1
         if split.state == AT_CONVERGENCE:
@@ -325,7 +335,7 @@ def waits_with(split: Split, other: Split) -> bool:
     return (
         split.state == other.state
         and split.waits_for == other.waits_for
-        and (split.state == AT_WARP or split.block == other.block)
+        and (split.state < AT_MASK or split.block == other.block)
     )
 
 
@@ -347,11 +357,22 @@ def gather(warp: Warp) -> None:
                     are_apart = are_apart | (other.block != split.block)
                     here = here | other.lanes
             if not split.waits_for & warp.live & ~here:
-                _go_on(warp, split, are_apart)
+                _go_on(warp, split, are_apart, here)
                 at = 0
 
 
-def _go_on(warp: Warp, split: Split, are_apart: bool) -> None:
+def gather_present(warp: Warp, number: u32) -> None:
+    """Continue a split at an exchange and those that wait with it, without the missing lanes."""
+    asked, at = warp.split(number), 0
+    while not waits_with(asked, warp.split(at)):
+        at += 1
+    split = warp.split(at)
+    _unite(warp, split, at + 1)
+    split.state = READY
+    split.waits_for = new_path()
+
+
+def _go_on(warp: Warp, split: Split, are_apart: bool, here: int) -> None:
     """Continue a split and the splits that wait with it."""
     number = 0
     while number < warp.splits:
@@ -359,21 +380,22 @@ def _go_on(warp: Warp, split: Split, are_apart: bool) -> None:
         number += 1
         if other.address != split.address and waits_with(split, other):
             if are_apart:
-                _pass_barrier(warp, other)
+                _pass_barrier(warp, other, here)
             else:
                 split.lanes = split.lanes | other.lanes
                 united(warp, split, other)
                 number -= 1
                 remove(warp, number)
     if are_apart:
-        _pass_barrier(warp, split)
+        _pass_barrier(warp, split, here)
     else:
         split.state = READY
         split.waits_for = new_path()
 
 
-def _pass_barrier(warp: Warp, split: Split) -> None:
-    """Continue a split after a warp barrier, and count that."""
+def _pass_barrier(warp: Warp, split: Split, here: int) -> None:
+    """Continue a split after a warp barrier, and count that; lanes `here` have met at several."""
+    met(warp, split, here)
     count = warp.count(split.block)
     count.executions += 1
     count.lanes += popcount(split.lanes)

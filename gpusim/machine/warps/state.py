@@ -12,9 +12,9 @@ OUT = IN + OPERANDS * OPERAND_BYTES
 SCRATCH, WORDS = 12288, 16384  # of what is counted: a byte for each bank, and its words
 MOST_SPLITS = 32
 (
-    READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CLUSTER, AT_WORD, AT_CONVERGENCE, AT_WARP, AT_MASK,
-    AT_COLLECT,
-) = range(9)  # fmt: skip
+    READY, AT_BARRIER, AT_NAMED_BARRIER, AT_CLUSTER, AT_WORD, AT_CONVERGENCE, AT_WARP,
+    AT_COLLECTION, AT_MASK, AT_COLLECT,
+) = range(10)  # fmt: skip
 BARRIER_BITS = 8  # of `Split.waits_for` and `Token.name`: above them is a path, or a number
 ASIDE, MOST_ASIDE = 255, 256  # tokens in registers
 ALL_LANES = 0xFFFFFFFF
@@ -98,7 +98,8 @@ class State(Record):
     `lost` lanes had a fault at their last access, and a product for addresses `overflows`; `taken`
     counts the turns of other orders.
     Code that tells its faults notes each instruction (`told_pc`) with its warp and lanes. Where
-    `goes_without` is set, an exchange does not wait for missing lanes.
+    `goes_without` is set, an exchange does not wait for missing lanes: in order, the one at which a
+    group of `present` lanes begins.
     """
 
     next_block: u32
@@ -154,6 +155,7 @@ class State(Record):
     taken: u32
     reports: u32
     arrives: u32
+    present: u32
     bulk: u32
     told_pc: u32
     told_warp: u32
@@ -215,12 +217,12 @@ class Reduction(Record):
 class Split(Record):
     """Diverged lanes of a warp with a program counter of their own, in blocks of code.
 
-    `waits_for` is the mask of a warp barrier (`AT_WARP`), of an exchange of values (`AT_MASK`) or
-    of another instruction that waits for lanes (`AT_COLLECT`), or the number of a named barrier
-    below the threads that it waits for (`AT_NAMED_BARRIER`); at `AT_WORD` a poll is parked
-    (`clocks`). Elsewhere it is a convergence barrier (`AT_CONVERGENCE`) below a hash of the split's
-    path, where the order of atomics shows:
-    splits with equal paths run together.
+    `waits_for` is the mask of a warp barrier (`AT_WARP`), of an instruction that only collects
+    lanes (`AT_COLLECTION`), of an exchange of values (`AT_MASK`) or of another instruction that
+    waits for lanes (`AT_COLLECT`), or the number of a named barrier below the threads that it waits
+    for (`AT_NAMED_BARRIER`); at `AT_WORD` a poll is parked (`clocks`). Elsewhere it is a
+    convergence barrier (`AT_CONVERGENCE`) below a hash of the split's path, where the order of
+    atomics shows: splits with equal paths run together.
     """
 
     block: u32

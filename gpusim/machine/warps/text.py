@@ -120,6 +120,7 @@ _CHECKED: Mapping[str, Callable[..., Any]] = {
     "as_expected": checked_steps.as_expected,
     "opened": checked_steps.opens,
     "lets_pass": checked_steps.lets_pass,
+    "met": checked_steps.met,
 }
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from gpusim.machine.cas_loops import MOST_TOGETHER
 from gpusim.machine.interpreter import FAIR_TURNS
+from gpusim.machine.livelock import SHORT
 from gpusim.machine.turns import FAIR_TURNS as OTHER_FAIR_TURNS
 from gpusim.machine.turns import Order
 from gpusim.machine.warps.barriers import open_named, reduce
-from gpusim.machine.warps.clusters import open_cluster, opened
+from gpusim.machine.warps.clusters import lets_pass, open_cluster, opened
+from gpusim.machine.warps.convergence import exchanges_apart, gather_present, go_alone
 from gpusim.machine.warps.scheduling import (
     ENDED,
     STANDS_STILL,
@@ -24,6 +26,9 @@ from gpusim.machine.warps.scheduling import (
 from gpusim.machine.warps.state import (
     ALL_LANES,
     AT_BARRIER,
+    AT_CONVERGENCE,
+    AT_MASK,
+    AT_WARP,
     ENTRY_BYTES,
     LAUNCH,
     MOST_SPLITS,
@@ -42,11 +47,13 @@ from gpusim.wasm.sources import external
 
 KEY_BYTES, LISTED_BYTES = 8, 8
 KEYS_BYTES = MOST_SPLITS * KEY_BYTES  # of the splits of a warp
-PURE, SWAPPING, WAITING, SWAP = 1, 2, 4, 8  # flags of a block of code
+# Flags of a block of code.
+PURE, SWAPPING, WAITING, SWAP, YIELDING, OF_WHOLE_WARPS = 1, 2, 4, 8, 16, 32
 MOST_IDLE = 1 << 22  # warps that run one after the other while none writes memory
 _TOGETHER, _FAIR_TURNS, _OTHER_FAIR_TURNS = MOST_TOGETHER, FAIR_TURNS, OTHER_FAIR_TURNS
 _FIRST, _RANDOM = int(Order.FIRST), int(Order.RANDOM)
 _NONE, _FAR = -1, 0x7FFFFFFF
+_MORE_STEPS = SHORT  # before the next sample of progress, after lanes go on without others
 
 
 class Key(Record):
@@ -490,6 +497,7 @@ def _run_group() -> None:
     while at < NOW.list_end:
         listed = Listed(at)
         NOW.steps = before
+        NOW.goes_without = NOW.present
         run_warp(listed.warp, _index_of(listed.warp, listed.position))
         if at == NOW.list:
             after = NOW.steps
@@ -521,11 +529,12 @@ def _take_turn() -> None:
     while is_going:
         first = Listed(NOW.list)
         block = first.warp.split(_index_of(first.warp, first.position)).block
-        if NOW.is_diverged and _flags(block) & WAITING:
+        if NOW.is_diverged and _flags(block) & WAITING and not NOW.present:
             is_going = _all_are_there(block, has_run)
         if is_going:
             has_run = True
             _run_group()
+            NOW.present = NOW.goes_without = 0
             if NOW.arrives:
                 NOW.arrives = 0
                 _open_named()
@@ -675,6 +684,94 @@ def _go_on(warp: Warp) -> None:
     _enter_all(warp)
 
 
+# -- warps whose lanes wait for each other ---------------------------------------------------
+
+
+def _lets_go() -> bool:
+    """Choose lanes that go on without others of their warp, as no lane can run; False for none.
+
+    CUDA leaves this undefined. Lanes at convergence barriers go first, then lanes at an exchange.
+    """
+    if _go_alone():
+        return _choose()
+    return _choose_present()
+
+
+def _go_alone() -> bool:
+    """Let lanes at convergence barriers go on that other lanes of their warp wait for."""
+    goes = False
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        if _waits_for_lanes(warp):
+            _tell_of_barriers(warp)
+            if go_alone(warp):
+                goes = True
+                _enter_all(warp)
+    return goes
+
+
+def _waits_for_lanes(warp: Warp) -> bool:
+    """Whether lanes of a warp are in a loop that yields, or at a mask while no lane runs."""
+    runs = yields = is_masked = has_token = False
+    for number in range(warp.splits):
+        split = warp.split(number)
+        has_token = has_token | (split.state == AT_CONVERGENCE)
+        is_masked = is_masked | (split.state >= AT_WARP)
+        if split.state == READY:
+            runs = True
+            yields = yields | (_flags(split.block) & YIELDING != 0)
+    return has_token and (yields or (is_masked and not runs))
+
+
+def _tell_of_barriers(warp: Warp) -> None:
+    """Report warp barriers of whole warps that release without all lanes."""
+    for number in range(warp.splits):
+        split = warp.split(number)
+        if split.state == AT_WARP and _flags(split.block) & OF_WHOLE_WARPS:
+            lets_pass(warp, split)
+
+
+def _choose_present() -> bool:
+    """Choose lanes at an exchange, of warps of which no lane can run; False if there are none.
+
+    Those at the lowest block of code go first, of each warp with one mask.
+    """
+    found = -1
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        if exchanges_apart(warp):
+            raise TrapError
+        number = _first_at_exchange(warp)
+        if number >= 0:
+            block = warp.split(number).block
+            found = block if found < 0 else min(found, block)
+    if found < 0:
+        return False
+    for row in range(LAUNCH.warps * LAUNCH.blocks):
+        warp = _warp_of(row)
+        number = _first_at_exchange(warp)
+        if number >= 0 and warp.split(number).block == found:
+            gather_present(warp, number)
+            _enter(warp, number, found)
+    _collect(found, True)
+    NOW.present = 1
+    return True
+
+
+def _first_at_exchange(warp: Warp) -> int:
+    """Return the first split of a warp at the lowest exchange, -1 for none or if a lane can run."""
+    found, least, first = -1, 0, 0
+    for number in range(warp.splits):
+        split, position = warp.split(number), _key(warp, number).position
+        if split.state == READY or split.state == AT_CONVERGENCE:
+            return -1
+        if split.state == AT_MASK:
+            is_lower = split.block < least or (split.block == least and position < first)
+            if found < 0 or is_lower:
+                found, least, first = number, split.block, position
+    return found
+
+
 # -- a batch ---------------------------------------------------------------------------------
 
 
@@ -711,7 +808,8 @@ def run_in_order() -> u32:
         NOW.apart += warp.splits > 1
         _enter_all(warp)
     NOW.positions = NOW.held
-    while _choose():
+    NOW.present = 0
+    while _choose() or (NOW.held and _lets_go()):
         _arrange()
         _take_turn()
         if NOW.held == 0:
@@ -719,7 +817,9 @@ def run_in_order() -> u32:
         if NOW.steps >= LAUNCH.most_steps or NOW.idle >= LAUNCH.most_idle:
             more = progress(Warp(0))
             if more < 0:
-                return STANDS_STILL
+                if not _go_alone():
+                    return STANDS_STILL
+                more = _MORE_STEPS
             LAUNCH.most_steps = NOW.steps + more
             NOW.idle = 0
     return STANDS_STILL if NOW.held else ENDED
