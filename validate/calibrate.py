@@ -38,7 +38,6 @@ ATTRIBUTES = {
 MAY_BE_ZERO = {
     *("latency_cycles.l2_far", "latency_cycles.l2_places", "capacity.l2_far_fraction"),
     *("capacity.l1_without_lines_bytes", "interval_cycles.store_joined"),
-    "interval_cycles.global_atomic_packets",
 }
 
 

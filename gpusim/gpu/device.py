@@ -580,13 +580,6 @@ class Interval:
     constant_lookup: float = _interval(
         "constants of a warp, serialised", "cycles per constant", default=_as_measured(11.0)
     )
-    global_atomic_packets: float = _key(
-        "packets of an atomic from its SM to the L2, beyond one for each sector",
-        "packets",
-        least=0,
-        most=100,
-        default=_as_measured(2),
-    )
     global_atomic_whole_sector: float = _key(
         "cost of atomics on a whole sector, relative to those on a part of it",
         least=0.01,
@@ -728,12 +721,6 @@ class Bandwidth:
         "DRAM bandwidth for single 128-byte lines at random addresses",
         default=_in_proportion(0.93, "bandwidth.dram_gbps"),
     )
-    dram_half_lines_factor: float = _key(
-        "cost of a sequential read of half lines, relative to as many whole lines",
-        least=1,
-        most=1000,
-        default=_as_measured(1.17),
-    )
     l2_latency_growth: float = _key(
         "g in: latency of the loaded L2 = idle latency * (1 + g u^3) at utilisation u",
         least=0,
@@ -797,13 +784,6 @@ class Capacity:
     )
     l1_lost_fraction: float = _part(
         "smallest working set of a cyclic sweep that always misses, in L1 sizes", 1.25
-    )
-    l1_later_kept_fraction: float = _part(
-        "largest working set that always hits, of lines touched once or twice by earlier blocks",
-        0.2,
-    )
-    l1_later_lost_fraction: float = _part(
-        "smallest working set of such lines that always misses, in L1 sizes", 0.81
     )
     l1_random_kept_fraction: float = _part(
         "largest working set of random accesses that always hits, in L1 sizes", 0.5

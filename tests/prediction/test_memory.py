@@ -146,7 +146,7 @@ def spread_out(a, out, step):
     [
         pytest.param(1, 1, id="all of each line"),
         pytest.param(16, 2, id="a word of each 64 bytes: both grains of each line"),
-        pytest.param(32, 2 * 1.15, id="a word of each line: a grain of each"),
+        pytest.param(32, 2, id="a word of each line: a grain of each"),
     ],
 )
 def test_for_a_sector_dram_moves_a_grain_of_a_whole_line_or_of_a_line_like_its_neighbours(
@@ -457,27 +457,6 @@ def test_fences_and_atomics_take_lines_out_of_the_l1(kernel: cuda.Kernel, hit: f
     share = share_from(kernel[BLOCKS, 64], arrays)
     second = max(share.by_pc)
     assert share.by_pc[second].again.l1_hit == hit
-
-
-@pytest.mark.parametrize(
-    ("kept", "lost", "later"), [(0.2, 0.6, 0.5), (0.1, 1.3, 0.75), (0.5, 0.6, 1), (0.1, 0.3, 0)]
-)
-def test_later_blocks_find_less_in_the_l1_than_the_first_ones(
-    kept: float, lost: float, later: float
-) -> None:
-    """Four rows of 24 KB, read twice: 96 of 240 KB, two fifths; three of four blocks are later."""
-    fractions = {"l1_later_kept_fraction": kept, "l1_later_lost_fraction": lost}
-    gpu = H200.having({f"capacity.{name}": value for name, value in fractions.items()})
-    found = found_again(24 * 256, 4 * BLOCKS, gpu)
-    assert found == pytest.approx([(1 + 3 * later) / 4] * len(found), abs=0.02)
-
-
-def test_later_blocks_of_an_h200_find_two_thirds_of_their_rows_in_the_l1() -> None:
-    capacity = H200.capacity
-    kept, lost = capacity.l1_later_kept_fraction, capacity.l1_later_lost_fraction
-    assert (lost - 96 / 240) / (lost - kept) == pytest.approx(0.67, abs=0.01)
-    found = found_again(24 * 256, 4 * BLOCKS)
-    assert found == pytest.approx([(1 + 3 * 0.67) / 4] * len(found), abs=0.02)
 
 
 def test_sectors_of_one_line_that_a_warp_touches_at_once_take_its_room_once() -> None:

@@ -93,20 +93,6 @@ def test_of_what_shared_memory_leaves_the_l1_some_holds_no_lines() -> None:
     assert l1.l1_beside_shared_memory(bench) == [8192]
 
 
-def test_what_later_blocks_find_is_set_against_what_all_of_an_sm_read() -> None:
-    """Eight blocks of an SM read; of an L1 of 256 KB a fifth is kept, nothing from 0.9 on."""
-
-    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
-        if expression.startswith("reuse"):
-            return np.array([64, 0, 64, 0] * 32)
-        row_kb = int(arguments[0]) * 128 / 1024
-        hit = min(1.0, max(0.0, (0.9 - 8 * row_kb / 256) / 0.7))
-        later = np.tile([round(10_000 * hit), 10_000], grid // 4 * 3 * 8)
-        return np.concatenate([np.tile([10_000, 10_000], grid // 4 * 8), later])
-
-    assert l1.l1_of_later_blocks(Known(law)) == pytest.approx([0.2, 0.9], abs=0.01)
-
-
 def test_a_further_constant_of_a_load_is_the_slope_of_what_loads_take() -> None:
     def law(_: str, arguments: tuple[Any, ...], grid: int) -> Array:
         lanes, rounds = int(arguments[0]), int(arguments[2])
@@ -145,7 +131,7 @@ def test_atomics_are_set_against_those_on_one_word(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(atomics, "of_lanes", of_lanes)
     bench = Known(lambda *_: np.zeros(1))
     assert atomics.atomics_in_few_places(bench) == pytest.approx([2, 8**0.5])
-    assert atomics.atomics_on_whole_sectors(bench) == pytest.approx([0.8, 2])
+    assert atomics.atomics_on_whole_sectors(bench) == pytest.approx([0.8])
 
 
 def test_lines_that_are_read_beside_atomics_count_in_parts_of_one(

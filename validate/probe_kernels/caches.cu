@@ -67,28 +67,6 @@ __global__ void reuse(long long *told, const char *memory, unsigned lines, unsig
     }
 }
 
-// The warps of each block read a row of `lines` of their own twice, line by line. Each warp tells of
-// the second time how many loads took less than `limit` cycles, and how many there were.
-template <Where WHERE>
-__global__ void rows(long long *told, const char *memory, unsigned lines, unsigned limit) {
-    unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    const char *row = memory + blockIdx.x * (lines * 128ull) + threadIdx.x % 32 * 4;
-    long long few = 0, all = 0;
-    for (int again = 0; again < 2; ++again) {
-        few = all = 0;
-        for (unsigned i = warp; i < lines; i += warps) {
-            few += timed<WHERE>(row + i * 128ull, told) < limit;
-            ++all;
-        }
-        __syncthreads();
-    }
-    long long *mine = told + 2ull * (blockIdx.x * warps + warp);
-    if (threadIdx.x % 32 == 0) {
-        mine[0] = few;
-        mine[1] = all;
-    }
-}
-
 enum Action {
     NOTHING,
     STORE_LINE,

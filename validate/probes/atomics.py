@@ -127,12 +127,11 @@ def atomics_in_few_places(bench: Bench) -> Values:
     return [min(32.0, max(1.0, places)), min(8.0, max(1.0, mean))]
 
 
-@probe("interval_cycles.global_atomic_whole_sector", "interval_cycles.global_atomic_packets")
+@probe("interval_cycles.global_atomic_whole_sector")
 def atomics_on_whole_sectors(bench: Bench) -> Values:
     """RED by 8 lanes of each warp on the 8 words of a sector, over 2, 4 and 6 lanes.
 
-    And RED by the lanes of a warp of one SM on 8 sectors: cycles beyond one for each, the time of a
-    packet. Also on 4 to 32 adjacent sectors, and on as many lines.
+    Also by the lanes of a warp of one SM on 4 to 32 adjacent sectors, and on as many lines.
     """
     by_lanes = {n: of_lanes(bench, (n, 0, 1), 8, 4) for n in range(1, 9)}
     beside = {n: of_lanes(bench, (32, 32, 1), 2**20, n, sms=1) for n in (4, 8, 16, 32)}
@@ -141,7 +140,7 @@ def atomics_on_whole_sectors(bench: Bench) -> Values:
     bench.notes["cycles_of_an_atomic_of_one_sm_by_sectors"] = beside
     bench.notes["cycles_of_an_atomic_of_one_sm_by_lines"] = apart
     part = by_lanes[8] / max(float(np.mean([by_lanes[n] for n in (2, 4, 6)])), 1e-9)
-    return [min(1.0, max(0.01, part)), min(100.0, max(0.0, beside[8] - 8))]
+    return [min(1.0, max(0.01, part))]
 
 
 @probe("interval_cycles.global_atomic_read", "interval_cycles.global_atomic_miss")

@@ -156,35 +156,6 @@ def _left_kb(bench: Bench, warps: int, room: int, most: int) -> float:
     return l1_left((most // 32 + 1) * 32 * KB, shared, 0, cc) / KB
 
 
-LATER_ROWS_KB = (2, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48)
-ROWS_BLOCK = 256  # threads; an SM holds eight blocks
-ROUNDS_OF_BLOCKS = 4
-
-
-@probe("capacity.l1_later_kept_fraction", "capacity.l1_later_lost_fraction")
-def l1_of_later_blocks(bench: Bench) -> Values:
-    """Blocks of 256 threads, 32 for each SM, read rows of 2 to 48 KB twice: hits of later ones.
-
-    The parts of the L1, as data read in between by all of an SM's blocks, up to which all lines hit
-    and from which on none: where the line through hit ratios 3/4 and 1/4 meets 1 and 0. The size of
-    the L1 is from hits at random places of 512 KB.
-    """
-    size = AT_RANDOM_KB * found(bench, AT_RANDOM_KB, "AT_RANDOM")
-    warps = ROWS_BLOCK // 32
-    together = (bench.backend.attribute("MAX_THREADS_PER_MULTIPROCESSOR") or 0) // ROWS_BLOCK
-    blocks = ROUNDS_OF_BLOCKS * together * bench.sms
-    by_size, notes = {}, {}
-    for kb in LATER_ROWS_KB:
-        told = bench.told(
-            "caches", "rows<L1>", 2 * blocks * warps, bench.buffer(DRAM_BYTES),
-            np.uint32(kb * KB // LINE), np.uint32(HIT_CYCLES), grid=blocks, block=ROWS_BLOCK,
-        ).reshape(ROUNDS_OF_BLOCKS, -1, 2).sum(axis=1)  # fmt: skip
-        notes[kb] = (told[:, 0] / np.maximum(told[:, 1], 1)).tolist()
-        by_size[kb] = float(np.mean(notes[kb][1:]))
-    bench.notes["l1_hits_by_kb_of_rows_read_twice_and_round_of_blocks"] = notes
-    return in_order([(kb * together / max(size, 1.0), hit) for kb, hit in by_size.items()])
-
-
 @probe()
 def l1_after_others(bench: Bench) -> Values:
     """A warp loads a sector present in L1, after an event: cycles before and after it."""

@@ -75,39 +75,6 @@ def scattered_stores(bench: Bench) -> Values:
     return [min(bench.known("bandwidth.dram_gbps"), written)]
 
 
-@probe("bandwidth.dram_half_lines_factor")
-def strides(bench: Bench) -> Values:
-    """All SMs read a word per stride of 512 MB, each sweep a bit further on.
-
-    The time of a word per line, over half the time of a word per sector.
-    """
-    notes = {}
-    for stride in (32, 64, 128, 256, 512, 1024, 2048, 4096, 65536, 2 * MB):
-        for step in (4, 32):
-            times = [
-                bench.time_us(
-                    bench.probe("caches", "strided<4>"),
-                    bench.buffer(DRAM_BYTES),
-                    np.uint64(512 * MB // stride),
-                    np.uint64(stride),
-                    np.int32(sweeps),
-                    np.uint32(step),
-                    bench.stamps(1),
-                    grid=BLOCKS * bench.sms,
-                    block=BLOCK,
-                    repetitions=3,
-                )
-                for sweeps in (1, 2, 4)
-            ]
-            notes[f"{stride} apart, {step} further on"] = times
-    bench.notes["us_of_1_2_and_4_sweeps"] = notes
-    halves, lines = (
-        notes[f"{stride} apart, 4 further on"][2] - notes[f"{stride} apart, 4 further on"][0]
-        for stride in (LINE, 32)
-    )
-    return [max(1.0, 2 * halves / max(lines, 1e-9))]
-
-
 @probe()
 def pages(bench: Bench) -> Values:
     """A thread cycles through distant places that are in the L2: cycles per step by their number.

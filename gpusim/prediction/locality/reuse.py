@@ -59,7 +59,6 @@ class Touches(Sample):
     store or atomic, `line_stored` of its line by one. Until the end of the launch: `after_all`
     from the line's last touch, `after_own` from the last touch by the SM that has the block in
     the next launch, `after_grain` from the grain's.
-    `is_new` is a line with at most two earlier touches on the SM, in a block after the first wave.
     `is_late` means no earlier touch of the grain among the blocks of a wave, `in_line` a touch
     of the neighbouring grain in the line about the same time, `near` the fraction of the two
     adjacent lines touched about the same time. It `is_filled` if the sector is touched again, or
@@ -71,7 +70,6 @@ class Touches(Sample):
     own: Array
     on_sm: Array
     line: Array
-    is_new: Array
     gap: Array
     by_line: Array
     settled: Array
@@ -319,14 +317,6 @@ class _Lookup:
         """Return the query for the lines on the SM."""
         return self.around(LINE_BYTES, np.maximum(at, 0.0), sms=self._schedule.sms)
 
-    def on_the_sm(self, at: Array) -> Array:
-        """Return the SM's last touches of the lines before given times."""
-        return np.where(at > 0, self._last(self.lines(at), self._schedule.life), NEVER)
-
-    def is_new(self, on_line: Array) -> Array:
-        """Return whether the SM touched the lines at most once before their last touches."""
-        return np.asarray(np.isinf(self.on_the_sm(self.on_the_sm(on_line))))
-
     def soon(self, grain: int) -> list[Wanted]:
         """Return the queries for the other grain of a pair and for the lines on both sides."""
         time = self.time + SOON
@@ -364,7 +354,6 @@ def _with_gaps(
         life,
     )
     on_line = np.where(time > 0, on_line, NEVER)
-    is_later = sample.block >= schedule.at_once
     kept = _kept_in_part(sample, schedule)
     grain = schedule.grain_bytes
     queries = [
@@ -381,14 +370,13 @@ def _with_gaps(
     # Local memory of a block was that of another block, one block duration before.
     is_row = are_rows(sample.begin)
     after = np.where(is_row, A_LIFE, np.inf)
-    again = np.where(is_later, after, np.inf)
+    again = np.where(sample.block >= schedule.at_once, after, np.inf)
     return Touches(
         **vars(sample),
         time=time,
         own=sample.place - own,
         on_sm=time - np.where(lookup.evicted() < on_sector, on_sector, NEVER),
         line=time - on_line,
-        is_new=is_later & (lookup.is_new(on_line) if is_later.any() else False),
         gap=np.minimum(again, time - gap),
         by_line=np.minimum(again, time - by_line),
         settled=np.minimum(again, time - settled),

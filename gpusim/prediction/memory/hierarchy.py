@@ -68,7 +68,6 @@ class GlobalMemory:
     _word: int
     _float_word: int
     _whole_sector: float
-    _atomic_packets: float
     # By group: end of the units' lookups for atomics and for loads beside them.
     _lookup_free: list[int]
     _units: float
@@ -159,7 +158,6 @@ class GlobalMemory:
         self._word = ticks(interval.global_atomic_same_address * counted)
         self._float_word = ticks(interval.global_atomic_float_same_address * counted)
         self._whole_sector = interval.global_atomic_whole_sector
-        self._atomic_packets = interval.global_atomic_packets
         self._lookup_free = [0] * len(self._atomic_free)
         units = self._units = device.bandwidth.l2_atomic_units
         self._lookup = interval.global_atomic_read * self._word / units
@@ -268,7 +266,7 @@ class GlobalMemory:
         group = self._group[place]
         start = max(at, self._done[turn])
         sent = max(start, self._store_free)
-        self._store_free = sent + round((access.lines + self._atomic_packets) * self._packet)
+        self._store_free = sent + round(access.lines * self._packet)
         begin, looked_up = max(sent, self._atomic_free[group]), max(sent, self._lookup_free[group])
         passes = access.cost * self._word * (self._whole_sector if access.is_whole else 1.0)
         at_once, slowest = self._concurrent_atomics[place], passes

@@ -88,7 +88,7 @@ class Capacity:
     `l1_bytes` is the size of an L1 beside its blocks' shared memory. The L2 `is_warm` if the launch
     before has touched the same data. Relative to contiguous data, DRAM takes `line_alone` and
     `grain_alone` times as long for a line and a grain at random places, `write_alone` for a write
-    of the grain, `half_lines` for a grain of each line in order.
+    of the grain.
     """
 
     caches: device.Capacity
@@ -97,7 +97,6 @@ class Capacity:
     line_alone: float
     grain_alone: float
     write_alone: float
-    half_lines: float
 
     @property
     def l2_bytes(self) -> int:
@@ -123,12 +122,6 @@ class Capacity:
             distance,
             self.caches.l1_kept_fraction - halvings * kept,
             self.caches.l1_lost_fraction - halvings * lost,
-        )
-
-    def l1_lacks_later(self, distance: Array) -> Array:
-        """Return the same for lines with few touches, after blocks have been replaced."""
-        return lacking(
-            distance, self.caches.l1_later_kept_fraction, self.caches.l1_later_lost_fraction
         )
 
     def l1_lacks_at_random(self, distance: Array) -> Array:
@@ -182,10 +175,7 @@ class Caches:
         return np.asarray(1 - self.l1_hit)
 
     def _line_miss(self) -> Array:
-        """Return the L1 miss ratio of each touch's line.
-
-        It is higher for lines with few touches, after blocks have been replaced.
-        """
+        """Return the L1 miss ratio of each touch's line."""
         touches = self.touches
         kept = np.where(touches.kind <= STORE, touches.weight * touches.lines, 0.0)
         kept = kept / self.schedule.sms
@@ -194,9 +184,7 @@ class Caches:
             then, part = WaveFootprint(touches.time, touches.line, kept).since(touches.on_sm)
             lines = np.where(part < SHORT, lines, then)
         parts = LINE_BYTES * lines / self.capacity.l1_bytes
-        later = self.capacity.l1_lacks_later(parts)
-        lacks = self.capacity.l1_lacks(parts, self.schedule.warps)
-        in_order = np.where(touches.is_new, later, lacks)
+        in_order = self.capacity.l1_lacks(parts, self.schedule.warps)
         return np.where(touches.is_random, self.capacity.l1_lacks_at_random(parts), in_order)
 
     @cached_property
@@ -394,8 +382,7 @@ class Caches:
         touches = self.touches
         is_line = (touches.run > self.schedule.grain_bytes) | touches.in_line
         alone = np.where(is_line, self.capacity.line_alone, grain_alone)
-        beside = np.where(is_line, 1.0, self.capacity.half_lines)
-        spread = alone + (beside - alone) * touches.near
+        spread = alone + (1 - alone) * touches.near
         scatter = np.where(touches.run >= IN_ORDER_BYTES, 1.0, spread)
         return scatter * touches.grains * (self.schedule.grain_bytes // SECTOR_BYTES)
 

@@ -160,7 +160,6 @@ def _capacity(prepared: Prepared, device: Device, resident: int, l2: str) -> Cap
         write_alone=bandwidth.dram_gbps
         / bandwidth.dram_scattered_writes_gbps
         / bandwidth.dram_write_alone_factor,
-        half_lines=bandwidth.dram_half_lines_factor,
     )
 
 
