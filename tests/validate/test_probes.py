@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from validate.bench import Array, Bench
-from validate.probes import atomics, fetching, l1, l2, stores, under_way
+from validate.probes import (
+    atomics,
+    fetching,
+    l1,
+    l2,
+    staging_in_bulk,
+    stores,
+    thread_block_clusters,
+    under_way,
+)
 
 SMS = 132
 Law = Callable[[str, tuple[Any, ...], int], Array]
@@ -43,6 +52,12 @@ class Known(Bench):
     def probe(self, file: str, expression: str) -> Any:
         return lambda *arguments, **launch: None
 
+    def allow_cluster(self, file: str, expression: str, blocks: int) -> Any:
+        return self.probe(file, expression)
+
+    def prepare(self, file: str, *expressions: str) -> None:
+        """Compile nothing."""
+
     def buffer(self, size: int) -> Any:
         return 0
 
@@ -51,7 +66,8 @@ class Known(Bench):
     def told(
         self, file: str, expression: str, numbers: int, *arguments: Any, grid: int = 1, **_: Any
     ) -> Array:
-        found = self._law(expression, arguments[1:], grid)
+        numbers_only = arguments[0 if isinstance(arguments[0], np.number) else 1 :]
+        found = self._law(expression, numbers_only, grid)
         return np.broadcast_to(found, numbers) if found.ndim < 1 else found
 
     def span(self, file: str, expression: str, *arguments: Any, **_: Any) -> float:
@@ -182,3 +198,54 @@ def test_stores_beside_loads_take_a_part_of_what_they_take_alone(
     us = {(1, 0): 0.1, (0, 1): 0.2, (1, 1): 0.25}
     monkeypatch.setattr(stores, "_near_us_a_mb", lambda _, reads, writes, apart: us[reads, writes])
     assert stores.stores_beside_loads(Known(lambda *_: np.zeros(1))) == pytest.approx([0.75])
+
+
+def test_a_bulk_copy_has_a_start_a_rate_and_an_interval() -> None:
+    """Out of an L2 of 281 cycles 16 bytes take 313: 12 are the thread's, 10 each before and after.
+
+    Further bytes come at 100 a cycle, further copies each 55 cycles later.
+    """
+
+    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        size, count, rounds = (int(one) for one in arguments)
+        return np.full(rounds, 313 + (size - 16) // 100 + 55 * (count - 1))
+
+    bench = Known(law)
+    bench.values["latency_cycles.l2"] = 281.0
+    assert staging_in_bulk.bulk_loads(bench) == pytest.approx([10, 10, 100, 55], rel=0.01)
+
+
+def test_a_bulk_copy_to_global_memory_is_read_at_a_rate() -> None:
+    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        size, count, rounds = (int(one) for one in arguments)
+        read = 51 + size // 32 + 16 * (count - 1)
+        return np.tile([read, read + 11], rounds)
+
+    assert staging_in_bulk.bulk_stores(Known(law)) == pytest.approx([30, 32, 16], rel=0.01)
+
+
+def test_clusters_that_begin_late_did_not_fit() -> None:
+    """Eight blocks on an SM: of clusters of 4 and 8 those on 124 of 132 SMs, of 16 on 116."""
+    fits = {1: 132, 2: 132, 4: 124, 8: 124, 16: 116}
+
+    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        blocks = int(expression[5:-1]) if expression.startswith("stay<") else 1
+        at_once = fits[blocks] * (8 if grid > SMS else 1)
+        late = np.arange(grid) >= at_once
+        return np.stack([500 * late + 1, 500 * late + 300], axis=1).reshape(-1)
+
+    parts = [1, 124 / 132, 124 / 132, 116 / 132]
+    assert thread_block_clusters.clusters_that_fit(Known(law)) == pytest.approx(parts)
+
+
+def test_a_way_to_a_peer_is_set_against_the_same_instructions_alone() -> None:
+    """160 cycles each way less 90, and the 26 of an atomic in one's own shared memory."""
+
+    def law(expression: str, arguments: tuple[Any, ...], grid: int) -> Array:
+        rounds = int(arguments[0])
+        each = 90 if expression.startswith("by_itself") else 2 * 160
+        return np.array([100, 100 + rounds * each])
+
+    bench = Known(law)
+    bench.values["latency_cycles.shared_atomic"] = 26.0
+    assert thread_block_clusters.peer_arrivals(bench) == pytest.approx([96])
