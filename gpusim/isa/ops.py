@@ -700,6 +700,7 @@ OPS |= {
         redirects=True,
     ),
     "R2UR.FIRST": Op("alu", kind="first_lane", convergent=True),
+    ".FIRST": Op("none", kind="first_lane", convergent=True, issued=False),
     "R2UR.DIFFERS": Op("alu", kind="differs", convergent=True, sets_predicate=True),
     "WARPSYNC.EXCLUSIVE": Op("cbu", kind="part", redirects=True),
     "CS2R.CLOCK": Op("alu", kind="clock"),

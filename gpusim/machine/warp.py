@@ -101,10 +101,11 @@ def differs(context: Context, group: Group, instruction: Instruction, on: Array)
 
 
 def first_lane(context: Context, group: Group, instruction: Instruction, on: Array) -> None:
-    """Give all lanes the value of the first one with a true predicate, or a false one."""
+    """Give all lanes the value of the first one with a true predicate, or a false one, if any."""
     value, asked = group.sources(instruction)
     lanes_asked = on & (~asked if instruction.detail else asked)
-    group.write(instruction.dst[0], _of_first(value, lanes_asked), on)
+    has_any = on & lanes_asked.any(axis=2, keepdims=True)
+    group.write(instruction.dst[0], _of_first(value, lanes_asked), has_any)
     context.report(group, instruction, on)
 
 

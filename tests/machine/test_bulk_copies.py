@@ -67,6 +67,17 @@ extern "C" __global__ void pipeline(const int *x, int *out, int tiles) {
     }
     out[blockIdx.x * 64 + t] = sum;
 }
+// Several lanes of a warp copy: a uniform instruction runs for one of them at a time.
+extern "C" __global__ void by_lanes(const int *x, int *out) {
+    __shared__ alignas(16) int tile[64];
+    __shared__ u64 full;
+    int t = threadIdx.x;
+    if (t == 0) { init(&full, 4); FENCE; }
+    __syncthreads();
+    if (t % 16 == 0) { expect(&full, 64); load(tile + t, x + 48 - t, 64, &full); }
+    wait(&full, 0);
+    out[t] = tile[t];
+}
 // One warp brings tiles, the others take them: they hand back each stage by a barrier of its own.
 extern "C" __global__ void specialised(const int *x, int *out, int tiles) {
     __shared__ alignas(16) int tile[3][64];
@@ -192,18 +203,21 @@ WEIGHTS = np.arange(1, 8)[:, None]
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "pipeline": (X, np.zeros(128, np.int32), 7),
     "specialised": (X, np.zeros(64, np.int32), 7),
+    "by_lanes": (X[:64].copy(), np.zeros(64, np.int32)),
     "groups": (X[:64].copy(), np.zeros(64, np.int32), np.zeros(4, np.int32)),
     "unawaited": (X[:32].copy(), np.zeros(64, np.int32)),
     "transactions": (np.zeros(5, np.int32),),
     "exchanged": (X[:256].copy(), np.zeros(256, np.int32)),
 }
 LAUNCHES = {
-    "pipeline": (2, 64), "specialised": (1, 96), "groups": (1, 64), "unawaited": (1, 32),
+    "pipeline": (2, 64), "specialised": (1, 96), "by_lanes": (1, 64), "groups": (1, 64),
+    "unawaited": (1, 32),
     "transactions": (1, 1), "exchanged": (4, 64),
 }  # fmt: skip
 RESULTS = {
     "pipeline": (TILES * WEIGHTS).sum(axis=1).reshape(-1),
     "specialised": (TILES[0] * WEIGHTS).sum(axis=0),
+    "by_lanes": X[:64].reshape(4, 16)[::-1].reshape(-1),
     "unawaited": np.concatenate([np.full(32, -1), X[:32]]),
     "transactions": [0, 0, 0, 0, 1],
     "exchanged": X[:256] + 1000 * X[:256].reshape(2, 2, 64)[:, ::-1, ::-1].reshape(-1),

@@ -136,18 +136,23 @@ def _to_uniform(context: Context, row: Row, place: int, found: Mnemonic) -> Iter
     """Move to a uniform register, or find the lanes with another value than the first one's.
 
     Compilers do so for the masks of a vote: where they differ, each mask's lanes are gathered. With
-    a uniform register they go around until the first lane's value has been every lane's.
+    a uniform register they go around until the first lane's value has been every lane's. With a
+    guard all lanes get the value of the first for which it is true.
     """
-    if row.operands[0].kind != "P":
-        yield from _compute(context, row, place, found)
-        return
-    verdict, result, value = row.operands
+    *verdicts, result, value = row.operands
     sources = words_of(value, "u", row)
+    asked = (np.bool_(True),) if row.guard is None else (row.guard.register,)
+    is_negated = row.guard is not None and row.guard.negated
+    if not verdicts:
+        if row.guard is None or result.is_zero:
+            yield from _compute(context, row, place, found)
+        else:
+            yield Micro("R2UR.FIRST", place, is_negated, (*sources, *asked), (result.name,))
+        return
+    (verdict,) = verdicts
     expect(not verdict.is_true, row)
     if not result.is_zero:
-        asked = (np.bool_(True),) if row.guard is None else (row.guard.register,)
-        is_negated = row.guard is not None and row.guard.negated
-        results, first = (result.name,), "R2UR.FIRST"
+        first, results = ".FIRST", (result.name,)
         yield Micro(first, place, is_negated, (*sources, *asked), results, issued=False)
     others = (verdict.name,) if "OR" in row.modifiers else ()
     yield Micro("R2UR.DIFFERS", place, None, (*sources, *others), (verdict.name,), row.guard)
