@@ -255,6 +255,17 @@ def test_arrays_without_elements_are_zeros_in_compiled_code_too(
     assert {b: one.key for b, one in others.items()} == {b: s.key for b, s in streams.items()}
 
 
+def test_arrays_of_two_gigabytes_are_run_in_compiled_code(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warps and records lie behind them, at addresses above 2^31, and blocks do the same."""
+    launches = [prepared_for(walk, ROUNDS, LOTS, np.zeros(4096, dtype=np.int32))]
+    launches.append(prepared_for(walk, ROUNDS, LOTS, array_spec(1 << 29, "int32")))
+    near, far = (recorded(one, COMPILED, monkeypatch)[0] for one in launches)
+    assert ran.times == 2
+    assert {b: one.key for b, one in near.items()} == {b: one.key for b, one in far.items()}
+
+
 def test_a_run_with_too_many_steps_to_keep_is_numpys(
     ran: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:

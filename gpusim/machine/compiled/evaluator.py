@@ -71,7 +71,9 @@ class CompiledLaunch:
     def _use(self, compiled: Compiled) -> None:
         """Run further blocks by a module."""
         self._compiled, self._made = compiled, compiled.made
-        self._arrays_end = arrays.arrays_end(self._made, self._allocations)
+        # Without results, a few blocks run.
+        self._most_bytes = arrays.MOST_BYTES if self._keeps_results else arrays.MOST_ADDRESSED
+        self._arrays_end = arrays.arrays_end(self._made, self._allocations, self._most_bytes)
         self._instance = compiled.instance()
         self._has_arrays = False
         size = self._arrays_end - arrays.arrays_begin(self._made)
@@ -176,7 +178,7 @@ class CompiledLaunch:
     def _run(self, place: memory.BatchMemory) -> None:
         instance, context = self._instance, self._context
         batch = context.batch
-        if place.end > arrays.MOST_BYTES:
+        if place.end > self._most_bytes:
             raise LeftError("a batch larger than linear memory")
         place.is_last = self._is_last
         place.most_steps = self._step_limit if self._is_last else self._steps_alone
@@ -202,7 +204,7 @@ class CompiledLaunch:
         ]
         self._has_arrays = False
         try:
-            if any(one.place.end > arrays.MOST_BYTES for one in made):
+            if any(one.place.end > self._most_bytes for one in made):
                 return False
             if not parts.run_parts(
                 made, self._context, self._step_limit, self._watched, self._file
