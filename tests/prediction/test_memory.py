@@ -704,6 +704,20 @@ def test_lines_that_are_stored_to_once_each_are_among_all_of_their_array() -> No
 
 
 @cuda.jit
+def double_parts(x):
+    t, block = cuda.threadIdx.x, cuda.blockIdx.x
+    i = (block // 4 * 8 + t // 8) * 32 + block % 4 * 8 + t % 8
+    x[i] = x[i] * 2
+
+
+def test_lines_that_adjacent_blocks_change_in_parts_are_those_of_all_blocks() -> None:
+    """Four blocks of 64 change a quarter of each of their eight lines."""
+    share = share_from(double_parts[BLOCKS, 64], (array_spec(64 * BLOCKS, "int32"),))
+    assert share.stored[-1].copied > 0
+    assert share.stored[-1].among == pytest.approx(2 * BLOCKS, rel=0.05)
+
+
+@cuda.jit
 def count_in_turn(counts, words):
     cuda.atomic.add(counts, cuda.grid(1) % words, 1)
 

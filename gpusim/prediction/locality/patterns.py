@@ -91,6 +91,17 @@ class Patterns:
         return pieces_of(self.single, self.spread)
 
     @cached_property
+    def ends(self) -> tuple[Array, Array]:
+        """The first and the last data-dependent address of each instruction, in executed blocks."""
+        rows = joined(list(self.single.values()))
+        first = np.full(1 + int(rows.pc.max(initial=0)), np.iinfo(np.int64).max)
+        last = np.zeros_like(first)
+        for places in (rows.begin, rows.begin + rows.times * rows.stride):
+            np.minimum.at(first, rows.pc, places)
+            np.maximum.at(last, rows.pc, places)
+        return first, last
+
+    @cached_property
     def pieces_of_neighbours(self) -> Pieces:
         """The same of the `neighbours`."""
         return pieces_of(self.single, self.neighbours)

@@ -111,7 +111,7 @@ def memory_share(
         dram_bytes_per_cycle=min(bandwidth.dram_gbps * 1000 / clock / sms, from_l2),
         l2_bytes_per_cycle=from_l2,
         by_pc=sources,
-        stored=stores_of(caches),
+        stored=stores_of(caches, patterns),
         write_factor=_write_factor(sources[-1].fetched, classes.written_sectors, device),
         sms=sms,
         busiest=blocks - sms * (-(-blocks // sms) - 1),

@@ -11,6 +11,7 @@ import numpy as np
 from gpusim.gpu.memory import LINE_BYTES, SECTOR_BYTES
 from gpusim.prediction.arithmetic.grouping import numbers
 from gpusim.prediction.arithmetic.inner_product import inner
+from gpusim.prediction.locality.patterns import Patterns
 from gpusim.prediction.memory.miss_ratios import Caches, mean
 from gpusim.prediction.streams.kinds_by_pc import ATOMIC, LOAD, PAST_L1, STORE
 from gpusim.typing import Array
@@ -35,9 +36,9 @@ class Stored:
     among: float = 1.0
 
 
-def stores_of(caches: Caches) -> Mapping[int, Stored]:
+def stores_of(caches: Caches, patterns: Patterns) -> Mapping[int, Stored]:
     """Return the fate of each instruction's stores and atomics, and of all stores as pc -1."""
-    fates, touches = _Fates(caches), caches.touches
+    fates, touches = _Fates(caches, patterns), caches.touches
     is_store, is_atomic = touches.kind == STORE, touches.kind == ATOMIC
     stored, updated = (numbers(touches.pc[are]) for are in (is_store, is_atomic))
     found = {pc: fates.of_stores(is_store & (touches.pc == pc)) for pc in stored}
@@ -50,12 +51,13 @@ class _Fates:
     """The fate of each touch of a sample, if a store or an atomic."""
 
     caches: Caches
+    patterns: Patterns
 
     def of_stores(self, mine: Array) -> Stored:
         """Return the fate of some stores."""
         caches = self.caches
         weight = caches.touches.weight * mine
-        copied, among = _copied(caches, weight)
+        copied, among = _copied(caches, self.patterns, weight)
         written_back = np.maximum(self._written_back, self._parted)
         apart = self._parted / np.where(written_back, written_back, 1.0)
         return Stored(
@@ -105,7 +107,7 @@ class _Fates:
         return np.asarray(((touches.asked < 1) & ~touches.is_filled) * self.caches.l2_miss)
 
 
-def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
+def _copied(caches: Caches, patterns: Patterns, stores: Array) -> tuple[float, float]:
     """Return the fraction of randomly stored lines with a copy, and the number of such lines.
 
     Another part has a copy if one of its SMs has loaded the line since the last store; of n parts
@@ -123,5 +125,7 @@ def _copied(caches: Caches, stores: Array) -> tuple[float, float]:
     for_a_store = loads.sum() / (lines * (touches.kind == STORE)).sum()
     by_others = mean(touches.line > touches.by_line, loads * np.isfinite(touches.by_line), 0.0)
     copied = for_a_store / (for_a_store + parts) * by_others
-    among = np.ptp(touches.begin[is_beside]) / LINE_BYTES + 1
-    return copied * float(at_random.sum() / stores.sum()), float(among)
+    begins, pcs = touches.begin[is_beside], touches.pc[is_beside & touches.is_random]
+    first, last = (ends[pcs] for ends in patterns.ends)  # the sample is of adjacent blocks
+    among = max(begins.max(), last.max()) - min(begins.min(), first.min())
+    return copied * float(at_random.sum() / stores.sum()), float(among / LINE_BYTES + 1)
