@@ -74,3 +74,9 @@ def test_fenced_sums_of_blocks_spread_over_sectors() -> None:
 def test_sums_in_two_arrays_take_as_long_as_in_the_slower_one(number: int) -> None:
     """One after the other, 64 % too long for two words beside 100."""
     assert abs(error(f"two_sums_{number}", 132)) < 0.03
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_lines_changed_in_parts_are_as_many_as_the_grid_has(parts: int) -> None:
+    """Among those of the sampled blocks alone, 195 % too long in four parts."""
+    assert abs(error(f"changed_parts_{parts}", 16)) < 0.05

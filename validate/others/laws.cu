@@ -213,6 +213,15 @@ __global__ void scattered_adds(int *__restrict__ x, unsigned mask) {
     for (int k = 0; k < 8; k++) atomicAdd(&x[(size_t)(mixed(t + k * threads) & mask) * 8], 1);
 }
 
+// Block b changes part b % PARTS of each of its lines in place: that many neighbours share them.
+template <int PARTS>
+__global__ void changed_parts(unsigned *x) {
+    const int words = 32 / PARTS, group = blockIdx.x / PARTS, part = blockIdx.x % PARTS;
+    int line = group * 8 * PARTS + threadIdx.x / words;
+    size_t i = (size_t)line * 32 + part * words + threadIdx.x % words;
+    x[i] = x[i] * 5 + 1;
+}
+
 template __global__ void shared_adds<1>(float *);
 template __global__ void shared_adds<2>(float *);
 template __global__ void shared_adds<8>(float *);
@@ -342,3 +351,5 @@ template __global__ void two_sums<65536>(float *, float *);
 template __global__ void quad_sums<0>(const float *, float *, int);
 template __global__ void quad_sums<32>(const float *, float *, int);
 template __global__ void quad_sums<128>(const float *, float *, int);
+template __global__ void changed_parts<1>(unsigned *);
+template __global__ void changed_parts<4>(unsigned *);

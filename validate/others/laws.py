@@ -13,7 +13,7 @@ from numpy import float64, int32
 
 from gpusim.typing import Array
 
-from .data import Numbers, afresh, deciding, of, uniform, words, zeros
+from .data import Numbers, afresh, deciding, of, random_words, uniform, words, zeros
 from .plans import LAW, Plan, measured
 
 WARPS = 32, 64, 128, 256, 512, 1024  # threads of a lone block
@@ -183,3 +183,9 @@ for _number in (1, 100, 65536):
     )
 for _number in (0, 32, 128):
     _law(f"quad_sums<{_number}>", (2**15, 2**17, 2**18, 2**20), _quad_sums)
+for _number in (1, 4):
+    _law(
+        f"changed_parts<{_number}>",
+        (16, 32, 56),  # MB
+        lambda n: _plan(n * 2**10, 256, random_words(n * 2**18)),
+    )
