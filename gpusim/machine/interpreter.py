@@ -33,7 +33,7 @@ from gpusim.machine.state import (
 )
 from gpusim.machine.storage import Allocation
 from gpusim.machine.turns import Turns
-from gpusim.program.loops import pure, swapping
+from gpusim.program.loops import pure, swapping, yielding
 from gpusim.program.polling import awaits
 from gpusim.typing import Array
 
@@ -85,6 +85,7 @@ class Interpreter:
         self._has_lone = bool(self._lone.any())
         waits = bool(swaps or awaits(batch.program))
         self._is_fair = waits or on_fault is not None
+        self._may_yield = bool(yielding(batch.program).any())
         self._handlers = [HANDLERS[op.kind] for op in ops]
         self._settles = [not op.keeps_to_itself for op in ops]
 
@@ -97,6 +98,9 @@ class Interpreter:
         while len(self.batch.splits):
             if self.context.executed >= stop or self.repetition.is_stuck:
                 return False
+            if self._may_yield and self.repetition.is_idle(self.context.executed):
+                self._is_fair |= convergence.let_go(self.context)
+                self.repetition.begin_again(self.context.executed)
             group = self._next_group()
             if group is None:
                 if not self._goes_on():

@@ -18,6 +18,7 @@ from gpusim.typing import Array
 
 BEGIN = 4096  # instructions before the first snapshot: nearly all kernels end before
 SHORT = 64  # instructions before the next snapshot after a release
+IDLE = 1024  # instructions without a change of memory, in which lanes of a warp wait for others
 LOOKS_EACH = 16  # visits of a pc, once it has been examined 1, 2, 4, 8 times
 
 
@@ -37,6 +38,7 @@ class LivelockDetector:
         self._keep_at = self._interval = BEGIN
         self._kept: _State | None = None
         self._arrivals = 0
+        self._changed = (0, 0)  # the count of changes, and the instructions when it was new
         self.since = -1
 
     @property
@@ -44,9 +46,16 @@ class LivelockDetector:
         """Whether the batch repeats itself, at least until memory changes."""
         return self.since == self._changes.count
 
+    def is_idle(self, executed: int) -> bool:
+        """Return whether memory has not changed for a while: clocks may keep states apart."""
+        if self._changed[0] != self._changes.count:
+            self._changed = self._changes.count, executed
+        return executed - self._changed[1] >= IDLE
+
     def begin_again(self, executed: int) -> None:
         """Drop the result after a release of lanes that may change memory."""
         self.since, self._kept = -1, None
+        self._changed = self._changes.count, executed
         self._interval = SHORT
         self._keep_at = executed + SHORT
 

@@ -26,7 +26,7 @@ from gpusim.machine.compiled.memory import (
     clear_marks,
 )
 from gpusim.machine.compiled.one_warp import Effects, OneWarp, WarpOfCheck
-from gpusim.machine.compiled.progress import EndlessError, Progress
+from gpusim.machine.compiled.progress import EndlessError, Progress, first_turns
 from gpusim.machine.compiled.recorded_steps import Records
 from gpusim.machine.compiled.translation import Translation
 from gpusim.machine.context import Context
@@ -179,7 +179,7 @@ class Instance:
         self._progress = Progress(context.batch.program, file, place, step_limit)
         before = Effects(context)
         self._looks = looks
-        self._tell(place, min(step_limit, 2**31 - 1))
+        self._tell(place, first_turns(step_limit), self._progress.most_idle)
         self.is_new = False
         self._recorded_blocks = 0
         self._begin_records()
@@ -206,7 +206,7 @@ class Instance:
     def _disorder(self) -> Array:
         return self.memory[DISORDER : DISORDER + 4].view(np.int32)
 
-    def _tell(self, place: BatchMemory, turns: int) -> None:
+    def _tell(self, place: BatchMemory, turns: int, most_idle: int) -> None:
         """Write the settings of a batch into the module's memory."""
         launched = memory.packed(
             state.Launched,
@@ -227,12 +227,12 @@ class Instance:
             copies=place.copies_at,
             copies_end=place.copies_end,
             group=place.group_at,
-            most_steps=min(place.most_steps, place.first_look),
+            most_steps=first_turns(min(place.most_steps, place.first_look)),
             keys_at=self.made.keys_at,
             flags_at=self.made.flags_at,
             code_blocks=len(self.made.starts),
             awaits=self.made.awaits,
-            most_idle=order.MOST_IDLE,
+            most_idle=most_idle,
             reductions=self.made.reductions_at,
             arrivals=self.made.arrivals_at,
             queue_at=self.made.queue_at,

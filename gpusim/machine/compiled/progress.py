@@ -19,9 +19,13 @@ from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.no_progress import Standing, deadlock, never_ends, too_long
 from gpusim.machine.warps import state
 from gpusim.machine.warps.state import SPLIT_BYTES, SPLITS
+from gpusim.machine.warps.turns import MOST_IDLE
 from gpusim.program.decisions import decisions
+from gpusim.program.loops import yielding
 from gpusim.typing import Array
 
+FIRST_TURNS = 1_000_000  # backward branches of a warp, or turns, before the first state is kept
+IDLE_YIELDING = 1 << 14  # splits to run without a write before lanes that wait go on
 MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
 # Backward branches of a warp, times the step limit: some ten seconds of a loop of few instructions.
 TIMES_THE_LIMIT = 512
@@ -45,15 +49,24 @@ def most_turns(step_limit: int) -> int:
     return min(step_limit * TIMES_THE_LIMIT, 2**31 - 1)
 
 
+def first_turns(step_limit: int) -> int:
+    """Return the backward branches of a warp, or turns of blocks, before the first sample."""
+    return min(step_limit, FIRST_TURNS)
+
+
 class Progress:
     """The samples of the warps of one run, at a `place` in linear memory."""
 
     def __init__(self, program: Program, file: str, place: BatchMemory, step_limit: int) -> None:
         self._program, self._file, self._place = program, file, place
         self._most = most_turns(step_limit)
-        self._left = self._most - step_limit
+        self._left = self._most - first_turns(step_limit)
         self._watched: dict[int, _Watched] = {}  # by row
         self._looks = 0
+        # The most splits to run without a write: few where lanes of a warp may wait for others.
+        self._may_yield = bool(yielding(program).any())
+        self.most_idle = IDLE_YIELDING if self._may_yield else MOST_IDLE
+        self._waiting: set[tuple[int, int, int]] = set()
 
     def of_warp(self, memory: Array, address: int) -> int:
         """Return the number of backward branches of a warp until its next sample.
@@ -71,6 +84,8 @@ class Progress:
         if not watched.left:
             raise self._too_long([warp])
         watched.look(warp.state, lambda: self._held(memory))
+        if self._may_yield and not watched.left and self._is_held_up(warp):
+            raise EndlessError("lanes wait for lanes that yield")
         return 0 if watched.left else self._left
 
     def of_all(self, memory: Array) -> int:
@@ -85,6 +100,10 @@ class Progress:
             raise EndlessError("other blocks join them")
         if steps >= self._most:
             raise self._too_long([one for one in self._all(memory) if one.pcs])
+        at = state.place("idle")
+        idle = int(memory[at : at + 4].view(np.uint32)[0])
+        if idle >= self.most_idle and self._held_up(memory):
+            raise EndlessError("lanes wait for lanes that yield")
         watched = self._watched.get(0)
         if watched is None:
             self._looks += 1
@@ -92,10 +111,13 @@ class Progress:
             looks = min(MOST_LOOKS, MOST_LOOKED_BYTES // size + 4)
             watched = _Watched(looks if self._looks.bit_count() == 1 else 1)
             self._watched[0] = watched
+            self._waiting = self._held_up(memory)
         watched.look(self._states(memory), lambda: self._held(memory))
         if watched.left:
             return 1
         del self._watched[0]
+        if self._waiting and self._waiting & self._held_up(memory):
+            raise EndlessError("lanes wait for lanes that yield")
         more = (self._most if place.is_last else place.most_steps) - steps
         return min(more, max(steps, place.first_look))
 
@@ -117,6 +139,27 @@ class Progress:
                 found = int(place.placement.blocks[block]), number, lanes.bit_count(), pc
                 standing.append(Standing(*found, PLACES[at]))
         return deadlock(self._program, standing)
+
+    def _is_held_up(self, warp: _Warp) -> bool:
+        """Return whether lanes wait at a convergence barrier beside lanes in a loop that yields.
+
+        Clocks or waits that double may keep its states apart.
+        """
+        yields, states = yielding(self._program), [held for _, _, held, _ in warp.splits]
+        spins = (
+            held == state.READY and yields[pc] for pc, held in zip(warp.pcs, states, strict=True)
+        )
+        return state.AT_CONVERGENCE in states and any(spins)
+
+    def _held_up(self, memory: Array) -> set[tuple[int, int, int]]:
+        """Return the waiting lanes of warps that are held up: row, block of code and mask."""
+        return {
+            (one.row, code, lanes)
+            for one in (self._all(memory) if self._may_yield else ())
+            if self._is_held_up(one)
+            for code, lanes, held, _ in one.splits
+            if held == state.AT_CONVERGENCE
+        }
 
     def _all(self, memory: Array) -> list[_Warp]:
         size, first = self._place.made.warp_bytes, self._place.warps_at

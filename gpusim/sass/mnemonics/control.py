@@ -34,7 +34,7 @@ add("ACQBULK PREEXIT", OPS["ERRBAR"], kind="fence")
 add("UCGABAR_ARV", OPS["UCGABAR_ARV"], kind="barrier_of_cluster")
 add("UCGABAR_WAIT", OPS["UCGABAR_WAIT"], kind="barrier_of_cluster")
 add("YIELD", Op("cbu", yields=True))
-add("NANOSLEEP", "cbu", modifiers="WARP SYNCS", kind="compute", shape="w")
+add("NANOSLEEP", Op("cbu", yields=True), modifiers="WARP SYNCS", kind="compute", shape="w")
 add("USETMAXREG.DEALLOC.CTAPOOL", "cbu", kind="compute", shape="#")
 add("DEPBAR", OPS["DEPBAR"], modifiers="LE", kind="await_copies", shape="t?w?k?")
 
