@@ -288,24 +288,6 @@ class BasicBlocks:
         numbers = [one if isinstance(one, Symbol) else np.reshape(one, -1)[0] for one in words]
         return _atomic_operands(numbers, memory_of(row).dtype, by_address=True)
 
-    def _beyond(self, segment: Segment, pc: int, row: Instruction) -> Any:
-        """Return whether an index is outside its axis."""
-        _, space, shape = row.detail
-        beyond: Any = np.bool_(False)
-        for axis, register in enumerate(row.src):
-            index = segment.read(register)
-            size = (
-                shape[axis]
-                if space != "global"
-                else segment.leaf(self._places.cell_of(("axis", pc, axis), NARROW))
-            )
-            if not isinstance(index, Symbol) and not isinstance(size, Symbol):
-                wrong: Any = np.bool_(not 0 <= int(index) < int(size))
-            else:
-                wrong = (index < 0) | (index >= size)
-            beyond = wrong | beyond
-        return beyond
-
     def _receive(self, segment: Segment, pc: int, row: Instruction, kind: str, guard: Any) -> None:
         """Read the results of an instruction at the begin of a segment."""
         fresh = None if row.guard is None else segment.read(row.guard)
@@ -343,7 +325,7 @@ class BasicBlocks:
         if decided:
             bits.append(segment.read(row.src[0]))
         if kind == "bounds":
-            bits.append(self._beyond(segment, pc, row))
+            bits.append(_beyond(self._places, segment, pc, row))
         # A branch leads elsewhere: registers that are live there are stored before it.
         if kind in CONTROL:
             code, found = self._stored(segment, pc, row, operands, bits)
@@ -511,6 +493,25 @@ _CODE: Mapping[str, Callable[[BasicBlocks, Alone], str]] = {
     **dict.fromkeys((*HANDLED, *TOLD), BasicBlocks._calls),
     "trap": BasicBlocks._traps,
 }
+
+
+def _beyond(places: Places, segment: Segment, pc: int, row: Instruction) -> Any:
+    """Return whether an index is outside its axis."""
+    _, space, shape = row.detail
+    beyond: Any = np.bool_(False)
+    for axis, register in enumerate(row.src):
+        index = segment.read(register)
+        size = (
+            shape[axis]
+            if space != "global"
+            else segment.leaf(places.cell_of(("axis", pc, axis), NARROW))
+        )
+        if not isinstance(index, Symbol) and not isinstance(size, Symbol):
+            wrong: Any = np.bool_(not 0 <= int(index) < int(size))
+        else:
+            wrong = (index < 0) | (index >= size)
+        beyond = wrong | beyond
+    return beyond
 
 
 def _stored_value(value: Any, dtype: DType) -> Any:
