@@ -6,7 +6,7 @@ import linecache
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpusim import machine
 from gpusim.catalogue import Call
@@ -25,16 +25,18 @@ from gpusim.errors import InputError
 from gpusim.gpu.device import Device, load
 from gpusim.isa.ops import Program
 from gpusim.launch.configured import ConfiguredKernel
-from gpusim.launch.events import Observer
+from gpusim.launch.events import BarrierArrived, BarrierOpened, Observer, Step, hooks
 from gpusim.launch.grid import ComputeCapability, Launch, whole_number
 from gpusim.launch.languages import CUDA_CPP, TRITON
 from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.compiled.checked_steps import Listener
+from gpusim.machine.compiled.detection import Examined
 from gpusim.machine.compiled.examination import Limits, examined, written_down
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
 from gpusim.program.polling import refills
+from gpusim.typing import Array
 
 # Unoptimised code keeps all accesses of the source: optimisation may merge racing ones.
 LEVEL = "O0"
@@ -170,7 +172,6 @@ def check_prepared(
     checker = new()
     is_alone = not observers and before is None and blocks is None
     may_be_clean = is_alone and order is None and not refills(program)
-    finished = [] if progress is None else [machine.Finished(progress)]
     if not may_be_clean or not _is_clean(prepared, checker, step_limit):
         if blocks is None:
             other_orders = _in_other_orders(prepared, new, step_limit, uninitialised)
@@ -178,10 +179,14 @@ def check_prepared(
         def turns() -> Turns | None:
             return None if order is None else Turns(order)
 
-        by_steps = _by_steps(prepared, new, step_limit, turns) if is_alone else None
+        def heard() -> tuple[Observer, ...]:
+            return (*observers, *([] if progress is None else [machine.Finished(progress)]))
+
+        how = _How(step_limit, turns, heard, blocks)
+        by_steps = _by_steps(prepared, new, how)
         checker = new() if by_steps is None else by_steps
         if by_steps is None:
-            _run(prepared, checker, (*observers, *finished), step_limit, turns(), blocks)
+            _run(prepared, checker, heard(), step_limit, turns(), blocks)
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
@@ -246,70 +251,94 @@ def _is_clean(prepared: Prepared, checker: Checker, step_limit: int) -> bool:
     asked = compiled.detection()
     if asked is None:
         return False
-    found = examined(prepared, *asked, _limits(prepared, step_limit), compiled.added)
+    found = examined(prepared, *asked, _limits(prepared, step_limit, None), compiled.added)
     if found is not None:
         compiled.take(found)
     return found is not None
 
 
-def _limits(prepared: Prepared, step_limit: int) -> Limits:
+def _limits(prepared: Prepared, step_limit: int, blocks: Sequence[int] | None) -> Limits:
+    chosen = machine.in_clusters(prepared.launch, blocks)
     chunk = machine.chunk_blocks(prepared.program, prepared.launch)
-    return Limits(step_limit, chunk, machine.quantum(step_limit), prepared.source_file)
+    return Limits(step_limit, chunk, machine.quantum(step_limit), prepared.source_file, chosen)
 
 
-def _by_steps(
-    prepared: Prepared,
-    new: Callable[[], Checker],
-    step_limit: int,
-    turns: Callable[[], Turns | None],
-    *,
-    keeps_results: bool = True,
-) -> Checker | None:
-    """Return a checker with the steps of a launch in compiled code, in the order of `turns`.
+class _How(NamedTuple):
+    """How a launch is run by steps: the order of warps, observers beside the checker, blocks.
+
+    Without `keeps_results` arrays stay as they were.
+    """
+
+    step_limit: int
+    turns: Callable[[], Turns | None]
+    observers: Callable[[], Sequence[Observer]] = tuple
+    blocks: Sequence[int] | None = None
+    keeps_results: bool = True
+
+
+class _Together(Observer):
+    """Passes the steps of compiled code to a checker and to others, which began before."""
+
+    def __init__(self, checker: Checker, others: Sequence[Observer]) -> None:
+        self._checker, self._all = checker, (checker, *others)
+
+    def step(self, step: Step) -> None:
+        """Handle a step."""
+        for one in self._all:
+            one.step(step)
+
+    def barrier_opened(self, opened: BarrierOpened) -> None:
+        """Handle an opened barrier."""
+        self._checker.barrier_opened(opened)
+
+    def barrier_arrived(self, arrived: BarrierArrived) -> None:
+        """Handle threads that arrive at a barrier without waiting."""
+        self._checker.barrier_arrived(arrived)
+
+    def batch_end(self, blocks: Array) -> None:
+        """Handle the end of blocks."""
+        for one in self._all:
+            one.batch_end(blocks)
+
+
+def _by_steps(prepared: Prepared, new: Callable[[], Checker], how: _How) -> Checker | None:
+    """Return a checker with the steps of a launch in compiled code.
 
     None if compiled code cannot write them down. The second time values of registers are followed.
     """
     for follows in (False, True):
         checker = new()
-        order = turns()
-        if _is_written_down(
-            prepared, checker, step_limit, order, follows=follows, keeps_results=keeps_results
-        ):
+        if _is_written_down(prepared, checker, how, follows=follows):
             return checker
         if not checker.compiled.needs_values:
             break
     return None
 
 
-def _is_written_down(
-    prepared: Prepared,
-    checker: Checker,
-    step_limit: int,
-    turns: Turns | None,
-    *,
-    follows: bool,
-    keeps_results: bool,
-) -> bool:
-    """Return whether compiled code has written the steps of a launch down for the checker.
-
-    Warps run in the order of `turns`.
-    """
-    checker.begin(prepared.program, prepared.launch)
-    compiled = checker.compiled
-    asked = compiled.asked_steps(follows=follows)
+def _is_written_down(prepared: Prepared, checker: Checker, how: _How, *, follows: bool) -> bool:
+    """Return whether compiled code has written the steps of a launch down for the checker."""
+    others = how.observers()
+    for one in (checker, *others):
+        one.begin(prepared.program, prepared.launch)
+    compiled, sink = checker.compiled, checker.sink
+    asked = compiled.asked_steps(follows=follows, by_others=bool(hooks(others, "step")))
     if asked is None:
         return False
-    sink = checker.sink
+
+    def takes(found: Examined) -> bool:
+        checker.steps = found.steps
+        return compiled.take_steps(found)
+
     listener = Listener(
-        checker,
+        _Together(checker, others),
         lambda fault: sink.add(finding_of(fault)),
         dict(asked.steps),
         asked.swaps,
-        turns,
-        keeps_results,
+        how.turns(),
+        how.keeps_results,
     )
-    limits = _limits(prepared, step_limit)
-    return written_down(prepared, asked, limits, compiled.added, listener, compiled.take_steps)
+    limits = _limits(prepared, how.step_limit, how.blocks)
+    return written_down(prepared, asked, limits, compiled.added, listener, takes)
 
 
 def _in_other_orders(
@@ -321,7 +350,7 @@ def _in_other_orders(
     """Return the findings of a launch in further orders of warps and blocks."""
     found = Sink()
     for turns in _other_orders(prepared.program):
-        again = _by_steps(prepared, new, step_limit, turns, keeps_results=False)
+        again = _by_steps(prepared, new, _How(step_limit, turns, keeps_results=False))
         if again is not None:
             found.merge(again.sink)
         else:

@@ -18,6 +18,7 @@ from gpusim.checking.state import CheckState, memory_of
 from gpusim.isa.ops import OPS
 from gpusim.launch.events import Step
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
+from gpusim.machine.compiled.kinds import WIDE_SPACES
 from gpusim.machine.exchanges import source_operands
 from gpusim.typing import Array
 
@@ -98,10 +99,11 @@ class CompiledCheck:
             tuple(sorted(self._state.of_unknown_arrays)),
         ), cells
 
-    def asked_steps(self, *, follows: bool) -> Detection | None:
+    def asked_steps(self, *, follows: bool, by_others: bool = False) -> Detection | None:
         """Return the steps that rules ask of compiled code; None where it cannot give them.
 
         With `follows` steps have values of registers, so that uninitialised ones can be followed.
+        Other observers hear all accesses to global memory.
         """
         self._state.has_values, self._state.adds_up = follows, False
         followed = self._followed() if follows else {}
@@ -113,7 +115,8 @@ class CompiledCheck:
             if name == "conditions":
                 conditions.append(pc)
             is_asked = name not in (None, "looked up")
-            op = OPS[rows[pc].op]
+            op, memory = OPS[rows[pc].op], rows[pc].memory
+            is_asked |= by_others and memory is not None and memory.space in WIDE_SPACES
             is_asked |= op.has_number or (pc in joined and op.orders_lanes)
             if is_asked or pc in followed:
                 steps[pc] = tuple(dict.fromkeys((*self._kept(pc), *followed.get(pc, ()))))

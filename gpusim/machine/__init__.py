@@ -117,7 +117,7 @@ def run(
     allocations = allocated(prepared)
     size = launch.whole_clusters(schedule.chunk or chunk_blocks(program, launch))
     if launch.cluster_blocks > 1:
-        blocks = _in_clusters(launch, blocks).tolist()
+        blocks = in_clusters(launch, blocks).tolist()
     is_plain = on_fault is None and turns is None
     compiled = _begun(prepared, allocations, observers, step_limit) if is_plain else None
     for begin in hooks(observers, "begin"):
@@ -172,7 +172,7 @@ def rehearse(prepared: Prepared, step_limit: int) -> None:
         run(_on_copies(prepared.rehearsal), step_limit=step_limit)
 
 
-def _in_clusters(launch: Launch, blocks: Sequence[int] | None) -> Array:
+def in_clusters(launch: Launch, blocks: Sequence[int] | None) -> Array:
     """Return the blocks of a launch, or the clusters of some blocks, cluster by cluster."""
     every = np.asarray(launch.in_clusters(np.arange(launch.blocks)))
     if blocks is None:

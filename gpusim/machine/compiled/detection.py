@@ -108,6 +108,7 @@ class Examined(NamedTuple):
     Pairs are `ordered`, or need no order (`free`). Accesses `of_unknown_arrays` have other bounds
     than their array's. `ran` has the instructions that ran for some lane, `shared_sums` the lowest
     element with additions of several threads, by the pc of the addition. A product `overflows`.
+    Groups of warps ran that many `steps`.
     """
 
     accesses: int
@@ -118,6 +119,7 @@ class Examined(NamedTuple):
     ran: Array
     shared_sums: Mapping[int, int]
     overflows: bool
+    steps: int
 
 
 @dataclass(frozen=True)

@@ -51,13 +51,15 @@ def forget() -> None:
 class Limits(NamedTuple):
     """The most `steps` of a block; where warps take turns, the blocks that do so at a time.
 
-    Others join these after `quantum` steps. `file` is that of the program's lines, if any.
+    Others join these after `quantum` steps. `file` is that of the program's lines, if any. `blocks`
+    are those to run, cluster by cluster.
     """
 
     steps: int
     chunk: int
     quantum: int
     file: str
+    blocks: Array
 
 
 def examined(
@@ -150,7 +152,7 @@ def _attempted(
 class _Examination:
     def __init__(self, context: Context, compiled: Compiled, cells: Cells, limits: Limits) -> None:
         self._context, self._cells, self._made = context, cells, compiled.made
-        launch, self._limits = context.batch.launch, limits
+        launch, self._limits, self._steps = context.batch.launch, limits, 0
         self._at_once = min(limits.chunk, launch.blocks) if self._made.shared.in_order else 1
         self._allocations = context.allocations
         self._begin = -(-arrays.arrays_end(self._made, self._allocations) // 64) * 64
@@ -178,9 +180,10 @@ class _Examination:
         if not self._made.shared.in_order:
             most = evaluator.most_blocks(self._made, launch.warps_per_block)
         try:
-            for first in range(0, launch.blocks, most):
-                blocks = np.arange(first, min(first + most, launch.blocks))
-                self._run(np.asarray(launch.in_clusters(blocks)), first, added, listener)
+            every = self._limits.blocks
+            for first in range(0, len(every), most):
+                self._run(every[first : first + most], first, added, listener)
+                self._steps += instance.value("steps")
         except LeftError:
             return None
         rows = self._context.batch.program.instructions
@@ -197,6 +200,7 @@ class _Examination:
             _ran(instance.memory, self._made, rows),
             {pc: element for pc, element in lowest.items() if element >= 0},
             bool(instance.value("overflows")),
+            self._steps,
         )
         if not takes(found):
             return None
@@ -225,7 +229,7 @@ class _Examination:
             instance.set(self._cells.settings(self._begin, self._at_once))
             instance.set({"block_warps": place.warps})
         instance.set({"first_block": 1 + int(blocks[0])})
-        place.is_last = first + len(blocks) == context.batch.launch.blocks
+        place.is_last = first + len(blocks) == len(self._limits.blocks)
         steps = self._limits.steps
         place.most_steps = steps if place.is_last else min(self._limits.quantum, steps)
         if place.checked is None:
