@@ -21,20 +21,8 @@ from gpusim.wasm.memory import TrapError
 u1, u2, u4, u8 = (np.dtype(f"<u{size}") for size in (1, 2, 4, 8))
 i4, i8, f4, f8 = map(np.dtype, ("<i4", "<i8", "<f4", "<f8"))
 ZERO = np.zeros(4, u4)
-_ALL, _ALL_WIDE = np.uint32(0xFFFFFFFF), np.uint64(0xFFFFFFFFFFFFFFFF)
+_ALL = np.uint32(0xFFFFFFFF)
 _KINDS = {"i32x4": (u4, i4), "i64x2": (u8, i8), "f32x4": (f4, f4), "f64x2": (f8, f8)}
-_COMPARED: dict[str, Any] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal,
-}  # fmt: skip
-_OF_FLOATS: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "sqrt": np.sqrt,
-    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "nearest": np.rint,
-}  # fmt: skip
-_OF_INTEGERS: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
-}  # fmt: skip
-
 
 # -- scalars ---------------------------------------------------------------------------------
 
@@ -112,19 +100,6 @@ def bits_of_float(value: Any) -> int:
 # -- vectors ---------------------------------------------------------------------------------
 
 
-def _like(kind: str, name: str) -> Callable[..., Array]:
-    """Return an operation on the lanes of a shape."""
-    plain, signed = _KINDS[kind]
-    base, _, sign = name.partition("_")
-    dtype = signed if sign == "s" else plain
-    if base in _COMPARED:
-        compare = _COMPARED[base]
-        full = _ALL if plain.itemsize == 4 else _ALL_WIDE
-        return lambda a, b: (compare(a.view(dtype), b.view(dtype)) * full).view(u4)
-    operation = (_OF_FLOATS if kind[0] == "f" else _OF_INTEGERS)[name]
-    return lambda *given: operation(*(one.view(dtype) for one in given)).view(u4)
-
-
 def _extreme(kind: str, name: str) -> Callable[[Array, Array], Array]:
     plain, signed = _KINDS[kind]
     base, _, sign = name.partition("_")
@@ -141,14 +116,6 @@ def _extreme(kind: str, name: str) -> Callable[[Array, Array], Array]:
         return np.where(one == other, same.view(dtype), operation(one, other)).view(u4)
 
     return extreme
-
-
-def _shifted(kind: str, name: str) -> Callable[[Array, int], Array]:
-    plain, signed = _KINDS[kind]
-    dtype = signed if name == "shr_s" else plain
-    operation = np.left_shift if name == "shl" else np.right_shift
-    most = 8 * dtype.itemsize - 1
-    return lambda a, by: operation(a.view(dtype), dtype.type(by & most)).view(u4)
 
 
 def _splat(kind: str) -> Callable[[Any], Array]:
@@ -186,18 +153,6 @@ def _replace(kind: str) -> Callable[[Array, Any, int], Array]:
         return made.view(u4)
 
     return replaced
-
-
-def _half(half: str, sign: str, to: np.dtype[Any]) -> Callable[[Array], Array]:
-    """Return the conversion of two lanes of 32 bits to 64."""
-    lanes = slice(0, 2) if half == "low" else slice(2, 4)
-    of = {"s": i4, "u": u4, "f": f4}[sign]
-    return lambda a: a.view(of)[..., lanes].astype(to).view(u4)
-
-
-def _product(half: str, sign: str) -> Callable[[Array, Array], Array]:
-    extended = _half(half, sign, i8 if sign == "s" else u8)
-    return lambda a, b: (extended(a).view(u8) * extended(b).view(u8)).view(u4)
 
 
 def _absolute(kind: str) -> Callable[[Array], Array]:
@@ -297,37 +252,17 @@ def masks_of(bits: int) -> Array:
 def _operations() -> dict[str, Any]:
     made: dict[str, Any] = {}
     for kind in _KINDS:
-        is_float = kind[0] == "f"
-        signs = [""] if is_float else ["_s", "_u"]
-        made |= {f"{kind}_{name}": _like(kind, name) for name in ("eq", "ne")}
-        for name in ("lt", "le", "gt", "ge"):
-            made |= {f"{kind}_{name}{sign}": _like(kind, name + sign) for sign in signs}
         for name in ("min", "max"):
-            made |= {f"{kind}_{name}{sign}": _extreme(kind, name + sign) for sign in signs}
-        for name in _OF_FLOATS if is_float else _OF_INTEGERS:
-            made[f"{kind}_{name}"] = _like(kind, name)
-        if is_float:
+            for sign in [""] if kind[0] == "f" else ["_s", "_u"]:
+                made[f"{kind}_{name}{sign}"] = _extreme(kind, name + sign)
+        if kind[0] == "f":
             made[f"{kind}_neg"], made[f"{kind}_relaxed_madd"] = _negative(kind), _fused(kind)
         else:
-            made |= {f"{kind}_{name}": _shifted(kind, name) for name in ("shl", "shr_s", "shr_u")}
             made[f"{kind}_bitmask"] = _bitmask(kind)
         made[f"{kind}_abs"] = _absolute(kind)
         made[f"{kind}_splat"] = _splat(kind)
         made[f"{kind}_extract_lane"], made[f"{kind}_replace_lane"] = _extract(kind), _replace(kind)
-    for half in ("low", "high"):
-        for sign in "su":
-            made[f"i64x2_extend_{half}_i32x4_{sign}"] = _half(half, sign, i8 if sign == "s" else u8)
-            made[f"i64x2_extmul_{half}_i32x4_{sign}"] = _product(half, sign)
-    for sign, dtype in (("s", i4), ("u", u4)):
-        made[f"f64x2_convert_low_i32x4_{sign}"] = _half("low", sign, f8)
-        made[f"f32x4_convert_i32x4_{sign}"] = partial_converted(dtype)
-    made["f64x2_promote_low_f32x4"] = _half("low", "f", f8)
     return made
-
-
-def partial_converted(dtype: np.dtype[Any]) -> Callable[[Array], Array]:
-    """Return the conversion of integers to single precision."""
-    return lambda a: a.view(dtype).astype(f4).view(u4)
 
 
 def _structs() -> dict[str, Any]:
@@ -351,6 +286,14 @@ NAMES: dict[str, Any] = {
     **_operations(),
     **_structs(),
     "array": np.array,
+    "ALL_u4": np.uint32(0xFFFFFFFF),
+    "ALL_u8": np.uint64(0xFFFFFFFFFFFFFFFF),
+    **{one.str[1:]: one for one in (u4, u8, i4, i8, f4, f8)},
+    "floor_divide": np.floor_divide,
+    "remainder": np.remainder,
+    "sqrt": np.sqrt,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
     "uint32": np.uint32,
     "float32": np.float32,
     "float64": np.float64,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from gpusim.wasm.python_values import Values, local_of, name_of
+from gpusim.wasm.python_values import SEEN, Values, local_of, name_of
 from gpusim.wasm.text import Node, parsed
 
 LANES = "$lanes"
@@ -61,7 +61,7 @@ class _Function(Values):
                 parameters += [local_of(name) for name in one[1::2]]
             elif one[0] == "local":
                 zeros.append(f"{local_of(one[1])} = {'ZERO' if one[2] == 'v128' else '0'}")
-            elif one[0] != "result":
+            elif one[0] not in ("result", "export"):
                 break
         else:
             rest = len(self._node)
@@ -107,8 +107,12 @@ class _Function(Values):
             self._write(self._value(node))
 
     def _set(self, node: Any) -> None:
-        name, [value] = node[1], self._values(node[2:])
-        self._write(f"{local_of(name)} = {value}")
+        name, [value] = local_of(node[1]), self._values(node[2:])
+        self._types.pop(name, None)
+        if node[1].startswith("$v") and node[1][2:].isdigit():  # of straight-line code
+            value = value.removesuffix(SEEN)
+            self._types[name] = self._types.get(value, "u4")
+        self._write(f"{name} = {value}")
 
     def _if(self, node: Any) -> None:
         then = next(n for n, one in enumerate(node) if one[0] == "then")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 M32, M64 = "0xFFFFFFFF", "0xFFFFFFFFFFFFFFFF"
 S32, S64 = "0x80000000", "0x8000000000000000"
@@ -75,19 +75,82 @@ _FORMS = {
     "i32.reinterpret_f32": "bits_of_float({0})",
     "i64.reinterpret_f64": "bits_of_float({0})",
     "i64.trunc_f64_s": f"(int({{0}}) & {M64})",
-    "v128.and": "({0} & {1})",
-    "v128.or": "({0} | {1})",
-    "v128.xor": "({0} ^ {1})",
-    "v128.not": "(~{0})",
-    "i32x4.add": "({0} + {1})",
-    "i32x4.sub": "({0} - {1})",
-    "i32x4.mul": "({0} * {1})",
 } | {
     f"i{to}.trunc_sat_f{of}_{sign}": f"truncated({{0}}, {to}, {sign == 's'})"
     for to in (32, 64)
     for of in (32, 64)
     for sign in "su"
 }
+
+
+class _Form(NamedTuple):
+    """An operation on vectors, with the types of the lanes of its operands and its result."""
+
+    of: str
+    text: str
+    to: str
+
+
+def _of_lanes(shape: str, plain: str, signed: str) -> dict[str, _Form]:
+    operators = {"add": "+", "sub": "-", "mul": "*"}
+    compared = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+    word = f"u{plain[1]}"
+    is_float = shape[0] == "f"
+    forms = {name: _Form(plain, f"({{0}} {one} {{1}})", plain) for name, one in operators.items()}
+    for name, one in compared.items():
+        signs = {"": plain}
+        if not is_float and name not in ("eq", "ne"):
+            signs = {"_s": signed, "_u": plain}
+        for sign, of in signs.items():
+            forms[name + sign] = _Form(of, f"(({{0}} {one} {{1}}) * ALL_{word})", word)
+    if is_float:
+        functions = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc"}
+        functions["nearest"] = "nearest"
+        forms |= {name: _Form(plain, f"{one}({{0}})", plain) for name, one in functions.items()}
+        forms["div"] = _Form(plain, "({0} / {1})", plain)
+    else:
+        forms["neg"] = _Form(plain, "(-{0})", plain)
+        most = 8 * int(plain[1]) - 1
+        forms["shl"] = _Form(plain, f"({{0}} << ({{1}} & {most}))", plain)
+        forms["shr_u"] = _Form(plain, f"({{0}} >> ({{1}} & {most}))", plain)
+        forms["shr_s"] = _Form(signed, f"({{0}} >> ({{1}} & {most}))", signed)
+    return {f"{shape}.{name}": form for name, form in forms.items()}
+
+
+_LANES = {
+    **_of_lanes("i32x4", "u4", "i4"),
+    **_of_lanes("i64x2", "u8", "i8"),
+    **_of_lanes("f32x4", "f4", "f4"),
+    **_of_lanes("f64x2", "f8", "f8"),
+    "f64x2.promote_low_f32x4": _Form("f4", "{0}[..., :2].astype(f8)", "f8"),
+}
+for _sign, _of in (("s", "i"), ("u", "u")):
+    for _half, _lanes in (("low", ":2"), ("high", "2:")):
+        _part = f"[..., {_lanes}].astype({_of}8)"
+        _LANES[f"i64x2.extend_{_half}_i32x4_{_sign}"] = _Form(f"{_of}4", f"{{0}}{_part}", f"{_of}8")
+        _LANES[f"i64x2.extmul_{_half}_i32x4_{_sign}"] = _Form(
+            f"{_of}4", f"({{0}}{_part} * {{1}}{_part})", f"{_of}8"
+        )
+    _LANES[f"f32x4.convert_i32x4_{_sign}"] = _Form(f"{_of}4", "{0}.astype(f4)", "f4")
+    _LANES[f"f64x2.convert_low_i32x4_{_sign}"] = _Form(f"{_of}4", "{0}[..., :2].astype(f8)", "f8")
+_BITS = {
+    "v128.and": "({0} & {1})",
+    "v128.or": "({0} | {1})",
+    "v128.xor": "({0} ^ {1})",
+    "v128.not": "(~{0})",
+    "v128.bitselect": "v128_bitselect({0}, {1}, {2})",
+}
+_TOGETHER = {
+    f"i{8 * int(of[1])}.{name}": _LANES[f"{shape}.{name}"]
+    for shape, of in (("i32x4", "u4"), ("i64x2", "u8"))
+    for name in ("shl", "shr_u", "shr_s")
+} | {
+    f"${name}_{sign}{8 * size}": _Form(f"{kind}{size}", f"{name}({{0}}, {{1}})", f"{kind}{size}")
+    for name in ("floor_divide", "remainder")
+    for sign, kind in (("s", "i"), ("u", "u"))
+    for size in (4, 8)
+}
+SEEN = ".view(u4)"  # how a vector with other lanes than words ends, as a value
 
 
 def name_of(name: str) -> str:
@@ -109,6 +172,7 @@ class Values:
         self._depth = 1
         self._temporaries = 0
         self._wide: dict[str, int] = {}  # counters of a loop over lanes, with their steps
+        self._types: dict[str, str] = {}  # of the lanes of vectors, by expression
 
     def _statement(self, node: Any) -> None:
         raise NotImplementedError
@@ -172,7 +236,7 @@ class Values:
     def _value(self, node: Any) -> str:
         head = node[0]
         if head == "local.get":
-            return local_of(node[1])
+            return self._seen(local_of(node[1]))
         if head == "local.tee":
             [value] = self._values(node[2:])
             return f"({local_of(node[1])} := {value})"
@@ -195,8 +259,39 @@ class Values:
             return self._load(node)
         form = _FORMS.get(head)
         if form is None:
-            return self._vector(node)
+            return self._lanes(node)
         return form.format(*self._values(node[1:]))
+
+    def _lanes(self, node: Any) -> str:
+        """Return an operation on vectors."""
+        together = _together(node)
+        if together is not None:
+            return self._formed(together[0], self._values(together[1]), [])
+        head, form, bits = node[0], _LANES.get(node[0]), _BITS.get(node[0])
+        if form is None and bits is None:
+            return self._vector(node)
+        values = self._values(node[1:])
+        if form is None:
+            types = {self._types.get(one.removesuffix(SEEN), "u4")[1] for one in values}
+            dtype = "u8" if types == {"8"} else "u4"
+            form = _Form(dtype, bits or "", dtype)
+        count = 1 if "sh" in head else len(values)  # the others are numbers
+        return self._formed(form, values[:count], values[count:])
+
+    def _formed(self, form: _Form, vectors: list[str], numbers: list[str]) -> str:
+        given = [self._as(one, form.of) for one in vectors]
+        made = form.text.format(*given, *numbers)
+        self._types[made] = form.to
+        return self._seen(made)
+
+    def _seen(self, made: str) -> str:
+        """Return a vector as words."""
+        return made if self._types.get(made, "u4") == "u4" else made + SEEN
+
+    def _as(self, value: str, dtype: str) -> str:
+        """Return a vector with lanes of a type."""
+        made = value.removesuffix(SEEN)
+        return made if self._types.get(made, "u4") == dtype else f"{made}.view({dtype})"
 
     def _choice(self, node: Any) -> str:
         *parts, (_, *then), (_, *other) = node[2:]
@@ -324,6 +419,26 @@ class Values:
             times = 1 << int(node[2][1])
             return f"{inner[0]} * {times}", inner[1] * times
         return None
+
+
+def _together(node: Any) -> tuple[_Form, list[Any]] | None:
+    """Return a scalar function of each lane as one of vectors, with these; None without one."""
+    lanes: list[Any] = []
+    while node[0].endswith(".replace_lane"):
+        lanes.insert(0, node[3])
+        node = node[2]
+    if not (lanes and node[0].endswith(".splat")):
+        return None
+    first = node[1]
+    operation = first[1] if first[0] == "call" else first[0]
+    form, given = _TOGETHER.get(operation), first[2 if first[0] == "call" else 1 :]
+    if form is None or not all("extract_lane" in one[0] for one in given):
+        return None
+    for number, lane in enumerate(lanes, 1):
+        mine = [[one[0], str(number), one[2]] for one in given]
+        if lane != [*first[: -len(given)], *mine]:
+            return None
+    return form, [one[2] for one in given]
 
 
 def _is_fixed(value: str) -> bool:
