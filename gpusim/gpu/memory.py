@@ -109,8 +109,8 @@ def bulk_sectors(begin: int, place: int, size: int, *, is_multicast: bool = Fals
     """Return the sectors that a bulk copy of bytes moves, as Nsight Compute counts them.
 
     `begin` is the address in global memory (of a copy between blocks the source), `place` that in
-    shared memory. The engine asks for the bytes of one 128-byte line of shared memory at a time. A
-    multicast asks for those of one line of both, and three sectors come as four. Counted on an
+    shared memory. Each 128-byte line of shared memory has a request of its own, in a multicast each
+    line of global memory too, and three sectors come as four. Counted on an
     H200 (validate/bulk/counters.csv).
     """
     found, end = 0, begin + size

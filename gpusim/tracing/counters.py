@@ -323,8 +323,8 @@ def bulk_store_instructions(tally: Tally) -> Array:
 def bulk_load_sectors(tally: Tally) -> Array:
     """32-byte sectors that bulk copies bring to shared memory, in each block of a multicast.
 
-    The bytes of each 128-byte line of shared memory are asked for alone. Boxes of tensor maps count
-    with their rows outside of the array.
+    Each 128-byte line of shared memory has a request of its own. Boxes of tensor maps count with
+    their rows outside of the array.
     """
     return tally.bulk_sectors
 
@@ -338,8 +338,8 @@ def bulk_load_sectors(tally: Tally) -> Array:
 def bulk_store_sectors(tally: Tally) -> Array:
     """32-byte sectors that bulk copies store to global memory.
 
-    The bytes of each 128-byte line of shared memory are sent alone; of boxes what lies inside of
-    the array.
+    Each 128-byte line of shared memory has a request of its own; of boxes what lies inside of the
+    array counts.
     """
     return tally.bulk_sectors
 

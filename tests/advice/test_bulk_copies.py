@@ -103,7 +103,7 @@ def test_a_producer_waits_for_its_consumers_where_they_have_much_to_do(
     evidence = Evidence(gpusim.trace(kernel, *arguments), made)
     found = [one for rule in (bulk_latency, bulk_empty) for one in rule(evidence)]
     assert {one.kind for one in found} == kinds
-    assert all("warps that ask for copies wait" in one.message for one in found)
+    assert all("the producers of copies wait" in one.message for one in found)
 
 
 def test_a_replay_in_which_phases_never_end_leaves_a_finding_without_its_gain() -> None:

@@ -137,7 +137,7 @@ def bulk_empty(evidence: Evidence) -> Iterator[Advice]:
     yield Advice(
         "bulk-empty",
         line,
-        f"line {line}: warps that ask for copies wait {100 * own:.0f} % of their time at mbarriers "
+        f"line {line}: the producers of copies wait {100 * own:.0f} % of their time at mbarriers "
         "that consumers arrive at: the copies are faster than their use. Fix: more warps that "
         "consume, or the arrival right after the last read of a stage.",
         part * evidence.cycles,
