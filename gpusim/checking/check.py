@@ -32,6 +32,7 @@ from gpusim.launch.prepared import Prepared, named_in_interrupts
 from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Examined
 from gpusim.machine.compiled.examination import Limits, examined, written_down
+from gpusim.machine.compiled.instance import OthersJoinError
 from gpusim.machine.storage import allocate, with_copies
 from gpusim.machine.turns import Turns
 from gpusim.program.array_bounds import with_array_bounds
@@ -274,6 +275,7 @@ class _How(NamedTuple):
     observers: Callable[[], Sequence[Observer]] = tuple
     blocks: Sequence[int] | None = None
     keeps_results: bool = True
+    all_at_once: bool = False
 
 
 class _Together(Observer):
@@ -304,15 +306,21 @@ class _Together(Observer):
 def _by_steps(prepared: Prepared, new: Callable[[], Checker], how: _How) -> Checker | None:
     """Return a checker with the steps of a launch in compiled code.
 
-    None if compiled code cannot write them down. The second time values of registers are followed.
+    None if compiled code cannot write them down. Values of registers are followed if that is
+    needed, and all blocks run at a time where some wait for others.
     """
-    for follows in (False, True):
+    follows = False
+    while True:
         checker = new()
-        if _is_written_down(prepared, checker, how, follows=follows):
-            return checker
-        if not checker.compiled.needs_values:
-            break
-    return None
+        try:
+            if _is_written_down(prepared, checker, how, follows=follows):
+                return checker
+        except OthersJoinError:
+            how = how._replace(all_at_once=True)
+            continue
+        if follows or not checker.compiled.needs_values:
+            return None
+        follows = True
 
 
 def _is_written_down(prepared: Prepared, checker: Checker, how: _How, *, follows: bool) -> bool:
@@ -338,6 +346,8 @@ def _is_written_down(prepared: Prepared, checker: Checker, how: _How, *, follows
         how.keeps_results,
     )
     limits = _limits(prepared, how.step_limit, how.blocks)
+    if how.all_at_once:
+        limits = limits._replace(chunk=len(limits.blocks))
     return written_down(prepared, asked, limits, compiled.added, listener, takes)
 
 

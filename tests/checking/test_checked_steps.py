@@ -320,3 +320,25 @@ __global__ void alike(const int *y, int *x, int rounds) {
     values = np.where(np.arange(32) % 2, 5, 7).astype(np.int32)
     found = gpusim.check(kernel[3, 32], values, np.zeros(32, np.int32), 2)
     assert {one.rule for one in found} == {"same-value"}
+
+
+def test_a_block_may_wait_for_one_that_begins_much_later() -> None:
+    """At most 2,048 blocks run at a time, unless some of them wait for others."""
+    text = """__global__ void k(int *x, int *y, int *flag) {
+        int t = threadIdx.x;
+        if (blockIdx.x == gridDim.x - 1) {
+            y[t] = 5;
+            __threadfence();
+            __syncwarp();
+            if (t == 0) atomicExch(flag, 1);
+        }
+        if (blockIdx.x == 0) {
+            if (t == 0) while (atomicAdd(flag, 0) == 0);
+            __threadfence();
+            __syncwarp();
+            x[t] = y[t];
+        }
+    }"""
+    x, y, flag = np.zeros(32, np.int32), np.zeros(32, np.int32), np.zeros(1, np.int32)
+    assert not gpusim.check(gpusim.cuda_source(text)["k"][2060, 32], x, y, flag).errors
+    assert x.tolist() == [5] * 32

@@ -8,8 +8,8 @@ compiled form, are left to NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,12 @@ from gpusim.machine.banks import allocated
 from gpusim.machine.compiled import arrays, evaluator, memory, modules
 from gpusim.machine.compiled.checked_steps import Listener
 from gpusim.machine.compiled.detection import Cells, Detection, Examined
-from gpusim.machine.compiled.instance import LeftError, StandsStillError, TakesAdditions
+from gpusim.machine.compiled.instance import (
+    LeftError,
+    OthersJoinError,
+    StandsStillError,
+    TakesAdditions,
+)
 from gpusim.machine.compiled.kinds import BULK, HANDLED
 from gpusim.machine.compiled.modules import Compiled
 from gpusim.machine.compiled.places import Variant
@@ -96,13 +101,14 @@ def written_down(
     """Run a launch and report its steps to a listener; False, with arrays unchanged, on failure.
 
     `added` takes the additions to floating-point sums, `takes` the counts at the end, and returns
-    whether the findings are complete.
+    whether the findings are complete. OthersJoinError where blocks wait for others than the ones
+    that run at a time.
     """
     allocations = allocated(prepared)
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
         return False
     context = _context(prepared, allocations, listener.on_fault)
-    with np.errstate(all="ignore"), suppress(GpusimError, NotDerivedError, LeftError):
+    with np.errstate(all="ignore"), _failures_ignored():
         compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
         with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
             if run.result(added, listener, takes) is not None:
@@ -110,6 +116,16 @@ def written_down(
                     prepared.give_back()
                 return True
     return False
+
+
+@contextmanager
+def _failures_ignored() -> Iterator[None]:
+    try:
+        yield
+    except OthersJoinError:
+        raise
+    except (GpusimError, NotDerivedError, LeftError):
+        pass
 
 
 def _end(fault: KernelFault) -> None:
@@ -145,7 +161,7 @@ def _attempted(
                 return found
         with closing(_Examination(context, modules.reordered(variant), cells, limits)) as one:
             return one.result(added)
-    except (GpusimError, NotDerivedError):
+    except (GpusimError, NotDerivedError, OthersJoinError):
         return None
 
 
@@ -184,6 +200,8 @@ class _Examination:
             for first in range(0, len(every), most):
                 self._run(every[first : first + most], first, added, listener)
                 self._steps += instance.value("steps")
+        except OthersJoinError:
+            raise
         except LeftError:
             return None
         rows = self._context.batch.program.instructions
@@ -237,9 +255,9 @@ class _Examination:
             return
         try:
             instance.run(place, context, 0, steps, self._limits.file, added=added)
-        except StandsStillError:
-            if not place.is_last:  # others might join these
-                raise
+        except StandsStillError as error:
+            if not place.is_last:
+                raise OthersJoinError(str(error)) from error
             place.checked.finish()
             known = instance.value("idle"), self._limits.file, f"{steps} instructions"
             program = context.batch.program

@@ -67,6 +67,10 @@ class TrappedError(LeftError):
     """A run that has trapped."""
 
 
+class OthersJoinError(LeftError):
+    """Blocks that wait while others have not begun."""
+
+
 class StandsStillError(LeftError):
     """A run in which no warp makes progress."""
 
@@ -189,7 +193,7 @@ class Instance:
             ended = self._linked.call("run")
         except (TrapError, LeftError) as error:
             before.undo()
-            kind = TrappedError if isinstance(error, TrapError) else LeftError
+            kind = TrappedError if isinstance(error, TrapError) else type(error)
             raise kind(str(error)) from error
         if most_notes or added is not None:
             self._drain()
@@ -298,7 +302,9 @@ class Instance:
                 return self._progress.of_warp(self.memory, warp)
             return self._progress.of_all(self.memory)
         except EndlessError as error:
-            if self._place.checked is not None and self._place.is_last:
+            if not self._place.is_last:
+                raise OthersJoinError(str(error)) from error
+            if self._place.checked is not None:
                 return -1
             raise LeftError(str(error)) from error
 
