@@ -14,7 +14,7 @@ from gpusim.checking.cluster_clocks import ClusterClocks
 from gpusim.checking.copy_steps import CopySteps
 from gpusim.checking.coverage import ARRAYS, LOCAL
 from gpusim.checking.element_access import BLOCK_SHIFT, ElementAccess
-from gpusim.checking.origins import Reading, swaps
+from gpusim.checking.origins import Reading, discards, swaps
 from gpusim.checking.shadow import Shadow
 from gpusim.checking.single_access import adds_floats, never_written, shared_sum, undefined
 from gpusim.checking.state import CheckState, memory_of
@@ -75,7 +75,8 @@ class MemoryAccesses:
             if access.kind == "store" or swaps(step):
                 for found in batch.origins.stored_outside(step):
                     self._state.tell(found)
-            if self._state.uninitialised and access.kind != "store":
+            is_stored = access.kind == "store" or discards(step)
+            if self._state.uninitialised and not is_stored:
                 never = self._state.layout.holds_nothing(touch.element)
                 never &= self._copies.of_global.writer[touch.element] == 0
                 self._ask_written(step, batch, touch, access, never, 0)

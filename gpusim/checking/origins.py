@@ -400,6 +400,11 @@ def swaps(step: Step) -> bool:
     return OPS[step.instruction.op].kind == "atomic" and step.instruction.detail in SWAPS
 
 
+def discards(step: Step) -> bool:
+    """Return whether a step exchanges values and keeps none of memory's: it only stores."""
+    return swaps(step) and step.instruction.detail == "exch" and not step.instruction.dst
+
+
 def _values(step: Step) -> tuple[int, ...]:
     """Return the registers that a step stores."""
     return step.instruction.src[len(step.instruction.src) - len(step.values) :]

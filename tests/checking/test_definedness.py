@@ -106,3 +106,20 @@ def test_planes_that_move_down_before_they_are_there(kernel: object, lines: list
     assert {one.rule for one in found} <= {"uninitialised"}
     first = kernel.source.first_line  # type: ignore[attr-defined]
     assert sorted({one.lines[0] - first for one in found}) == lines
+
+
+EXCHANGE = """__global__ void k(int *a, int *y) {
+    int t = threadIdx.x;
+    {BODY}
+}
+"""
+STORES_ALONE = "atomicExch(&a[t], 3); y[t] = a[t];"
+KEEPS_THE_OLD = "y[t] = atomicExch(&a[t], 3);"
+
+
+@pytest.mark.parametrize("body", [STORES_ALONE, KEEPS_THE_OLD])
+def test_an_exchange_reads_only_where_it_keeps_the_old_value(body: str) -> None:
+    kernel = kernels(EXCHANGE, (STORES_ALONE, KEEPS_THE_OLD))[body]
+    arrays = np.zeros(32, np.int32), np.zeros(32, np.int32)
+    found = {one.rule for one in gpusim.check(kernel[1, 32], *arrays, uninitialised=["a"])}
+    assert found == ({"uninitialised"} if body is KEEPS_THE_OLD else set())
