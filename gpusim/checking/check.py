@@ -183,11 +183,7 @@ def check_prepared(
         def heard() -> tuple[Observer, ...]:
             return (*observers, *([] if progress is None else [machine.Finished(progress)]))
 
-        how = _How(step_limit, turns, heard, blocks)
-        by_steps = _by_steps(prepared, new, how)
-        checker = new() if by_steps is None else by_steps
-        if by_steps is None:
-            _run(prepared, checker, heard(), step_limit, turns(), blocks)
+        checker = _stepped(prepared, new, _How(step_limit, turns, heard, blocks))
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
@@ -301,6 +297,15 @@ class _Together(Observer):
         """Handle the end of blocks."""
         for one in self._all:
             one.batch_end(blocks)
+
+
+def _stepped(prepared: Prepared, new: Callable[[], Checker], how: _How) -> Checker:
+    """Return a checker with the steps of a launch, in compiled code or else in NumPy."""
+    checker = _by_steps(prepared, new, how)
+    if checker is None:
+        checker = new()
+        _run(prepared, checker, how.observers(), how.step_limit, how.turns(), how.blocks)
+    return checker
 
 
 def _by_steps(prepared: Prepared, new: Callable[[], Checker], how: _How) -> Checker | None:

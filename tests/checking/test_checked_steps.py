@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 
 import gpusim
 from gpusim import cuda
+from gpusim.checking.check import check_prepared, to_check
+from gpusim.gpu.device import load
 from gpusim.machine.compiled import checked_steps, examination, modules
 from gpusim.sass import wheels
 from gpusim.sass.kernels import CodeKernel
@@ -342,3 +345,23 @@ def test_a_block_may_wait_for_one_that_begins_much_later() -> None:
     x, y, flag = np.zeros(32, np.int32), np.zeros(32, np.int32), np.zeros(1, np.int32)
     assert not gpusim.check(gpusim.cuda_source(text)["k"][2060, 32], x, y, flag).errors
     assert x.tolist() == [5] * 32
+
+
+def test_a_check_prints_once_what_a_kernel_prints() -> None:
+    """The kernel runs twice: with a lock, the last warps and blocks go first the second time."""
+    text = """#include <cstdio>
+    __global__ void k(int *lock, int *x) {
+        if (threadIdx.x) return;
+        while (atomicCAS(lock, 0, 1));
+        __threadfence();
+        printf("%d before %d\\n", blockIdx.x, *x);
+        *x += 1;
+        __threadfence();
+        atomicExch(lock, 0);
+    }"""
+    lock, x = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    call = gpusim.cuda_source(text)["k"][2, 32], (lock, x)
+    device = load("h200")
+    prepared = replace(to_check(*call, device.cc, None), printed=[])
+    assert not check_prepared(prepared, device).errors
+    assert b"".join(prepared.printed or ()) == b"0 before 0\n1 before 1\n"

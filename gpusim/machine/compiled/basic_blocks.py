@@ -405,7 +405,7 @@ class BasicBlocks:
         return f"(if (local.get $on) (then {call}))"
 
     def _calls(self, alone: Alone) -> str:
-        if alone.kind == "call_driver" and self._detection is not None:
+        if alone.kind == "call_driver" and self._detection is not None and not self._steps:
             return self._leaves(alone)
         return "" if alone.kind in TOLD else self._called(alone.pc, alone.row)
 

@@ -8,8 +8,8 @@ compiled form, are left to NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from gpusim.machine.compiled.instance import (
 )
 from gpusim.machine.compiled.kinds import BULK, HANDLED
 from gpusim.machine.compiled.modules import Compiled
+from gpusim.machine.compiled.one_warp import Effects
 from gpusim.machine.compiled.places import Variant
 from gpusim.machine.compiled.standing import standing
 from gpusim.machine.compiled.symbols import NotDerivedError
@@ -108,24 +109,23 @@ def written_down(
     if not _is_possible(prepared, allocations.values(), NO_CELLS):
         return False
     context = _context(prepared, allocations, listener.on_fault)
-    with np.errstate(all="ignore"), _failures_ignored():
-        compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
-        with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
-            if run.result(added, listener, takes) is not None:
-                if listener.keeps_results:
-                    prepared.give_back()
-                return True
-    return False
-
-
-@contextmanager
-def _failures_ignored() -> Iterator[None]:
+    context.printed = prepared.printed
+    before = Effects(context)
     try:
-        yield
+        with np.errstate(all="ignore"):
+            compiled = modules.compiled(evaluator.variant_of(context, prepared.cc.major, (), asked))
+            with closing(_Examination(context, compiled, NO_CELLS, limits)) as run:
+                has_ended = run.result(added, listener, takes) is not None
     except OthersJoinError:
+        before.undo()
         raise
     except (GpusimError, NotDerivedError, LeftError):
-        pass
+        has_ended = False
+    if has_ended and listener.keeps_results:
+        prepared.give_back()
+    else:
+        before.undo()
+    return has_ended
 
 
 def _end(fault: KernelFault) -> None:
@@ -143,7 +143,7 @@ def _context(
 
 def _is_possible(prepared: Prepared, every: Iterable[Allocation], cells: Cells) -> bool:
     """Return whether compiled code may run a launch: its memory is not too large."""
-    if any(one.flat is None or one.heap for one in every):
+    if any(one.flat is None for one in every):
         return False
     size = sum(one.stop - one.start for one in every)
     if size + cells.size(prepared.launch.warps_per_block) > arrays.MOST_BYTES:

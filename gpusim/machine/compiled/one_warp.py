@@ -92,13 +92,18 @@ class OneWarp:
             batch.placement = Placement(block, place.warps, folded=False)
         shared = int(words[layout.SHARED // 4])
         batch.shared = self._memory[shared : shared + place.shared_bytes][None]
-        if batch.local is not None and OPS[instruction.op].kind == "call_driver":
-            # Words of the lanes lie side by side.
-            at, size = int(words[layout.LOCAL // 4]), place.local_bytes
-            held = self._memory[at : at + 32 * size].reshape(size // 4, 32, 4)
-            batch.local.reshape(place.warps, 32, -1)[row % place.warps, :, :size] = held.transpose(
-                1, 0, 2
-            ).reshape(32, size)
+        self._bring_local(address, instruction, row % place.warps)
+
+    def _bring_local(self, address: int, instruction: Instruction, row: int) -> None:
+        """Copy the local memory of a warp to a row of the batch, for a call of the driver."""
+        local, size = self._batch.local, self._place.local_bytes
+        if local is None or OPS[instruction.op].kind != "call_driver":
+            return
+        words = self._memory[address : address + state.TOKENS].view(np.int32)
+        at = int(words[layout.LOCAL // 4])
+        # Words of the lanes lie side by side.
+        held = self._memory[at : at + 32 * size].reshape(size // 4, 32, 4).transpose(1, 0, 2)
+        local.reshape(-1, 32, local.shape[-1])[row, :, :size] = held.reshape(32, size)
 
     def _group(self, pc: int, address: int, split: int) -> Group:
         words = self._memory[address : address + state.TOKENS].view(np.int32)
@@ -166,6 +171,7 @@ class WarpOfCheck(OneWarp, Observer):
     def _find(self, address: int, instruction: Instruction) -> None:
         """Take note of a warp. Faults of masks are told from the steps of all warps."""
         self._row = (address - self._place.warps_at) // self._place.made.warp_bytes
+        self._bring_local(address, instruction, self._row)
         is_masked = OPS[instruction.op].checks_mask
         self._context.on_fault = _ignored if is_masked else self._checked.on_fault
 
