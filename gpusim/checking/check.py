@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,14 +177,9 @@ def check_prepared(
     if not may_be_clean or not _is_clean(prepared, checker, step_limit):
         if blocks is None:
             other_orders = _in_other_orders(prepared, new, step_limit, uninitialised)
-
-        def turns() -> Turns | None:
-            return None if order is None else Turns(order)
-
-        def heard() -> tuple[Observer, ...]:
-            return (*observers, *([] if progress is None else [machine.Finished(progress)]))
-
-        checker = _stepped(prepared, new, _How(step_limit, turns, heard, blocks))
+        heard = partial(_heard, observers, progress)
+        how = _How(step_limit, partial(_turns, order), heard, blocks)
+        checker = _stepped(prepared, new, how)
     checker.tell_sums()
     checker.tell_overflows()
     if blocks is not None:
@@ -197,6 +193,15 @@ def check_prepared(
         if stuck is not None:
             sink.add(stuck)
     return _findings_of(prepared, checker, order)
+
+
+def _turns(order: int | None) -> Turns | None:
+    return None if order is None else Turns(order)
+
+
+def _heard(observers: Sequence[Observer], progress: machine.Progress | None) -> Sequence[Observer]:
+    """Return observers beside the checker, and one that counts blocks that have ended."""
+    return (*observers, *([] if progress is None else [machine.Finished(progress)]))
 
 
 def _findings_of(prepared: Prepared, checker: Checker, order: int | None) -> Findings:
