@@ -259,7 +259,7 @@ class _Examination:
             if not place.is_last:
                 raise OthersJoinError(str(error)) from error
             place.checked.finish()
-            known = instance.value("idle"), self._limits.file, f"{steps} instructions"
+            known = self._limits.file, f"{steps} instructions"
             program = context.batch.program
             place.checked.on_fault(standing(instance.memory, place, program, *known))
         except NoProgressError as fault:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from gpusim.errors import KernelFault
-from gpusim.isa.ops import Program
+from gpusim.isa.ops import OPS, Program
 from gpusim.machine.compiled.memory import BatchMemory
 from gpusim.machine.compiled.progress import PLACES
-from gpusim.machine.livelock import SHORT
 from gpusim.machine.no_progress import Standing, deadlock, livelock, too_long
 from gpusim.machine.warps import state
+from gpusim.program.loops import innermost
 from gpusim.typing import Array
 
 
 def standing(
-    memory: Array, place: BatchMemory, program: Program, idle: int, file: str, ran: str
+    memory: Array, place: BatchMemory, program: Program, file: str, ran: str
 ) -> KernelFault:
     """Return the fault of warps that take turns and stand still: a deadlock, or endless loops.
 
-    `idle` splits have run since memory was written: loops that write seem to go on, they `ran` long
-    in a `file`.
+    Loops that store seem to go on: they `ran` long, in a `file`.
     """
     made, blocks = place.made, place.placement.blocks
     ends = np.array([*made.starts[1:], made.length]) - 1
@@ -37,7 +36,8 @@ def standing(
     found.sort()
     if any(kind == state.READY for *_, kind, _ in found):
         pcs = [pc for _, _, pc, *_ in found]
-        if idle < len(found) * SHORT:
+        bodies = (innermost(program, pc) or () for pc in pcs)
+        if any(OPS[program.instructions[at].op].kind == "store" for body in bodies for at in body):
             return too_long(program, pcs, blocks, file, ran)
         return livelock(program, pcs, blocks)
     return deadlock(
