@@ -219,3 +219,22 @@ def test_a_function_of_61_lines_is_too_long() -> None:
     for count, found in ((60, []), (61, ["a.f"])):
         text = "def f():\n" + "    pass\n" * (count - 1)
         assert list(too_long("gpusim.a", ast.parse(text))) == found
+
+
+def bound_twice(tree: ast.Module) -> list[str]:
+    """Return the constants that a module binds a second time: the first is lost to its readers."""
+    targets = [
+        name.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and name.id.isupper()
+    ]
+    return sorted({one for one in targets if targets.count(one) > 1})
+
+
+def test_no_module_binds_a_constant_twice() -> None:
+    assert bound_twice(ast.parse("MOST = 1\nLEAST, MOST = 2, 3")) == ["MOST"]
+    found = {name: bound_twice(tree_of(path)) for name, path in modules().items()}
+    assert {name: twice for name, twice in found.items() if twice} == {}

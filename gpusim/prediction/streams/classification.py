@@ -33,7 +33,7 @@ from gpusim.typing import Array
 # Blocks may communicate by atomics, as in trees built bottom-up and hash tables: a block executed
 # alone finds no marks of others and takes another path.
 # Limit on the instructions of a grid, up to which all blocks are executed: a second or two.
-MOST_INSTRUCTIONS = 8_000_000
+MOST_MEETING = 8_000_000
 
 
 def blocks_meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
@@ -46,7 +46,7 @@ def blocks_meet(prepared: Prepared, classes: Classes, step_limit: int) -> bool:
     if not (names and data_dependent_lines(prepared.program, names)):
         return False
     work = sum(one.blocks * one.stream.instructions for one in classes.classes)
-    if work > MOST_INSTRUCTIONS:
+    if work > MOST_MEETING:
         return False
     return _words(prepared, names, step_limit) > MOST_WORDS
 
