@@ -154,6 +154,10 @@ def _compute(value: Value, of: Any, memory: Any, registers: Any, arguments: Argu
         return None
     if op == "load_vector":
         return [memory(detail[0])[int(args[0]) + k] for k in range(detail[1])]
+    if op == "store_vector":
+        array, count = detail
+        memory(array)[int(args[0]) : int(args[0]) + count] = args[1:]
+        return None
     if op == "element":
         return args[0][detail]
     if op == "atomic":

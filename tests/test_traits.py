@@ -49,6 +49,8 @@ LOCAL = {
     "program/polling.py": "how nvcc puts together the word around an atomic of 8 or 16 bits",
     "program/rounded_loads.py": "how nvcc moves an address that it rounds down",
     "machine/storage.py": "atomic operations, which are details of an op",
+    "machine/interpreter.py": "the names of waits in messages",
+    "machine/compiled/progress.py": "the names of waits in messages",
     "machine/compiled/accesses.py": "the kinds of access that are written out as WebAssembly",
     "machine/compiled/register_types.py": "the kinds with a word among their results",
     "machine/compiled/totals.py": "the kinds of branch that are counted as WebAssembly",

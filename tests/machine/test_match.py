@@ -156,6 +156,6 @@ def test_a_loop_is_not_rotated_around_a_match_in_its_condition() -> None:
 def test_gpus_before_7_0_have_no_match() -> None:
     values, out = np.zeros(32, np.int32), np.zeros(32, np.uint32)
     with pytest.raises(
-        LaunchError, match=r"line \d+: match needs compute capability 7.0 or higher"
+        LaunchError, match=r"line \d+: cuda.match_any_sync needs compute capability 7.0 or higher"
     ):
         gpusim.trace(any_of[1, 32], values, out, cc="6.1")
