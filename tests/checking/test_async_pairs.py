@@ -236,7 +236,7 @@ def found(name: str, number: int) -> set[str]:
     return {one.rule for one in gpusim.check(source[name][blocks, 64], box, x, out).errors}
 
 
-LONG = (33, 34)  # lanes poll an mbarrier for ever, 50 s and many minutes
+LONG = (33, 34)  # lanes poll an mbarrier for ever: 4 and 35 s
 
 
 @pytest.mark.parametrize(

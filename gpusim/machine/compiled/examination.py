@@ -42,7 +42,7 @@ from gpusim.program.liveness import Liveness
 from gpusim.typing import Array
 
 MOST_PROGRAMS = 256
-FIRST_LOOK = 1 << 14  # steps of a listener, at 10 to 20,000 a second, before progress is sampled
+FIRST_LOOK = 1 << 10  # steps of a listener, at 10 to 20,000 a second, before progress is sampled
 _CALLED = HANDLED | BULK  # kinds of instructions that are called with all arrays
 NO_CELLS = Cells(0, 0, 0, 0, 0)
 

@@ -26,6 +26,7 @@ from gpusim.typing import Array
 
 FIRST_TURNS = 1_000_000  # backward branches of a warp, or turns, before the first state is kept
 IDLE_YIELDING = 1 << 14  # splits to run without a write before lanes that wait go on
+TURNS_OF_EACH = 32  # of a list of splits, one goes to the split that has waited longest
 MOST_LOOKS, MOST_LOOKED_BYTES = 512, 1 << 28  # at states, one after the other
 # Backward branches of a warp, times the step limit: some ten seconds of a loop of few instructions.
 TIMES_THE_LIMIT = 512
@@ -113,8 +114,9 @@ class Progress:
             self._watched[0] = watched
             self._waiting = self._held_up(memory)
         watched.look(self._states(memory), lambda: self._held(memory))
-        if watched.left:
-            return 1
+        if watched.left:  # by the next one, every split that may run has had its turn
+            at = state.place("held")
+            return TURNS_OF_EACH * max(1, int(memory[at : at + 4].view(np.uint32)[0]))
         del self._watched[0]
         if self._waiting and self._waiting & self._held_up(memory):
             raise EndlessError("lanes wait for lanes that yield")
